@@ -5,19 +5,24 @@ The table below is complete by construction: an address that is not in it fails 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.test import Client
+from django.urls import reverse
 
 from annotation.records import views
 from crowdqc.web import middleware
 from tests.security.proxy.headers import lacks
-from tests.support import access_api
+from tests.support import access_api, factories
+from tests.support.access_finished import FINISHED, FINISHED_POST
 from tests.support.everything import ROUTES, address, everything
+from tests.support.processes import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -363,3 +368,95 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
                  "socialaccount_login_error"}  # fmt: skip
     taken = {name for name, row in GET.items() if set(row) <= set("MC")} - elsewhere
     assert taken <= set(POST)
+
+
+# -- what opens to nobody in the tables above ------------------------------------------------------
+
+# Of the owner of the installation, who is none of the roles.
+OWNERS = ("operations", "operations_report", "installation_security")
+# Addresses that open to nobody here: the test that opens them, or why nothing does.
+OPENED_ELSEWHERE = {
+    "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
+    "metrics": "test_nobody_reads_metrics_without_the_token",
+    "readyz": "test_ready_with_a_fresh_heartbeat",
+    "manual": "test_the_app_serves_what_was_built_and_links_to_it",
+    "manual_page": "test_the_app_serves_what_was_built_and_links_to_it",
+    "account_reauthenticate":
+        "test_after_a_while_the_password_is_asked_again_and_what_was_typed_is_kept",
+    "mfa_reauthenticate": "test_a_second_factor_that_was_not_shown_in_this_session_is_asked_for",
+    "mfa_deactivate_totp": "test_a_recovery_code_is_enough_and_the_first_factor_needs_the_password",
+    "mfa_view_recovery_codes":
+        "test_a_password_changes_no_second_factor_of_an_account_that_has_one",
+    "mfa_reauthenticate_webauthn": "asks the device for a signature",
+    "mfa_remove_webauthn": "test_a_passkey_is_its_owners_alone",
+    "mfa_edit_webauthn": "test_a_passkey_is_its_owners_alone",
+    "socialaccount_signup": "test_somebody_comes_in_by_single_sign_on",
+    "openid_connect_login": "test_somebody_comes_in_by_single_sign_on",
+    "openid_connect_callback": "test_somebody_comes_in_by_single_sign_on",
+    "entry_leave": "test_whoever_leaves_frees_their_slots",
+    "pair_published":
+        "test_printed_figures_stand_beside_measured_ones_with_the_reason_where_they_differ",
+    "writing_export": "test_a_run_leaves_as_files_with_every_figure_and_signal",
+    "grading_mark": "test_a_grader_sees_neither_author_nor_score_nor_the_other_mark",
+}  # fmt: skip
+POSTED_ELSEWHERE = {
+    "account_session_end": "test_one_device_or_all_others_are_signed_out",
+    "platform_hook": "test_what_is_not_signed_or_old_is_refused_and_not_kept",
+    "panel_note": "test_the_preview_follows_the_rule_and_the_button_lets_in",
+    "api_watch_note_settle": "test_the_preview_follows_the_rule_and_the_button_lets_in",
+    "study_start": "test_a_requester_grades_and_computes_in_the_browser",
+    "grading_mark": "test_a_grader_sees_neither_author_nor_score_nor_the_other_mark",
+    "grading_settle": "test_a_requester_grades_and_computes_in_the_browser",
+    "grading_end": "test_a_requester_grades_and_computes_in_the_browser",
+    "models_prompt_try":
+        "test_a_prompt_written_in_the_browser_is_previewed_tried_and_run_as_it_was_shown",
+    "operations_backup": "test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes",
+    "operations_retry_all": "test_each_kind_of_failure_is_listed_and_can_be_done_again",
+    "operations_failure": "test_each_kind_of_failure_is_listed_and_can_be_done_again",
+}  # fmt: skip
+
+
+def test_every_address_opens_to_somebody_in_a_test() -> None:
+    shut = {name for name, row in GET.items() if "O" not in row and not set(row) <= set("CM")}
+    assert shut - FINISHED.keys() - set(OWNERS) == OPENED_ELSEWHERE.keys()
+    shut = {name for name, row in POST.items() if not set("OX") & set(row)}
+    assert shut - FINISHED_POST.keys() == POSTED_ELSEWHERE.keys()
+    told = {*OPENED_ELSEWHERE.values(), *POSTED_ELSEWHERE.values()}
+    there = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        there |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
+    assert {one for one in told if one.startswith("test_")} <= there
+
+
+def test_the_owner_of_the_installation_opens_its_pages_and_nobody_else() -> None:
+    project = factories.make_project()
+    people = (
+        factories.make_user(),
+        factories.make_worker(project).user,
+        project.owner,
+        factories.make_member(project).user,
+        factories.make_user(is_superuser=True, is_staff=True),
+    )
+    for name in OWNERS:
+        seen = met(Client().get(f"/{ROUTES[name]}"))
+        for person in people:
+            client = Client()
+            assert person is not None
+            client.force_login(person)
+            seen += met(client.get(f"/{ROUTES[name]}"))
+        assert seen == f"{GET[name]}O", name
+
+
+def test_a_passkey_is_its_owners_alone() -> None:
+    mine, other = factories.make_user(), factories.make_user()
+    key = Authenticator.objects.create(
+        user=mine, type=Authenticator.Type.WEBAUTHN, data={"name": "Key", "credential": {}}
+    )
+    for name in ("mfa_remove_webauthn", "mfa_edit_webauthn"):
+        seen = ""
+        for user in (None, other, mine):
+            client = Client()
+            if user:
+                client.force_login(user)
+            seen += met(client.get(reverse(name, args=[key.pk])))
+        assert seen == "LNO", name

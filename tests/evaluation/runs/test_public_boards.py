@@ -10,6 +10,7 @@ import time
 import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -19,6 +20,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.accounts.signing.middleware import SEEN
+from annotation.formats.actions import export_files
 from annotation.models import Answer, AuditEntry, Membership, Role, TextValue
 from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, Missing
@@ -27,6 +29,7 @@ from evaluation.bundles.checking import verify
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.models import BoardBundle, Run, RunShare, SystemScore, WorkerScore
 from evaluation.registry import RUN_TYPES
+from evaluation.runs.recipe import main_method
 from evaluation.runs.sharing import actions
 from tests.evaluation.bundles.test_bundles import run_of
 from tests.evaluation.corpora import labels as label_corpus
@@ -35,7 +38,10 @@ from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import client_of, scored, text_of
 from tests.evaluation.labels.test_runs import scored as scored_labels
 from tests.support import factories
+from tests.support.access_finished import FINISHED, FINISHED_POST, QUERIES
+from tests.support.everything import ROUTES
 from tests.support.pages import html_of
+from tests.test_access import ROLES, fits, met
 
 pytestmark = pytest.mark.django_db
 
@@ -392,3 +398,55 @@ def test_a_requester_asks_for_a_bundle_where_the_board_is_published(run: Run) ->
     assert "the bundle is being written" in page
     BoardBundle.objects.update(error="A public bundle holds 200,000 answers at most.")
     assert "no bundle: A public bundle holds" in html_of(client.get(url))
+
+
+# -- who may open what a finished run has ----------------------------------------------------------
+
+
+def finished(run: Run) -> tuple[dict[str, Any], dict[str, Client]]:
+    """Values and clients of the project of a run, which is official, shared and exported."""
+    project, owner = run.project, run.project.owner
+    of_task = {"project": project, "task": run.task}
+    file = export_files.request_export(by=owner, **of_task, what="all", form="csv")
+    export_files.write(file.pk)
+    worker = Membership.objects.filter(project=project, answers__item__task=run.task)[0]
+    board = publish(run, slug_of(run.method))
+    values = {
+        "project_id": project.pk, "task_id": run.task_id, "number": run.number, "run_id": run.pk,
+        "worker_id": worker.pk, "file_id": file.pk, "slug": board.slug, "share_id": board.pk,
+        "secret": actions.share(by=owner, run=run)[1], "form": "svg",
+    }  # fmt: skip
+    if run.method == main_method(run.task):
+        make_official(run)
+    people = {
+        "outsider": factories.make_user(),
+        "worker": factories.make_worker(project).user,
+        "requester": owner,
+        "manager": factories.make_member(project, Role.MANAGER).user,
+    }
+    clients = {role: Client() for role in ROLES}
+    for role, user in people.items():
+        assert user is not None
+        clients[role].force_login(user)
+    return values, clients
+
+
+def test_what_a_finished_run_has_opens_to_whom_it_may_and_nobody_else(
+    made: dict[str, int],
+) -> None:
+    wrong = []
+    for method in {method for method, _ in FINISHED.values()}:
+        values, clients = finished(get(made[method]))
+        for verb, table in (("get", FINISHED), ("post", FINISHED_POST)):
+            for name, (of, row) in table.items():
+                parts = re.split(r"<(?:\w+:)?(\w+)>", f"/{ROUTES[name]}")
+                if of != method:
+                    continue
+                path = "".join(str(values[one]) if at % 2 else one for at, one in enumerate(parts))
+                for role, wanted in zip(ROLES, row, strict=True):
+                    point = transaction.savepoint()
+                    response = getattr(clients[role], verb)(path + QUERIES.get(name, ""))
+                    transaction.savepoint_rollback(point)
+                    if not fits(met(response), wanted):
+                        wrong.append(f"{verb} {name} as {role}: {response.status_code}")
+    assert not wrong, "\n".join(wrong)
