@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
+
+from crowdqc import limits
+from crowdqc.proxy import Proxy
+from crowdqc.web.bodies import FORM, LIMITS, MB, SMALL, UPLOAD, in_words
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "security.md").read_text()
@@ -31,3 +36,59 @@ def test_every_chapter_stands_on_the_security_page() -> None:
 def test_every_file_that_the_guarantees_name_is_there() -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "tests" / "GUARANTEES.md").read_text())
     assert named and [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_every_requirement_has_a_status_and_every_met_one_a_test_or_a_file() -> None:
+    rows = re.findall(r"^\| (\d+\.\d+\.\d+)[^|]* \| (.*) \|$", PAGE, re.MULTILINE)
+    assert len(rows) > 130
+    kinds = ("met", "given: ", "n/a", "open: ")
+    assert not [ident for ident, status in rows if not status.startswith(kinds)]
+    folders = ("crowdqc", "annotation", "evaluation", "tests")
+    ours = {path.name for one in folders for path in (ROOT / one).rglob("*.*")}
+    missing = []
+    for ident, status in rows:
+        tests = re.findall(r"`(test_\w+)", status)  # each is looked up above
+        named = re.findall(r"`((?:\w[\w-]*/)*[\w.-]*\.\w+)`", status)
+        files = [one for one in named if (ROOT / one).is_file() or one in ours]
+        if len(files) < len(named) or (status.startswith("met") and not tests and not files):
+            missing.append((ident, named))
+    assert not missing
+
+
+def test_the_limits_on_the_page_are_those_of_the_code(settings: Any) -> None:
+    proxy = Proxy(Path(), (), Path(), Path())
+    (minute, hour), (code, day) = limits.TRIES, limits.CODES
+    sign_up, sign_up_day = limits.SIGN_UPS
+    mail = settings.ACCOUNT_EMAIL_VERIFICATION_BY_CODE_TIMEOUT // 60
+    rows = {
+        "sign-in, pages and API together":
+            f"{minute.most} a minute and {hour.most} an hour for one name",
+        "sign-in, pages; API": f"{limits.SIGN_INS.most} a minute each from one network",
+        "codes of a second factor, pages": f"{code.most} in 5 minutes, {day.most} a day",
+        "sign-up": f"{sign_up.most} in 10 minutes, {sign_up_day.most} a day from one network",
+        "password reset": f"{limits.RESETS.most} an hour from one network, {limits.MAILS.most} "
+            "mails an hour to one address",
+        "code by mail": f"3 tries, {mail} minutes",
+        "messages": f"{limits.MESSAGES.most} an hour by one person, 2,000 characters each; "
+            f"{limits.REPORTS.most} reports an hour",
+        "announcements": f"{limits.ANNOUNCEMENTS.most} a day about one task",
+        "ways in from platforms and links": f"{limits.ENTRIES.most} a minute from one network",
+        "shared results and public boards": f"{limits.SHARED.most} a minute from one network",
+        "requests without a sign-in, at every address but `/healthz`":
+            "600 a minute from one network, in each web process (`CROWDQC_ANONYMOUS_REQUESTS`)",
+        "requests through the proxy": f"{proxy.requests_per_second} a second and "
+            f"{proxy.connections} at once from one network (`PROXY_REQUESTS_PER_SECOND`, "
+            "`PROXY_CONNECTIONS`)",
+        "request bodies": f"{in_words(SMALL)} for anybody; signed in {in_words(FORM)}, "
+            f"{in_words(dict(LIMITS)['/work/'])} for answers, {in_words(UPLOAD)} on pages that "
+            "take files (`crowdqc/web/bodies.py`)",
+        "imported files": "CSV, JSONL or Parquet: "
+            f"{settings.CROWDQC_IMPORT_MAX_BYTES // MB} MB, "
+            f"{settings.CROWDQC_IMPORT_MAX_ROWS:,} rows, {settings.CROWDQC_IMPORT_MAX_COLUMNS} "
+            "columns, 256 million characters decoded (`CROWDQC_IMPORT_MAX_BYTES`, `_ROWS`, "
+            "`_COLUMNS`)",
+    }  # fmt: skip
+    table = PAGE.partition("| what | limit |")[2].partition("\n\n")[0]
+    found = dict(re.findall(r"^\| (?!-)(.*?) \| (.*) \|$", table, re.MULTILINE))
+    assert {name: found.pop(name, "") for name in rows} == rows
+    assert not found

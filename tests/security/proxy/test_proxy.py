@@ -264,6 +264,10 @@ def test_a_request_that_two_servers_may_read_differently_is_refused(
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
+def test_the_proxy_refuses_trace(door: Front) -> None:
+    assert door.get("/login/", method="TRACE").startswith(b"HTTP/1.1 405 ")
+
+
 def test_the_log_holds_no_token(door: Front) -> None:
     token = "MTI:1uKxYz-abcDEFghiJKLmnoPQRstuVWXyz0123456789"
     door.get(f"/join/{token}/?code=secret-of-a-query")
