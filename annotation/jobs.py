@@ -149,6 +149,9 @@ def process_upload(file_id: int) -> str:
     return process.process(file_id)
 
 
+process_upload.when_killed = process.fail_killed
+
+
 @shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
 def make_due_backup() -> str:
     """Write a backup where one is due, delete the oldest, and test whether it can be restored."""

@@ -73,6 +73,9 @@ VISITOR_ENTRIES = Limit("audit-visitor", 200, HOUR)
 # Changes of one's own account: name, address, password.
 CHANGES = Limit("change-person", 20, HOUR)
 THEMES = Limit("theme-person", 60, HOUR)
+# Megapixels of images that are decoded for one person, and previews of what they write.
+PIXELS = Limit("pixels-person", 1_500, 10 * MINUTE)
+PREVIEWS = Limit("preview-person", 120, MINUTE)
 # Messages between workers and the people of a project, and what is told to all workers of a task.
 MESSAGES = Limit("message-person", 30, HOUR)
 REPORTS = Limit("report-person", 20, HOUR)
@@ -80,11 +83,11 @@ ANNOUNCEMENTS = Limit("announcement-task", 5, DAY)
 
 _COUNT = """
 INSERT INTO crowdqc_limit AS kept (key, tries, ends)
-VALUES (%(key)s, 1, clock_timestamp() + make_interval(secs => %(seconds)s))
+VALUES (%(key)s, %(units)s, clock_timestamp() + make_interval(secs => %(seconds)s))
 ON CONFLICT (key) DO UPDATE SET
-    tries = CASE WHEN kept.ends <= clock_timestamp() THEN 1 ELSE kept.tries + 1 END,
+    tries = CASE WHEN kept.ends <= clock_timestamp() THEN %(units)s ELSE kept.tries + %(units)s END,
     ends = CASE WHEN kept.ends <= clock_timestamp() THEN EXCLUDED.ends ELSE kept.ends END
-WHERE kept.ends <= clock_timestamp() OR kept.tries < %(most)s
+WHERE kept.ends <= clock_timestamp() OR kept.tries + %(units)s <= %(most)s
 RETURNING tries
 """
 _BACK = "UPDATE crowdqc_limit SET tries = tries - 1 WHERE key = %s AND tries > 0"
@@ -98,12 +101,16 @@ def _key(limit: Limit, about: str) -> str:
     return f"{limit.name}:{digest[:40]}"
 
 
-def count_try(limit: Limit, about: object) -> bool:
-    """Count a try; whether it is within the limit."""
+def count_try(limit: Limit, about: object, units: int = 1) -> bool:
+    """Count a try, which may weigh several; whether it is within the limit.
+
+    The first of a window always is.
+    """
     values: dict[str, str | int] = {
         "key": _key(limit, str(about)),
         "seconds": limit.seconds,
         "most": limit.most,
+        "units": units,
     }
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, values)
@@ -132,9 +139,9 @@ def seconds_left(limit: Limit, about: object) -> int:
     return max(0, math.ceil(row[0])) if row else 0
 
 
-def hold(limit: Limit, about: object, what: Words) -> None:
+def hold(limit: Limit, about: object, what: Words, units: int = 1) -> None:
     """Count a try; raise TooMuch with ``what`` and the time to wait where it is one too many."""
-    if not count_try(limit, about):
+    if not count_try(limit, about, units):
         raise TooMuch(f"{what} {_again(seconds_left(limit, about))}")
 
 

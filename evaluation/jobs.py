@@ -30,6 +30,9 @@ def run_job(run_id: int) -> str:
     return runs.execute(run_id)
 
 
+run_job.when_killed = runs.fail_killed
+
+
 @shared_task(ignore_result=True, **HOUR)
 def start_due_runs() -> int:
     """Start the runs that are due by schedule or by new answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from celery import Task as CeleryTask
@@ -19,6 +20,10 @@ class Task(CeleryTask):
     """The class of all jobs."""
 
     abstract = True
+    Request = "crowdqc.jobs.request:Request"
+    # Closes what the job worked on, by the job's arguments, once its process was killed; a job
+    # without one is handed out again.
+    when_killed: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do the job."""

@@ -23,7 +23,7 @@ from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from psycopg import sql
 
-from crowdqc.jobs import alive, queues
+from crowdqc.jobs import alive, memory, queues
 from crowdqc.jobs.broker import VISIBILITY_SECONDS
 
 WORKER = "worker"
@@ -185,6 +185,12 @@ def _begin(sender: Any, **_: Any) -> None:
 @worker_shutdown.connect
 def _end(**_: Any) -> None:
     _stop.set()
+
+
+@worker_process_init.connect
+def limit_memory(**_: Any) -> None:
+    """A process that works on jobs may hold so much memory and no more."""
+    memory.limit_this_process()
 
 
 @worker_process_init.connect

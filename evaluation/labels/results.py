@@ -16,7 +16,7 @@ from evaluation.labels.dataset import LabelsDataset
 from evaluation.methods.agreement.counts import TooFewVotes
 from evaluation.methods.agreement.fields import set_agreement, span_agreement
 from evaluation.methods.agreement.pairs import worker_pairs
-from evaluation.methods.core.base import FloatArray, IntArray, Result
+from evaluation.methods.core.base import FloatArray, IntArray, Result, Table
 from evaluation.methods.core.units import AGREEMENT, LEAST
 from evaluation.methods.labels.drift import FELL, ROSE, SAME
 from evaluation.methods.labels.method import BETTER, METHODS, ONE_LABEL, UNKNOWN
@@ -128,15 +128,16 @@ def _confusion(frozen: LabelsDataset, result: Result, size: int) -> dict[int, Ro
     """Each scored worker's matrices: rows the true label, columns the given one."""
     table = result.estimates["confusion"]
     found: dict[int, Row] = {}
-    for worker in np.unique(table["worker"]).tolist():
-        own = table["worker"] == worker
-        true, given = table["true"][own], table["given"][own]
-        matrices: Row = {"labels": list(frozen.field.codes)}
-        for name in ("probability", "low", "high"):
-            grid = np.full((size, size), np.nan)
-            grid[true, given] = table[name][own]
-            matrices[name] = _plain(grid)
-        found[worker] = matrices
+    # Rows come by worker, in each by the true label and then the given one.
+    for at, worker in enumerate(table["worker"][:: size**2].tolist()):
+        own = slice(at * size**2, (at + 1) * size**2)
+        found[worker] = {
+            "labels": list(frozen.field.codes),
+            **{
+                name: _plain(table[name][own].reshape(size, size))
+                for name in ("probability", "low", "high")
+            },
+        }
     return found
 
 
@@ -396,18 +397,19 @@ def _pairs(frozen: LabelsDataset) -> Row:
     or both always agree.
     """
     try:
-        table = worker_pairs(frozen.data).rows()
+        table = worker_pairs(frozen.data)
     except TooFewVotes:
         return {"rows": [], "n": 0, "few": 0, "same": 0}
-    told = [row for row in table if row["low"] is not None]
-    told.sort(key=lambda row: (row["kappa"], row["first"], row["second"]))
-    few = sum(row["n"] < LEAST[AGREEMENT] for row in table)
+    told = np.flatnonzero(~np.isnan(table["low"]))
+    order = np.lexsort((table["second"][told], table["first"][told], table["kappa"][told]))
+    shown = told[order[:MOST_PAIRS]]
+    few = int((table["n"] < LEAST[AGREEMENT]).sum())
     rows = [
         {
             "workers": [frozen.workers[row["first"]], frozen.workers[row["second"]]],
             **{name: row[name] for name in ("n", "percent", "kappa", "low", "high")},
         }
-        for row in told[:MOST_PAIRS]
+        for row in Table({name: values[shown] for name, values in table.columns.items()}).rows()
     ]
     return {"rows": rows, "n": len(told), "few": few, "same": len(table) - len(told) - few}
 

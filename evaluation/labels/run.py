@@ -87,6 +87,11 @@ def field_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
     return {FIELD.name: [(one.name, one.label) for one in collected.fields_of(task.current)]}
 
 
+def label_counts(task: Task, params: Mapping[str, Any]) -> dict[str, int]:
+    """How many labels the field has."""
+    return {"labels": len(collected.field_of(task, params["field"]).codes)}
+
+
 def refuse(task: Task, params: Mapping[str, Any]) -> None:
     """Raise Invalid where the task has no field of this name in which one option is chosen."""
     known = [one.name for one in collected.fields_of(task.current)]
@@ -109,6 +114,7 @@ RUNS = RunType(
     fail,
     own=(FIELD,),
     choices=field_choices,
+    counts=label_counts,
     refuse=refuse,
     export="label_export",
     tables=LABEL_TABLES,

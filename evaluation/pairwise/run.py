@@ -10,6 +10,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from annotation.models import Task
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result
@@ -110,6 +111,14 @@ def fail(run: Run, done: Computed) -> str:
     return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))
 
 
+def system_counts(task: Task, params: Mapping[str, Any]) -> dict[str, int]:
+    """How many systems wrote the texts of the task's items."""
+    items = task.items.order_by()
+    first = items.filter(first__isnull=False).values_list("first__system")
+    second = items.filter(second__isnull=False).values_list("second__system")
+    return {"systems": first.union(second).count()}
+
+
 PAIRS = RunType(
     pairwise.METHOD,
     ("pairs",),
@@ -119,6 +128,7 @@ PAIRS = RunType(
     compute,
     write,
     fail,
+    counts=system_counts,
     export="pair_export",
     tables=PAIR_TABLES,
     follow_up=CHECKS,
@@ -150,6 +160,7 @@ RATINGS = RunType(
     compute,
     write,
     fail,
+    counts=system_counts,
     export=OWN_ROWS,
     chooses=True,
     reads_texts=False,

@@ -28,7 +28,7 @@ from crowdqc.jobs.queues import MODELS, RUNS, queue_name
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import reason_missing
 from evaluation.models import EncodingShard, Run, RunState
-from evaluation.runs import run_types
+from evaluation.runs import memory, run_types
 from evaluation.runs.adapters import main_methods
 from evaluation.runs.numbering import next_number
 from evaluation.runs.official import actions as official
@@ -42,6 +42,11 @@ MAX_ATTEMPTS = 3
 TOO_LONG = (
     "The run took longer than a run may, and was stopped. Start it again to go on: answers of "
     "models and vectors that came are kept."
+)
+KILLED = (
+    "The process of this run was killed, most likely because the machine had no memory left. The "
+    "run is not tried again by itself: score fewer answers, or have whoever runs this site give "
+    "its jobs more memory, and start it again."
 )
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
@@ -82,6 +87,7 @@ def start(
         raise Invalid(_("The seed is out of range."), fields={"seed": _("A whole number from 0.")})
     clean = kind.clean_params({**kind.initial(task), **(params or {})})
     kind.refuse(task, clean)
+    memory.refuse_task_if_too_large(kind, task, clean)
     # The project's row gives out numbers one after another.
     Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     active = task.runs.filter(method=method, lane=lane, state__in=ACTIVE).first()
@@ -240,6 +246,18 @@ def _beat(run: Run) -> None:
     mine.update(heartbeat_at=timezone.now())
 
 
+@transaction.atomic
+def fail_killed(run_id: int) -> None:
+    """Fail a run whose process was killed while its worker lives on: it would be killed again."""
+    run = (
+        Run.objects.select_for_update(of=("self",))
+        .filter(pk=run_id, state=RunState.RUNNING)
+        .first()
+    )
+    if run is not None:
+        _close(run, RunState.FAILED, KILLED, timezone.now())
+
+
 def is_silent(run: Run) -> bool:
     """Whether nothing has worked on the run for so long that it counts as abandoned."""
     return not _fresh(run, timezone.now())
@@ -280,6 +298,8 @@ def execute(run_id: int) -> str:
         state, error = RunState.FAILED, problem.message
     except SoftTimeLimitExceeded:
         state, error = RunState.FAILED, TOO_LONG
+    except MemoryError:
+        state, error = RunState.FAILED, memory.exceeded_message()
     except Exception as problem:
         # Said on the page in one line; the traceback is the log's.
         _end(run, RunState.FAILED, steps.fail(), f"{type(problem).__name__}: {problem}"[:2000])

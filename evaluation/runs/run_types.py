@@ -123,6 +123,8 @@ class RunType:
         Options that were checked one by one -> as a run stores them. Raises Invalid.
     choices
         Of a task, what an option can be chosen among in a form: (value, words) by option.
+    counts
+        Of a task and options, further counts of its data that memory grows with (``Size``).
     refuse
         Raises Invalid where options do not fit a task, so that no run is started with them.
     page
@@ -167,6 +169,7 @@ class RunType:
     initial: Callable[[Task], Mapping[str, Any]] = lambda task: {}
     complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
     choices: Callable[[Task], Mapping[str, Sequence[tuple[str, str]]]] = lambda task: {}
+    counts: Callable[[Task, Mapping[str, Any]], Mapping[str, int]] = lambda task, params: {}
     refuse: Callable[[Task, Mapping[str, Any]], None] = lambda task, params: None
     page: str = ""
     place: Callable[[Run], str] = lambda run: ""

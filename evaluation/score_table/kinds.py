@@ -16,6 +16,11 @@ from annotation.files.reading.importer import CheckedRows
 from annotation.formats.imports.tables.base import TableReader
 from annotation.formats.registry import READERS
 from crowdqc.numbers import plural
+from evaluation.methods.aqer.method import METHOD as aqer_method
+from evaluation.methods.core.memory import Size
+from evaluation.methods.core.params import Method
+from evaluation.methods.labels.method import METHOD as label_method
+from evaluation.runs.memory import refuse_if_too_large
 from evaluation.score_table.actions import tasks
 from evaluation.score_table.reports import answers, comparisons, label_studio, labels, ratings
 from evaluation.score_table.reports.text import Options, Report
@@ -42,6 +47,7 @@ class Kind:
     report: Callable[[CheckedRows, Options], Report]  # without a database
     example: str = ""  # a file that can be downloaded
     cost: tuple[float, float] = (3.0, 1.5)  # CPU seconds: of any run, and of each 1,000 votes more
+    scored: tuple[Method, Callable[[CheckedRows], Size]] | None = None  # by what, and its size
 
     @property
     def title(self) -> str:
@@ -51,6 +57,21 @@ class Kind:
         """About how long scoring takes, to whole seconds."""
         least, more = self.cost
         return round(least + more * votes / 1_000)
+
+    def refuse_if_too_large(self, checked: CheckedRows) -> None:
+        """Raise Invalid where scoring these rows would take more memory than a run may."""
+        if self.scored is not None:
+            method, size_of = self.scored
+            refuse_if_too_large(method, size_of(checked), {})
+
+
+def _size_of_labels(checked: CheckedRows) -> Size:
+    labels = len({one["label"] for one in checked.good})
+    return Size.of_names(((one["worker"], one["item"]) for one in checked.good), labels=labels)
+
+
+def _size_of_answers(checked: CheckedRows) -> Size:
+    return Size.of_names((one["worker_id"], one["item_id"]) for one in checked.good)
 
 
 def _of_labels(about: About) -> list[tuple[str, str]]:
@@ -142,6 +163,7 @@ KINDS: dict[str, Kind] = {
             _of_labels,
             labels.report,
             "labels",
+            scored=(label_method, _size_of_labels),
         ),
         Kind(
             READERS["label_matrix"],
@@ -155,6 +177,7 @@ KINDS: dict[str, Kind] = {
             _of_labels,
             labels.report,
             "matrix",
+            scored=(label_method, _size_of_labels),
         ),
         Kind(
             READERS["comparison_table"],
@@ -181,6 +204,7 @@ KINDS: dict[str, Kind] = {
             answers.report,
             "answers",
             (4.0, 10.0),
+            scored=(aqer_method, _size_of_answers),
         ),
         Kind(
             READERS["rating_table"],

@@ -50,3 +50,34 @@ def die_once(path: str) -> None:
 def take_all_memory(quote: str) -> None:
     """Fail as what finds no more memory does, with words of somebody in the message."""
     raise MemoryError(quote)
+
+
+@shared_task
+def fill_memory(path: str, *megabytes: int) -> None:
+    """Say which of so many megabytes this process may hold."""
+    said = []
+    for size in megabytes:
+        try:
+            held = bytearray(size * 2**20)
+        except MemoryError:
+            said.append(f"{size} refused")
+        else:
+            said.append(f"{size} held")
+            del held
+    Path(path).write_text(", ".join(said))
+
+
+@shared_task
+def stay(path: str, run_id: int) -> None:
+    """Say which process this is, and stay at the run for longer than a test lasts."""
+    Path(path).write_text(f"{os.getpid()}" if not Path(path).exists() else "again\n")
+    time.sleep(120)
+
+
+def _end_run(path: str, run_id: int) -> None:
+    from evaluation.runs.engine import fail_killed
+
+    fail_killed(run_id)
+
+
+stay.when_killed = _end_run

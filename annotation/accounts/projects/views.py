@@ -31,6 +31,7 @@ from annotation.models import Invitation, Membership, Role, RoleGrant, User
 from annotation.notifications.kinds import KINDS
 from annotation.privacy.actions.erasure import KEPT_DAYS
 from annotation.privacy.selectors import erasure, retention
+from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
 
 
@@ -215,6 +216,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     """The consent text: a changed text is a new version; ``preview`` only renders it."""
     access = _read_or_write(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
+        limits.hold(limits.PREVIEWS, access.user.pk, _("Too many previews."))
         preview = {"text": request.POST.get("text", "")[:20_000]}
         return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
     versions = consent_versions(access.project)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from pathlib import PurePath
 from typing import Any
@@ -20,19 +20,21 @@ from annotation.files.reading.media import (
     MAX_BYTES,
     MAX_PIXELS,
     Media,
+    pixels_of,
     read_media,
     refused,
+    taking_turns,
 )
 from annotation.files.stored.actions import forget, store
 from annotation.models import Item, MediaContent, MediaFile, Project, Task, User
 from annotation.records.actions.audit import record
 from annotation.task_types.labels.content import FILES
-from crowdqc import outbound, queue
+from crowdqc import limits, outbound, queue
 from crowdqc.errors import Conflict, Invalid
 
 MAX_FILES = 100  # in one upload
 # A page waits while an upload is decoded: 25 million pixels of a few kB take up to 4 seconds.
-MAX_PIXELS_AT_ONCE = 10 * MAX_PIXELS
+MAX_PIXELS_AT_ONCE = 4 * MAX_PIXELS
 
 
 def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
@@ -86,26 +88,14 @@ def upload_media(
     Without ``make_items`` they wait for a table of items that names them. Invalid names the file
     that cannot be taken.
     """
-    read, pixels = [], 0
-    for given, data in files:
-        name = PurePath(given.replace("\\", "/")).name.replace("\x00", "")
-        media = read_media(data, name)
-        check_kind(task, media, name)
-        read.append((name, media))
-        pixels += media.width * media.height
-        if len(read) > MAX_FILES:
-            raise Invalid(
-                gettext("Too many files."),
-                fields={"file": gettext("%(most)s at a time at most.") % {"most": MAX_FILES}},
-            )
-        if pixels > MAX_PIXELS_AT_ONCE:
-            most = MAX_PIXELS_AT_ONCE // 10**6
-            raise refused(
-                name,
-                gettext("is one too many: an upload has %(most)s million pixels at most")
-                % {"most": most},
-                gettext("Upload fewer at once."),
-            )
+    named = [(_bare_name(given), data) for given, data in files]
+    _check_amount(by, named)
+    read = []
+    with taking_turns():
+        for name, data in named:
+            media = read_media(data, name)
+            check_kind(task, media, name)
+            read.append((name, media))
     if not read:
         raise Invalid(gettext("No file was chosen."), fields={"file": gettext("Choose files.")})
     with transaction.atomic():
@@ -115,6 +105,40 @@ def upload_media(
         if make_items:
             _make_items(by, task, kept)
     return kept
+
+
+def _bare_name(given: str) -> str:
+    """A file's name without the folders that a browser may send."""
+    return PurePath(given.replace("\\", "/")).name.replace("\x00", "")
+
+
+def _check_amount(by: User, files: Sequence[tuple[str, bytes]]) -> None:
+    """Refuse more files or pixels than are read at once, or than one person may have read for now.
+
+    By the heads of the files: no pixel is decoded.
+    """
+    if len(files) > MAX_FILES:
+        raise Invalid(
+            gettext("Too many files."),
+            fields={"file": gettext("%(most)s at a time at most.") % {"most": MAX_FILES}},
+        )
+    pixels = 0
+    for name, data in files:
+        pixels += pixels_of(data)
+        if pixels > MAX_PIXELS_AT_ONCE:
+            most = MAX_PIXELS_AT_ONCE // 10**6
+            raise refused(
+                name,
+                gettext("is one too many: an upload has %(most)s million pixels at most")
+                % {"most": most},
+                gettext("Upload fewer at once."),
+            )
+    limits.hold(
+        limits.PIXELS,
+        by.pk,
+        gettext("You have uploaded many images within a few minutes."),
+        units=-(-pixels // 10**6),
+    )
 
 
 def _make_items(by: User, task: Task, files: list[MediaFile]) -> None:
@@ -148,7 +172,9 @@ def _make_items(by: User, task: Task, files: list[MediaFile]) -> None:
 @transaction.atomic
 def attach_media(*, by: User, task: Task, item: Item, name: str, data: bytes) -> Item:
     """Give an item of the draft this file instead of what it shows."""
-    media = read_media(data, name)
+    _check_amount(by, [(name, data)])
+    with taking_turns():
+        media = read_media(data, name)
     check_kind(task, media, name)
     file = store_media(by=by, project=task.project, media=media, name=name)
     draft = lock_draft(task, by=by)

@@ -12,13 +12,15 @@ import io
 import re
 import struct
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from PIL import Image, ImageOps
 
-from crowdqc.errors import Invalid
+from crowdqc.errors import Invalid, TooMuch
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 25_000_000
@@ -50,8 +52,10 @@ BROKEN = (
 MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd7\xff])")
 SCAN, BEGIN, END = b"\xda", b"\xd8", b"\xd9"
 BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
-# A decoded image takes up to 100 MB: one at a time in a process.
+# A decoded image takes up to 100 MB: one at a time in a process. One more request may wait for its
+# turn (``taking_turns``); others are sent away, as all threads of a process would wait here else.
 _one = threading.Lock()
+_at_once = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,29 @@ def read_media(data: bytes, name: str) -> Media:
             raise _too_many(name) from error
         except BROKEN as error:
             raise refused(name, _("cannot be read as an image"), KINDS) from error
+
+
+@contextmanager
+def taking_turns() -> Iterator[None]:
+    """Read the images of a request; TooMuch at once where two requests of this process do."""
+    if not _at_once.acquire(blocking=False):
+        raise TooMuch(_("Other images are being read just now. Try again in a moment."))
+    try:
+        yield
+    finally:
+        _at_once.release()
+
+
+def pixels_of(data: bytes) -> int:
+    """How many pixels an image has by its head; nothing is decoded. 0 for what is none."""
+    format = _image_format(data)
+    if not format:
+        return 0
+    try:
+        with Image.open(io.BytesIO(data), formats=[format]) as image:
+            return image.width * image.height
+    except (*BOMBS, *BROKEN):
+        return 0  # refused with its reason when it is read
 
 
 def refused(name: str, wrong: str, mend: str) -> Invalid:

@@ -16,6 +16,7 @@ from django.db.models import Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Problem
 from annotation.files.reading.rows import MAX_SHOWN, Row
@@ -49,6 +50,8 @@ logger = logging.getLogger(__name__)
 State, Kind = ImportFile.State, ImportPart.Kind
 MAX_ATTEMPTS = 3
 EVERY = 1.0  # seconds between signs of life
+TOO_MUCH = gettext_lazy("Reading this file took more memory than there is.")
+SPLIT = gettext_lazy("Split it into smaller files.")
 SHOWN_ROWS, SHOWN_PROBLEMS = 5, 200
 
 
@@ -74,6 +77,9 @@ def process(file_id: int) -> str:
     except DomainError as refused:
         # What is wrong with the file itself; a check that the task refuses says so, too.
         _close(file, refused.message, " ".join(refused.fields.values()))
+        return State.FAILED
+    except MemoryError:
+        _close(file, str(TOO_MUCH), str(SPLIT))
         return State.FAILED
     except Exception:
         # Said on the page in one line; the traceback is the log's.
@@ -111,6 +117,17 @@ def _claim(file_id: int) -> ImportFile | None:
     file.heartbeat_at, file.done = now, 0
     file.save(update_fields=["attempts", "turn", "heartbeat_at", "done"])
     return file
+
+
+@transaction.atomic
+def fail_killed(file_id: int) -> None:
+    """Fail an upload whose process was killed while its worker lives on: it would be killed again.
+
+    What was written of it was undone with its transaction.
+    """
+    file = ImportFile.objects.select_for_update(of=("self",)).filter(pk=file_id, state__in=ACTIVE)
+    for one in file:
+        fail(one, str(TOO_MUCH), str(SPLIT))
 
 
 def _set(file: ImportFile, **changes: Any) -> None:

@@ -63,6 +63,7 @@ class Command(BaseCommand):
                 ordered=options["ordered"],
                 hooks=Hooks(progress=self._progress()),
             )
+            KINDS[slug].refuse_if_too_large(found.checked)
             report = KINDS[slug].report(found.checked, asked)
         except DomainError as problem:
             raise CommandError(" ".join([problem.message, *problem.fields.values()])) from problem

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.agreement.coefficients import tau_of
 from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
@@ -18,6 +19,7 @@ from evaluation.methods.core.units import AGREEMENT, LEAST, SAME, too_few
 from evaluation.methods.core.votes import Labels
 
 WEIGHTINGS = ("none", "linear", "quadratic")
+BLOCK = 2_000_000  # cells of contingency tables that are worked on at once
 LEAST_OTHER = 2  # votes in which neither gave the commonest label, below which chance is not known
 
 
@@ -93,8 +95,27 @@ def worker_pairs(data: Labels, *, weighting: str = "none", confidence: float = 0
     met, pair = np.unique(code, return_inverse=True)
     cell = (pair * size + data.label[left]) * size + data.label[right]
     weight = data.weight[left] * data.weight[right]
-    flat = np.bincount(cell, weights=weight, minlength=len(met) * size * size)
-    table = flat.reshape(len(met), size, size).astype(np.float64)
+    order = np.argsort(pair, kind="stable")
+    step = max(1, BLOCK // size**2)
+    starts = range(0, len(met), step)
+    ends = np.searchsorted(pair[order], [*starts[1:], len(met)])
+    parts, begin = [], 0
+    for first, end in zip(starts, ends.tolist(), strict=True):
+        rows, pairs = order[begin:end], min(step, len(met) - first)
+        flat = np.bincount(
+            cell[rows] - first * size**2, weights=weight[rows], minlength=pairs * size**2
+        )
+        table = flat.reshape(pairs, size, size).astype(np.float64)
+        parts.append(_pair_columns(table, weighting, confidence))
+        begin = end
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Table({"first": met // workers, "second": met % workers, **columns})
+
+
+def _pair_columns(
+    table: FloatArray, weighting: str, confidence: float
+) -> dict[str, NDArray[np.generic]]:
+    """The columns of ``worker_pairs`` from contingency tables (pairs, v, v)."""
     n = table.sum(axis=(1, 2))
     kappa, tau = kappa_of(table, weighting), tau_of(table)
     reach = kappa_reach(table, weighting, confidence)
@@ -104,19 +125,15 @@ def worker_pairs(data: Labels, *, weighting: str = "none", confidence: float = 0
         "both gave one label throughout",
         np.where(np.isnan(tau), "one of them gave one label throughout", ""),
     )
-    return Table(
-        {
-            "first": met // workers,
-            "second": met % workers,
-            "n": n,
-            "percent": np.trace(table, axis1=1, axis2=2) / n,
-            "kappa": kappa,
-            "low": np.maximum(kappa - reach, -1.0),
-            "high": np.minimum(kappa + reach, 1.0),
-            "tau_b": tau,
-            "reason": reason,
-        }
-    )
+    return {
+        "n": n,
+        "percent": np.trace(table, axis1=1, axis2=2) / n,
+        "kappa": kappa,
+        "low": np.maximum(kappa - reach, -1.0),
+        "high": np.minimum(kappa + reach, 1.0),
+        "tau_b": tau,
+        "reason": reason,
+    }
 
 
 @dataclass(frozen=True)

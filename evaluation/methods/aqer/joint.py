@@ -28,6 +28,7 @@ from evaluation.methods.core.base import (
     Texts,
     TooFewWorkers,
 )
+from evaluation.methods.core.memory import board_of_workers
 from evaluation.methods.core.params import Params, choice
 
 NAME = "aqer_joint"
@@ -225,4 +226,4 @@ def _alike(voting: Authors) -> dict[str, float | None]:
     return out
 
 
-METHOD = PARAMS.as_method("AQER, people and models together", Texts, fit)
+METHOD = PARAMS.as_method("AQER, people and models together", Texts, fit, memory=board_of_workers)

@@ -63,6 +63,7 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.boards import rules_of
 from evaluation.methods.core.components import answer_parts
+from evaluation.methods.core.memory import board_of_workers
 from evaluation.methods.core.params import (
     ANY_LEVEL,
     Params,
@@ -222,4 +223,4 @@ def parts(
     return answer_parts(worker, question, len(workers), len(questions))
 
 
-METHOD = PARAMS.as_method("AQER", Texts, fit)
+METHOD = PARAMS.as_method("AQER", Texts, fit, memory=board_of_workers)

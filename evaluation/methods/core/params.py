@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from evaluation.methods.core.base import BadParameter, Intervals, Result, Table
+from evaluation.methods.core.memory import Size, bytes_by_votes
 
 WHOLE, NUMBER, FLAG, CHOICE, TEXT = "whole", "number", "flag", "choice", "text"
 
@@ -206,8 +207,9 @@ ANY_LEVEL = real_number("level", 0.95, above=0, below=1)  # where nothing rests 
 class Method:
     """A registered method: its slug, version, title, the class of its data, and how to fit it.
 
-    ``options`` say what it takes. ``internal`` says where a method is used that nobody starts by
-    itself ("" for one that can be started from a page, the API and the command line).
+    ``options`` say what it takes. ``memory`` estimates the bytes that a fit takes at its peak, from
+    the size of its data and its settings. ``internal`` says where a method is used that nobody
+    starts by itself ("" for one that can be started from a page, the API and the command line).
     """
 
     slug: str
@@ -217,6 +219,7 @@ class Method:
     fit: Callable[..., Result]
     options: Params
     internal: str = ""
+    memory: Callable[[Size, Mapping[str, Any]], float] = bytes_by_votes
 
     @property
     def params(self) -> dict[str, Any]:

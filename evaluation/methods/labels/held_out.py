@@ -28,6 +28,7 @@ MODELS = ("majority", "one_coin", "dawid_skene", "mace", "glad")
 LEAST = 3  # votes of an item from which one is left out
 FOLDS = 5  # times, where votes are few
 TOGETHER = 10_000  # votes of all folds together, from which there are fewer
+CELLS = 2_000_000  # of confusion matrices of all folds together, the same
 DRAWS, RESTARTS = 200, 3  # of Dawid-Skene and of MACE
 STEPS, LOOSE = 60, 1e-6  # of GLAD, which takes the longest; more moved no mean by .001
 ROUNDS, TOLERANCE = 200, 1e-6  # of the EM of the two plain models
@@ -94,7 +95,8 @@ def _split(
     order = np.lexsort((rng.random(n), data.item))
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n) - (np.cumsum(votes) - votes)[data.item[order]]
-    folds = max(1, min(FOLDS, TOGETHER // max(n, 1)))
+    cells = workers * len(data.labels) ** 2
+    folds = max(1, min(FOLDS, TOGETHER // max(n, 1), CELLS // max(cells, 1)))
     enough = votes[data.item] >= LEAST
     out = [np.flatnonzero(enough & (place == fold)) for fold in range(folds)]
     if not len(out[0]):

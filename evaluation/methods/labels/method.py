@@ -48,7 +48,7 @@ With ``time`` also early_n, early_agree, late_n, late_agree and change, and the 
 see drift.py. With ``columns`` also ``kind``, ``kind_worker`` and ``kind_shift``: see kinds.py.
 
 ``confusion``, a row a scored worker and two labels: worker, true, given, probability, low, high
-(Dawid-Skene).
+(Dawid-Skene); of a crowd with more than workers.MOST_CELLS rows, those workers with most votes.
 
 ``item``, a row an item: item, n, majority (-1: two labels are level), dawid_skene, mace, glad
 (labels), posterior (Dawid-Skene's of its label), mace_posterior, glad_posterior, entropy (of
@@ -122,6 +122,7 @@ from evaluation.methods.core.base import (
     of_rows,
 )
 from evaluation.methods.core.kinds import Column
+from evaluation.methods.core.memory import A_DRAW, A_VOTE, PROCESS, Size
 from evaluation.methods.core.params import (
     LEVEL,
     Param,
@@ -163,6 +164,9 @@ LEAVES_MAJORITY_SAID = (
     "{name}: labels leave the majority on {differ} of {items} items ({share:.0%}): check some of "
     "them by hand before you use them"
 )
+# Bytes: a worker's chance of one label where another is true, an item's of a label, a part's of a
+# label in all restarts, two votes on one item, and a cell of two workers who share ten items.
+A_CELL, A_CHANCE, A_PART, A_MEETING, A_PAIR_CELL = 220, 1_000, 6_000, 80, 50
 TOLERANCE = 1e-7  # of Dawid-Skene: the log-likelihood a vote that a round must gain
 
 
@@ -593,4 +597,26 @@ def _findings(found: Sequence[Labelled]) -> list[dict[str, Any]]:
     return rows
 
 
-METHOD = PARAMS.as_method("Labels: majority, Dawid-Skene, MACE and GLAD", Labels, fit)
+def memory(size: Size, settings: Mapping[str, Any]) -> float:
+    """Estimate the bytes of a fit and of its rows at their peak.
+
+    Draws of competence are kept of each worker, in chains that may run twice as long.
+    """
+    cells = float(size.workers) * size.labels**2
+    chances = float(size.items) * size.labels
+    draws = (settings["resamples"] or 0) * float(size.workers)
+    return (
+        PROCESS
+        + A_CELL * cells
+        + A_CHANCE * chances
+        + A_PART * float(size.most_parts) * size.labels
+        + A_VOTE * size.votes
+        + A_DRAW * draws
+        + A_MEETING * size.meetings
+        + A_PAIR_CELL * size.labels**2 * min(size.meetings / 10, size.workers**2 / 2)
+    )
+
+
+METHOD = PARAMS.as_method(
+    "Labels: majority, Dawid-Skene, MACE and GLAD", Labels, fit, memory=memory
+)

@@ -26,6 +26,7 @@ from evaluation.methods.workers.claims import median_gaps, no_gaps, sure_sides
 
 NONE = -1
 GUESSING = 0.1  # chance, before any vote, that a worker does not look
+MOST_CELLS = 2_000_000  # rows of the table of confusion matrices: 20,000 workers of 10 labels
 MISTAKES = 5  # expected mistakes of one kind from which it can stand out
 
 
@@ -271,8 +272,14 @@ def on_known_answers(data: Labels, gold: IntArray, level: float) -> dict[str, ND
 
 
 def confusion_table(counts: Counts, skills: Skills, level: float) -> Table:
-    """A row a scored worker, true and given label."""
+    """A row a worker, true and given label: of scored workers, those with most votes first.
+
+    As many as have ``MOST_CELLS`` rows together, in the order of their indices.
+    """
     rows, k = np.flatnonzero(counts.worker_part > 0), counts.labels
+    most = max(1, MOST_CELLS // k**2)
+    if len(rows) > most:
+        rows = np.sort(rows[np.argsort(-counts.total[rows], kind="stable")[:most]])
     low, high = bounds(skills.confusion[rows], skills.spread[rows], level)
     return Table(
         {

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, Table
 from evaluation.methods.core.components import components
+from evaluation.methods.core.memory import board_of_systems
 from evaluation.methods.core.params import (
     LEVEL,
     Params,
@@ -324,7 +325,7 @@ def _warnings(data: Judgments, people: ShownVotes, parts: Sequence[Mapping[str, 
     return said
 
 
-METHOD = PARAMS.as_method("Pairwise study", Judgments, fit)
+METHOD = PARAMS.as_method("Pairwise study", Judgments, fit, memory=board_of_systems)
 
 
 def parts_of(people: ShownVotes) -> list[dict[str, int | None]]:

@@ -30,6 +30,7 @@ from evaluation.methods.core.base import (
 from evaluation.methods.core.inference import family_level, scale_interval, two_way_spread
 from evaluation.methods.core.kinds import FEWEST as KIND_FEWEST
 from evaluation.methods.core.kinds import Column, checked_column, not_split, too_small
+from evaluation.methods.core.memory import board_of_systems
 from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples
 from evaluation.methods.core.units import (
     CORRELATION,
@@ -475,4 +476,4 @@ def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]
     return {"agreement": r, "low": low, "high": high, "no_interval": ""}
 
 
-METHOD = PARAMS.as_method("Ratings", Ratings, fit)
+METHOD = PARAMS.as_method("Ratings", Ratings, fit, memory=board_of_systems)

@@ -33,6 +33,7 @@ def write_table(*, by: User, file: ImportFile, sheet: Sheet) -> Report:
     if not checked.good or checked.about["cannot"]:
         said = checked.about["cannot"][1] if checked.good else _("No row can be used.")
         raise Invalid(said, fields={"file": _("Choose another column or file.")})
+    kind.refuse_if_too_large(checked)
     project = file.project or create_project(by=by, name=title_of(file.name))
     task, new = kind.make(
         by=by,

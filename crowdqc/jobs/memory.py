@@ -1,0 +1,40 @@
+"""How much memory a process that works on jobs may hold, and what becomes of a job that killed one.
+
+A limit of the process (RLIMIT_DATA) turns an allocation too many into a MemoryError of that job,
+before the machine runs out and its kernel kills whatever it likes.
+"""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from django.conf import settings
+
+SHARE = 0.4  # of the machine's memory, for one process: two runs may be at work at once
+LEAST = 2 * 2**30  # bytes that a job may hold on any machine
+CGROUP = Path("/sys/fs/cgroup/memory.max")
+MEMINFO = Path("/proc/meminfo")
+
+
+def machine_bytes() -> int:
+    """Memory of this machine or container, whichever is less."""
+    total = int(MEMINFO.read_text().split()[1]) * 1024
+    limit = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
+    return total if limit == "max" else min(total, int(limit))
+
+
+def limit_bytes() -> int:
+    """The most that a job's process may hold (``CROWDQC_JOB_MEMORY``); 0: no limit."""
+    if settings.CROWDQC_JOB_MEMORY >= 0:
+        return int(settings.CROWDQC_JOB_MEMORY) * 2**20
+    return max(LEAST, int(SHARE * machine_bytes()))
+
+
+def limit_this_process() -> None:
+    """Hold this process, and what it starts, to the limit."""
+    limit = limit_bytes()
+    if limit:
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
