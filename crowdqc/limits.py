@@ -73,6 +73,8 @@ VISITOR_ENTRIES = Limit("audit-visitor", 200, HOUR)
 # Changes of one's own account: name, address, password.
 CHANGES = Limit("change-person", 20, HOUR)
 THEMES = Limit("theme-person", 60, HOUR)
+# Projects that one person makes, the copies and scored tables among them.
+PROJECTS = Limit("project-person", 40, DAY)
 # Megapixels of images that are decoded for one person, and previews of what they write.
 PIXELS = Limit("pixels-person", 1_500, 10 * MINUTE)
 PREVIEWS = Limit("preview-person", 120, MINUTE)

@@ -447,7 +447,10 @@ CROWDQC_RUN_LIMIT = env.int("CROWDQC_RUN_LIMIT", default=6 * 3600)
 CROWDQC_MODEL_RUN_LIMIT = env.int("CROWDQC_MODEL_RUN_LIMIT", default=24 * 3600)
 # Megabytes that a process which works on jobs may hold: a run that would need more is refused, or
 # fails. -1: 40 % of the machine's or container's memory, and at least 2 GB; 0: no limit.
-CROWDQC_JOB_MEMORY = int(env.str("CROWDQC_JOB_MEMORY", default="") or -1)
+CROWDQC_JOB_MEMORY = env.int("CROWDQC_JOB_MEMORY", default=-1)
+# How much a person, a project and the installation may have, where it is not the default
+# (annotation/accounts/quotas.py): projects=200,megabytes=500000.
+CROWDQC_QUOTAS = env.dict("CROWDQC_QUOTAS", default={})
 # What the judging side adds to rooms below it, by dotted path: files to be made, the recipes of a
 # task's finished runs, whether tasks have such runs, and encoders that are models at an endpoint
 # ("endpoint:12").

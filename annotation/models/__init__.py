@@ -28,6 +28,7 @@ from annotation.models.people import (
     Panel,
     PanelMember,
     Project,
+    QuotaOverride,
     Role,
     User,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "PlatformEvent",
     "Project",
     "Qualification",
+    "QuotaOverride",
     "Recording",
     "Recruitment",
     "Rejection",

@@ -104,6 +104,38 @@ class Project(models.Model):
         return self.name
 
 
+class QuotaOverride(models.Model):
+    """How much of something a person or a project may have, where it is not what others may."""
+
+    name = models.CharField(max_length=40)  # of annotation.accounts.quotas
+    most = models.PositiveIntegerField()
+    person = models.ForeignKey(
+        User, on_delete=models.CASCADE, null=True, blank=True, related_name="quotas"
+    )
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, null=True, blank=True, related_name="quotas"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["person", "name"],
+                condition=Q(person__isnull=False),
+                name="quota_once_a_person",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "name"],
+                condition=Q(project__isnull=False),
+                name="quota_once_a_project",
+            ),
+            models.CheckConstraint(
+                condition=Q(person__isnull=False, project__isnull=True)
+                | Q(person__isnull=True, project__isnull=False),
+                name="quota_of_one",
+            ),
+        ]
+
+
 class Membership(models.Model):
     """One role of one person in one project.
 

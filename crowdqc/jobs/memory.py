@@ -6,29 +6,32 @@ before the machine runs out and its kernel kills whatever it likes.
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 
 from django.conf import settings
 
+from crowdqc.numbers import parse_whole
+
 SHARE = 0.4  # of the machine's memory, for one process: two runs may be at work at once
 LEAST = 2 * 2**30  # bytes that a job may hold on any machine
 CGROUP = Path("/sys/fs/cgroup/memory.max")
-MEMINFO = Path("/proc/meminfo")
 
 
 def machine_bytes() -> int:
     """Memory of this machine or container, whichever is less."""
-    total = int(MEMINFO.read_text().split()[1]) * 1024
-    limit = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
-    return total if limit == "max" else min(total, int(limit))
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = parse_whole(CGROUP.read_text()) if CGROUP.is_file() else None  # "max": none
+    return total if limit is None else min(total, limit)
 
 
 def limit_bytes() -> int:
     """The most that a job's process may hold (``CROWDQC_JOB_MEMORY``); 0: no limit."""
     if settings.CROWDQC_JOB_MEMORY >= 0:
-        return int(settings.CROWDQC_JOB_MEMORY) * 2**20
-    return max(LEAST, int(SHARE * machine_bytes()))
+        limit: int = settings.CROWDQC_JOB_MEMORY * 2**20
+        return limit
+    return max(LEAST, round(SHARE * machine_bytes()))
 
 
 def limit_this_process() -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
-from annotation.accounts import pseudonyms
+from annotation.accounts import pseudonyms, quotas
 from annotation.accounts.roles import actions as roles
 from annotation.accounts.roles.selectors import reason_cannot_accept
 from annotation.accounts.security.log import Kind, log_event
@@ -22,7 +22,7 @@ from annotation.models import Consent, ConsentText, Invitation, Membership, Proj
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
-from crowdqc import currencies
+from crowdqc import currencies, limits
 from crowdqc.database.compiled import CompiledQuery, Given
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
@@ -72,6 +72,9 @@ def create_project(
     why_not = currencies.reason_against(currency)
     if why_not:
         raise Invalid(why_not, fields={"currency": why_not})
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # projects are counted in turn
+    quotas.hold("projects", by)
+    limits.hold(limits.PROJECTS, by.pk, gettext("You have made many projects today."))
     project = Project.objects.create(name=name, owner=by, currency=currency)
     given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
     for role in given:

@@ -32,7 +32,7 @@ from annotation.notifications.kinds import KINDS
 from annotation.privacy.actions.erasure import KEPT_DAYS
 from annotation.privacy.selectors import erasure, retention
 from crowdqc import limits
-from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
+from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed, TooMuch
 
 
 @login_required
@@ -64,7 +64,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             project = people.create_project(by=cast(User, request.user), **form.cleaned_data)
-        except Invalid as error:
+        except (Invalid, TooMuch) as error:
             add_errors(form, error)
         else:
             return redirect("project", project.pk)
@@ -216,7 +216,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     """The consent text: a changed text is a new version; ``preview`` only renders it."""
     access = _read_or_write(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
-        limits.hold(limits.PREVIEWS, access.user.pk, _("Too many previews."))
+        limits.hold(limits.PREVIEWS, access.user.pk, _("Too many tries."))
         preview = {"text": request.POST.get("text", "")[:20_000]}
         return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
     versions = consent_versions(access.project)

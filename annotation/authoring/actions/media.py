@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.utils.translation import gettext
 
+from annotation.accounts import quotas
 from annotation.authoring.actions.drafts import lock_draft
 from annotation.authoring.actions.items import STEP, default_group, supersede
 from annotation.files.reading.media import (
@@ -89,7 +90,7 @@ def upload_media(
     that cannot be taken.
     """
     named = [(_bare_name(given), data) for given, data in files]
-    _check_amount(by, named)
+    _check_amount(by, task.project, named)
     read = []
     with taking_turns():
         for name, data in named:
@@ -112,7 +113,7 @@ def _bare_name(given: str) -> str:
     return PurePath(given.replace("\\", "/")).name.replace("\x00", "")
 
 
-def _check_amount(by: User, files: Sequence[tuple[str, bytes]]) -> None:
+def _check_amount(by: User, project: Project, files: Sequence[tuple[str, bytes]]) -> None:
     """Refuse more files or pixels than are read at once, or than one person may have read for now.
 
     By the heads of the files: no pixel is decoded.
@@ -133,6 +134,7 @@ def _check_amount(by: User, files: Sequence[tuple[str, bytes]]) -> None:
                 % {"most": most},
                 gettext("Upload fewer at once."),
             )
+    quotas.hold_bytes(project, sum(len(data) for _, data in files))
     limits.hold(
         limits.PIXELS,
         by.pk,
@@ -172,7 +174,7 @@ def _make_items(by: User, task: Task, files: list[MediaFile]) -> None:
 @transaction.atomic
 def attach_media(*, by: User, task: Task, item: Item, name: str, data: bytes) -> Item:
     """Give an item of the draft this file instead of what it shows."""
-    _check_amount(by, [(name, data)])
+    _check_amount(by, task.project, [(name, data)])
     with taking_turns():
         media = read_media(data, name)
     check_kind(task, media, name)

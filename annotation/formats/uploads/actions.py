@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts import quotas
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
@@ -30,16 +31,14 @@ from crowdqc.errors import Conflict, Invalid
 
 State = ImportFile.State
 ABANDONED = dt.timedelta(minutes=3)
-MOST_WAITING = 50  # of one project
-MOST_OWN = 10  # of one person, in no project
 
 
 @transaction.atomic
 def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | Source) -> ImportFile:
     """Keep an uploaded file until it is imported; the same file again is the same row.
 
-    Raises Invalid where it is empty, too large or no table by its first bytes, and Conflict where
-    too many wait in the project.
+    Raises Invalid where it is empty, too large or no table by its first bytes, and TooMuch where
+    too many wait or too much is stored.
     """
     get_format(kind)
     return _keep(by=by, project=task.project, task=task, kind=kind, name=name, content=content)
@@ -73,8 +72,8 @@ def _keep(
     for piece in source.pieces():
         digest.update(piece)
     waiting = ImportFile.objects.filter(project=project).exclude(state__in=ENDED)
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # uploads stand in line
     if project is None:
-        User.objects.select_for_update(no_key=True).get(pk=by.pk)  # uploads stand in line
         waiting = waiting.filter(uploaded_by=by)
     else:
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -83,16 +82,11 @@ def _keep(
     same = (again.filter(kind=kind) if task else again.filter(uploaded_by=by)).first()
     if same:
         return same
-    if project is None and waiting.count() >= MOST_OWN:
-        raise Conflict(
-            _("%(most_own)s tables wait to be scored. Score or delete some.")
-            % {"most_own": MOST_OWN}
-        )
-    if waiting.count() >= MOST_WAITING:
-        raise Conflict(
-            _("%(most_waiting)s uploads wait in this project. Import or delete some.")
-            % {"most_waiting": MOST_WAITING}
-        )
+    if project is not None:
+        quotas.hold("waiting_of_project", project)
+    quotas.hold("waiting_of_person", by)
+    quotas.hold("waiting")
+    quotas.hold_bytes(project, source.size)
     file = ImportFile.objects.create(
         project=project,
         task=task,

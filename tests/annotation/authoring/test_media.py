@@ -13,8 +13,9 @@ from django.urls import reverse
 from PIL import Image
 
 from annotation.authoring.actions import media
-from annotation.files.reading.media import MAX_BYTES, read_media
+from annotation.files.reading.media import MAX_BYTES, read_media, taking_turns
 from annotation.models import Item, MediaFile, Project, Task
+from crowdqc import limits
 from crowdqc.errors import Invalid
 from tests.support import factories
 from tests.support.pages import html_of
@@ -205,6 +206,39 @@ def test_an_upload_has_so_many_pixels_and_says_which_file_is_too_many(
     refused = upload(client, task, *((f"{name}.png", image) for name in "abc"))
     assert refused.status_code == 422 and "c.png is one too many" in html_of(refused)
     assert not project.media_files.exists()
+
+
+def test_an_upload_of_too_many_pixels_is_refused_before_one_is_decoded(
+    db: Any, client: Client
+) -> None:
+    project = factories.make_project()
+    task = labels.make_labels(project, (), settings={"content": "image"}, publish=False)
+    client.force_login(project.owner)
+    image = labels.png(size=(5_000, 5_000))
+    begun = time.process_time()
+    refused = upload(client, task, *((f"{number}.png", image) for number in range(9)))
+    assert refused.status_code == 422 and "4.png is one too many" in html_of(refused)
+    assert time.process_time() - begun < 2  # decoding one of them takes a second and more
+
+
+def test_a_person_has_so_many_pixels_read_in_ten_minutes(db: Any, client: Client) -> None:
+    project = factories.make_project()
+    task = labels.make_labels(project, (), settings={"content": "image"}, publish=False)
+    client.force_login(project.owner)
+    limits.hold(limits.PIXELS, project.owner.pk, "", units=limits.PIXELS.most - 1)
+    assert upload(client, task, ("a.png", labels.png("red"))).status_code == 302
+    assert upload(client, task, ("b.png", labels.png("blue"))).status_code == 429
+
+
+def test_a_third_request_with_images_is_sent_away_and_does_not_wait(
+    db: Any, client: Client
+) -> None:
+    project = factories.make_project()
+    task = labels.make_labels(project, (), settings={"content": "image"}, publish=False)
+    client.force_login(project.owner)
+    with taking_turns(), taking_turns():
+        assert upload(client, task, ("a.png", labels.png("red"))).status_code == 429
+    assert upload(client, task, ("a.png", labels.png("red"))).status_code == 302
 
 
 def test_a_task_of_images_is_published_once_each_item_has_one(db: Any) -> None:

@@ -12,7 +12,9 @@ import numpy as np
 import psutil
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 from django.urls import reverse
+from rest_framework.test import APIClient
 
 from annotation.models import ImportFile, Task
 from crowdqc.errors import Invalid
@@ -24,6 +26,7 @@ from evaluation.runs import engine as runs
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of
 from tests.evaluation.score_table.test_pages import drop, score
+from tests.support import factories
 from tests.support.jobs import fill_memory, stay
 from tests.support.processes import Worker, empty_queue, queue_worker, until
 
@@ -50,8 +53,11 @@ def test_a_run_that_would_not_fit_is_refused_by_page_api_and_action(settings: An
         runs.start(by=task.project.owner, task=task)
     assert refused.value.code == "too-large" and "200 MB" in refused.value.message
     client = client_of(task)
-    page = client.post(reverse("run_start", args=[task.project_id, task.pk]), {"seed": 1})
+    page = client.post(reverse("run_start", args=[task.project_id, task.pk]), {"again": "1"})
     assert page.status_code == 422 and b"200 MB" in page.content
+    program = APIClient(HTTP_AUTHORIZATION=f"Token {factories.api_token(task.project.owner)}")
+    told = program.post(f"/api/tasks/{task.pk}/runs/", {"method": METHOD.slug}, format="json")
+    assert told.status_code == 422 and told.json()["code"] == "too-large", told.content
     assert not Run.objects.exists()
 
 
@@ -66,10 +72,6 @@ def test_a_small_table_of_many_workers_and_labels_is_refused_before_anything_is_
     settings: Any, tmp_path: Path
 ) -> None:
     settings.CROWDQC_JOB_MEMORY = 1_000
-    from django.test import Client
-
-    from tests.support import factories
-
     client = Client()
     client.force_login(factories.make_user())
     text = hostile(2_000, 50)

@@ -13,10 +13,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts.quotas import set_quota
 from annotation.formats.actions.imports import import_content
 from annotation.formats.uploads import actions, process
 from annotation.models import ImportFile, ImportPart, Item, Membership, StoredFile, TextValue
-from crowdqc.errors import Conflict
+from crowdqc.errors import TooMuch
 from tests.support import factories
 from tests.support.factories import World
 
@@ -123,15 +124,13 @@ def test_uploads_that_nobody_imports_are_dropped_in_time(world: World) -> None:
     assert now(file).state == STATE.FAILED and not ImportPart.objects.exists()
 
 
-def test_a_project_keeps_only_so_many_waiting_uploads(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_keeps_only_so_many_waiting_uploads(world: World) -> None:
     """(B11) And a deleted one makes room."""
-    monkeypatch.setattr(actions, "MOST_WAITING", 2)
+    set_quota(by=None, name="waiting_of_project", owner=world.project, limit=2)
     first = keep(world, answers("w1"))
     keep(world, answers("w2"))
     assert keep(world, answers("w1")).pk == first.pk
-    with pytest.raises(Conflict, match="2 uploads wait"):
+    with pytest.raises(TooMuch, match="2 uploads wait"):
         keep(world, answers("w3"))
     actions.remove_upload(by=world.requester, file=first)
     assert process.process(first.pk) == "not mine"

@@ -1,0 +1,172 @@
+"""How much a person, a project and the whole installation may have: one table of quotas.
+
+Defaults stand here, ``CROWDQC_QUOTAS`` changes them, and whoever runs the installation gives a
+person or a project a number of its own (``manage.py crowdqc_quota``). ``hold`` is called where
+something is made, whichever page or program asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, Sum
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.models import ImportFile, MediaFile, Project, QuotaOverride, StoredFile, User
+from annotation.records.actions.audit import record
+from crowdqc.errors import Invalid, TooMuch
+
+PERSON, PROJECT, INSTALLATION = "person", "project", "installation"
+MB = 10**6
+ENDED = (ImportFile.State.IMPORTED, ImportFile.State.FAILED)
+Owner = Any  # a person or a project; None: the installation
+
+
+@dataclass(frozen=True)
+class Quota:
+    """At most ``most`` times ``unit`` of what ``used`` counts, for each ``of``."""
+
+    of: str
+    most: int
+    text: str
+    used: Callable[[Owner], int]
+    unit: int = 1
+
+
+def _waiting(**whose: Any) -> int:
+    return ImportFile.objects.filter(**whose).exclude(state__in=ENDED).count()
+
+
+def _project_bytes(project: Project) -> int:
+    media = MediaFile.objects.filter(project=project).aggregate(n=Sum("size"))["n"] or 0
+    uploads = ImportFile.objects.filter(project=project, stored__isnull=False)
+    return int(media + (uploads.aggregate(n=Sum("size"))["n"] or 0))
+
+
+def _all_bytes(_: None) -> int:
+    return StoredFile.objects.aggregate(n=Sum("size"))["n"] or 0
+
+
+QUOTAS = {
+    "projects": Quota(
+        PERSON,
+        100,
+        gettext_noop("You own %(used)s of the %(most)s projects that you may have."),
+        lambda person: Project.objects.filter(owner=person).count(),
+    ),
+    "waiting_of_person": Quota(
+        PERSON,
+        30,
+        gettext_noop("%(used)s of your uploads wait; %(most)s may. Import or delete some."),
+        lambda person: _waiting(uploaded_by=person),
+    ),
+    "waiting_of_project": Quota(
+        PROJECT,
+        50,
+        gettext_noop("%(used)s uploads wait in this project; %(most)s may. Import or delete some."),
+        lambda project: _waiting(project=project),
+    ),
+    "waiting": Quota(
+        INSTALLATION,
+        1_000,
+        gettext_noop("%(used)s uploads wait on this site; %(most)s may. Try again later."),
+        lambda _: _waiting(),
+    ),
+    "megabytes_of_project": Quota(
+        PROJECT,
+        5_000,
+        gettext_noop("This project has %(used)s MB of files; it may have %(most)s MB."),
+        _project_bytes,
+        MB,
+    ),
+    "megabytes": Quota(
+        INSTALLATION,
+        100_000,
+        gettext_noop("This site has %(used)s MB of files; it may have %(most)s MB."),
+        _all_bytes,
+        MB,
+    ),
+}
+
+
+def most(name: str, owner: Owner = None) -> int:
+    """The quota of this name: the owner's own, that of the settings, or the default."""
+    if owner is not None:
+        own = QuotaOverride.objects.filter(_whose(owner), name=name).values_list("most", flat=True)
+        if own:
+            return own[0]
+    return int(settings.CROWDQC_QUOTAS.get(name, QUOTAS[name].most))
+
+
+def _whose(owner: Owner) -> Q:
+    return Q(project=owner) if isinstance(owner, Project) else Q(person=owner)
+
+
+def hold(name: str, owner: Owner = None, more: int = 1) -> None:
+    """Raise TooMuch, with both figures, where ``more`` would exceed the quota.
+
+    The caller's transaction locks what two requests at once would both count.
+    """
+    quota, limit = QUOTAS[name], most(name, owner)
+    used = quota.used(owner)
+    if used + more <= limit * quota.unit:
+        return
+    ask = _("Whoever runs this site can raise the limit.")
+    figures = {"used": f"{used // quota.unit:,}", "most": f"{limit:,}"}
+    raise TooMuch(f"{_(quota.text) % figures} {ask}", code="quota")
+
+
+def hold_bytes(project: Project | None, size: int) -> None:
+    """Raise TooMuch where a file of this size would exceed what is stored at most."""
+    if project is not None:
+        hold("megabytes_of_project", project, size)
+    hold("megabytes", None, size)
+
+
+def _kind(owner: Owner) -> str:
+    if owner is None:
+        return INSTALLATION
+    return PROJECT if isinstance(owner, Project) else PERSON
+
+
+def table(owner: Owner = None) -> list[tuple[str, int, int]]:
+    """Name, what is used and the most of each quota of a person, a project or the installation."""
+    return [
+        (name, quota.used(owner) // quota.unit, most(name, owner))
+        for name, quota in QUOTAS.items()
+        if quota.of == _kind(owner)
+    ]
+
+
+@transaction.atomic
+def set_quota(*, by: User | None, name: str, owner: Owner, limit: int | None) -> None:
+    """Give a person or a project a quota of its own; None takes it back.
+
+    Raises Invalid where there is no such quota of a person, or of a project.
+    """
+    of = _kind(owner)
+    known = [one for one, quota in QUOTAS.items() if quota.of == of]
+    if name not in known:
+        raise Invalid(f"{name} is no quota of a {of}.", fields={"name": ", ".join(known)})
+    if limit is not None and not 0 <= limit < 2**31:
+        raise Invalid("A quota is a whole number from 0.", fields={"most": "0 or more"})
+    own = QuotaOverride.objects.filter(_whose(owner), name=name)
+    before = own.values_list("most", flat=True).first()
+    if limit is None:
+        own.delete()
+    else:
+        QuotaOverride.objects.update_or_create(name=name, **{of: owner}, defaults={"most": limit})
+    record(
+        by=by,
+        project=owner if of == PROJECT else None,
+        action="quota.set",
+        on=owner,
+        name=name,
+        before=before,
+        most=limit,
+    )
