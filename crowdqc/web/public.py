@@ -13,6 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -94,7 +95,8 @@ class AnonymousLimit:
             wait = _count(request)
             return _refusal(request, wait) if wait else self.get_response(request)
         response = self.get_response(request)
-        if hasattr(request, "rate"):  # a right token, which has a limit of its own
+        # A right token has a limit of its own, and a fault of ours says nothing of it.
+        if hasattr(request, "rate") or response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return response
         wait = _count(request)
         return _refusal(request, wait) if wait else response

@@ -6,21 +6,27 @@ import re
 import time
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from annotation.accounts.signing.middleware import SEEN
 from annotation.api.frame import docs
+from annotation.api.frame.auth import TokenAuthentication
 from crowdqc.web import public
 from crowdqc.web.middleware import SecurityHeaders
 from tests.support import factories
 from tests.support.everything import ROUTES
 
 # Answers that cost nothing, with the reason.
-UNLIMITED = {"healthz": "touches nothing, and says whether the process serves"}
+UNLIMITED = {
+    "healthz": "touches nothing, and says whether the process serves",
+    "readyz": "asks each part once at a time, however many want to know",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +74,17 @@ def test_people_and_programs_who_signed_in_are_not_limited(settings: Any) -> Non
     browser.force_login(person)
     for client, path in ((browser, "/projects/"), (program, "/api/projects/")):
         assert [client.get(path).status_code for _ in range(4)] == [200] * 4
+
+
+@pytest.mark.django_db
+def test_a_right_token_is_not_counted_as_wrong_while_the_database_is_away(settings: Any) -> None:
+    settings.CROWDQC_ANONYMOUS_REQUESTS = 1
+    token = factories.api_token(factories.make_user(), ("read",))
+    client = Client(headers={"Authorization": f"Token {token}"})
+    client.raise_request_exception = False
+    with patch.object(TokenAuthentication, "authenticate", side_effect=OperationalError):
+        assert [client.get("/api/projects/").status_code for _ in range(4)] == [503] * 4
+    assert client.get("/api/projects/").status_code == 200
 
 
 def test_counters_of_many_networks_take_bounded_memory() -> None:
