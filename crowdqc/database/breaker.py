@@ -21,6 +21,19 @@ class DatabaseAway(psycopg.OperationalError):
     """The database did not answer a moment ago, and is not asked again by every request."""
 
 
+class ShortWhileAway(logging.Filter):
+    """Leaves the stack out of what is logged of a refused request: each would be the same."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the record."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, DatabaseAway) or isinstance(
+            getattr(error, "__cause__", None), DatabaseAway
+        ):
+            record.exc_info = None
+        return True
+
+
 class Breaker:
     """Knows whether the database answers, by one thread that asks while it does not."""
 
