@@ -233,12 +233,13 @@ def add_attention(
             fields={"right": gettext("Choose another text.")},
         )
     topic = texts[first].topic
+    group = task.groups.in_version(draft.number).get(key=topic)
     return Item.objects.create(
         task=task,
-        group=task.groups.in_version(draft.number).get(key=topic),
+        group=group,
         key=f"{topic[:40]}-{first}-{second}-attention",
         position=0,
-        question=texts[first].query,
+        question=texts[first].query or group.title,
         since=draft.number,
         first_id=first,
         second_id=second,

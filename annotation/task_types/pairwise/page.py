@@ -225,7 +225,8 @@ def page(
         "explains": any(line.description for line in asked),
         "last_key": asked[0].options[-1].key,
         "current": next((line.number for line in asked if not line.answered), 1),
-        "drawn": item.side == 0 and settings.get("sides") != "authored",
+        # Of all pairs alike: whose side the study fixed is not for its workers to know.
+        "drawn": settings.get("sides") != "authored",
     }
 
 

@@ -24,6 +24,7 @@ from annotation.authoring.selectors.steps import problem_of
 from annotation.models import (
     Assignment,
     AssignmentItem,
+    Item,
     Membership,
     PanelMember,
     Task,
@@ -302,17 +303,34 @@ def _mixed(
 ) -> list[int]:
     """The bundle's items in their order, with those whose answer is known among them.
 
-    Where a text is read before its questions they stand under their own text, else at drawn places.
+    Each stands at a drawn place: among the items of its own text, or in a document among the
+    answers to its question, as one that stood apart from these would be known by it.
     """
-    if get_type(task.type).keeps_groups_together:
-        return _arrange([*items, *hidden], version, together=True)
-    mixed = [item.pk for item in items]
-    if not by_document(version.settings):  # a document is read from its beginning
+    parts: dict[int, Any] = {}
+    if by_document(version.settings):  # a document is read from its beginning
+        mixed = [item.pk for item in items]
+        if hidden:
+            every = [item.pk for item in (*items, *hidden)]
+            parts = dict(Item.objects.filter(pk__in=every).values_list("pk", "question"))
+    else:
         # Pairs of one topic side by side would be judged against each other.
-        mixed = _arrange(items, version, together=False)
+        together = get_type(task.type).keeps_groups_together
+        mixed = _arrange(items, version, together=together)
+        if together:
+            parts = {item.pk: item.group for item in (*items, *hidden)}
     for item in hidden:
-        mixed.insert(secrets.randbelow(len(mixed) + 1), item.pk)
+        mixed.insert(_place(item.pk, mixed, parts), item.pk)
     return mixed
+
+
+def _place(item: int, order: Sequence[int], parts: Mapping[int, Any]) -> int:
+    """Where an item goes, drawn: within its part, or else between two others."""
+    named = [parts.get(pk) for pk in order]
+    own = [place for place, part in enumerate(named) if part == parts.get(item)]
+    if own:
+        return own[0] + secrets.randbelow(len(own) + 1)
+    between = [n for n in range(len(order) + 1) if named[n - 1 : n] != named[n : n + 1]]
+    return secrets.choice(between)
 
 
 def _entries(

@@ -247,14 +247,15 @@ GROUP BY i.task_id, i.group_id, t.current_id) o
 JOIN annotation_taskversion v ON v.id = o.current_id
 GROUP BY o.task_id, v.id
 """  # noqa: S608 (constants alone)
-# Attention items that the worker has not met: as many come with the next assignment as it asks for.
+# Items with a known answer that the worker has not met: as many come with the next assignment as it
+# asks for. Of a returned assignment they come again.
 ATTENTION_SQL = f"""
 SELECT i.task_id, least(count(*), coalesce((v.settings ->> 'gold_per_assignment')::int, 0))::int
 FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.expected IS NOT NULL
-  {NOT_MET}
+  {NOT_MET.replace("'submitted'", "'submitted', 'expired'")}
 GROUP BY i.task_id, v.id
 """  # noqa: S608 (constants alone)
 # Times longer than the lease with all its extensions are of pages left open.
@@ -299,7 +300,11 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
         if not open_items or version is None or task.pk in closed or (quiz and quiz.failed):
             continue
         worker, per = by_project[task.project_id], version.items_per_assignment
-        if not by_document(version.settings):
+        checks = hidden.get(task.pk, 0)
+        checks_at_least = checks
+        if by_document(version.settings):
+            checks_at_least = 0  # a document may have none
+        else:
             bundles, fewest, most = -(-open_items // per), open_items, open_items
         others, seconds = times.get(task.pk, (0, None))
         known = seconds is not None and others >= MIN_OTHERS
@@ -307,8 +312,8 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
             Offer(
                 task=task,
                 worker=worker,
-                fewest=min(fewest, per) + hidden.get(task.pk, 0),
-                questions=min(most, per) + hidden.get(task.pk, 0),
+                fewest=min(fewest, per) + checks_at_least,
+                questions=min(most, per) + checks,
                 left=bundles,
                 pay=version.pay,
                 currency=task.project.currency,

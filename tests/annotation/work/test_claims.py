@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from django.utils import timezone
 
 from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
-from annotation.models import Assignment, AssignmentItem, Item, Task
+from annotation.authoring.actions.known import set_known
+from annotation.models import Assignment, AssignmentItem, AuditEntry, Item, Task
 from annotation.work.actions import assignments, leases
-from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
+from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed, TooMuch
 from tests.support import factories
+from tests.support.studies import ratings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
 
@@ -198,3 +201,104 @@ def test_somebody_elses_assignment_cannot_be_touched() -> None:
         with pytest.raises((NotAllowed, Missing)):
             act(by=other, assignment=assignment)
     assert not Item.objects.filter(held__gt=F("redundancy")).exists()
+
+
+# Bundles that come back, and draws ----------------------------------------------------------------
+
+
+def with_known(items: int = 12, known: int = 4, **fields: Any) -> Task:
+    """A task of which some questions have a known answer, one of them in each assignment."""
+    rules = {"items_per_assignment": 3, "order": "random", "redundancy": 1, **fields}
+    settings = {"gold_per_assignment": 1}
+    task = factories.make_task(
+        factories.make_project(), items, settings=settings, publish=False, **rules
+    )
+    for number in range(1, known + 1):
+        set_known(by=task.project.owner, task=task, key=f"q-{number:03d}", given={"answer": "x"})
+    tasks.publish(by=task.project.owner, task=task)
+    task.refresh_from_db()
+    return task
+
+
+def shown(assignment: Assignment) -> list[tuple[Any, ...]]:
+    return list(assignment.entries.order_by("position").values_list("item", "holds", "flipped"))
+
+
+def hidden(assignment: Assignment) -> set[int]:
+    rows = assignment.entries.filter(item__expected__isnull=False)
+    return set(rows.values_list("item", flat=True))
+
+
+def test_a_returned_bundle_comes_back_as_it_was() -> None:
+    task = with_known()
+    worker = factories.make_worker(task.project)
+    first = factories.claim(task, worker)
+    before = shown(first)
+    leases.give_back(by=worker.user, assignment=first)
+    again = factories.claim(task, worker)
+    assert again.pk != first.pk and again.seed == first.seed
+    assert shown(again) == before and len(before) == 4
+    slots_agree(task)
+
+
+def test_of_a_returned_bundle_that_others_took_of_no_known_item_is_seen_again() -> None:
+    task = with_known(items=7, known=4)
+    worker, other = (factories.make_worker(task.project) for _ in range(2))
+    first = factories.claim(task, worker)
+    leases.give_back(by=worker.user, assignment=first)
+    taken = factories.claim(task, other)
+    with pytest.raises(Conflict, match="nothing left"):
+        factories.claim(task, worker)
+    leases.give_back(by=other.user, assignment=taken)
+    run_out(factories.claim(task, worker))
+    leases.release_expired()
+    assert not hidden(factories.claim(task, worker)) & hidden(first)
+    slots_agree(task)
+
+
+def test_a_task_is_taken_again_so_often_an_hour_and_others_are_as_free_as_before(
+    settings: Any,
+) -> None:
+    settings.CROWDQC_RETURNS_AN_HOUR = 2
+    task = with_known()
+    worker = factories.make_worker(task.project)
+    for _ in range(3):
+        leases.give_back(by=worker.user, assignment=factories.claim(task, worker))
+    with pytest.raises(TooMuch):
+        factories.claim(task, worker)
+    assert AuditEntry.objects.filter(action__startswith="assignment.").count() == 6
+    assert factories.claim(task, factories.make_worker(task.project))
+    assert factories.claim(factories.make_task(task.project), worker)
+
+
+def test_where_known_items_stand_does_not_follow_from_the_address() -> None:
+    task = with_known(items=44, known=20, redundancy=20)
+    places = []
+    for _ in range(40):
+        held = factories.claim(task, factories.make_worker(task.project), opened=False)
+        entry = held.entries.get(item__expected__isnull=False)
+        places.append((entry.position, random.Random(f"{held.pk}").randrange(4)))
+    # Of 40 drawn places, 24 are right by chance once in 100,000.
+    assert sum(place == guess for place, guess in places) < 24
+    assert set(place for place, _ in places) == set(range(4))
+
+
+def test_a_known_answer_to_a_document_is_asked_among_the_others_of_that_document() -> None:
+    project = factories.make_project()
+    task = ratings.make_documents(project, 3, 4, items_per_assignment=3, order="random")
+    known = task.groups.order_by("pk")[0].items.get(key__endswith="a3")
+    set_known(by=project.owner, task=task, key=known.key, given={"completeness": "70"})
+    tasks.edit_draft(
+        by=project.owner,
+        task=task,
+        fields={"settings": {**ratings.SETTINGS, "gold_per_assignment": 1}},
+    )
+    tasks.publish(by=project.owner, task=task)
+    task.refresh_from_db()
+    sizes = []
+    for _ in range(6):
+        held = factories.claim(task, factories.make_worker(project))
+        groups = set(held.entries.values_list("item__group", flat=True))
+        assert len(groups) == 1
+        sizes.append((groups == {known.group_id}, held.entries.count()))
+    assert {size for size in sizes} <= {(True, 4), (False, 3)}

@@ -19,6 +19,7 @@ from annotation.models import Answer, Assignment, Consent, Membership
 from annotation.payouts.actions import proposals as payouts
 from tests.annotation.work.test_claims import run_out
 from tests.support import factories
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 JSON = {"HTTP_ACCEPT": "application/json"}
@@ -208,6 +209,19 @@ def test_a_draft_is_kept_and_a_newer_one_is_given_back(
     assert post_json(client, "work_draft", held, body).json()["seq"] == 200
     older = post_json(client, "work_draft", held, {**body, "draft": {"text": "old"}, "seq": 100})
     assert older.json()["draft"]["text"] == "new"
+
+
+def test_a_page_of_the_version_before_saves_under_the_row_and_a_new_one_by_its_number(
+    world: factories.World, held: Assignment
+) -> None:
+    client, row = signed_in(world.worker), held.entries.get(position=1).item_id
+    body = {"item": row, "draft": {"text": "kept"}, "seq": 5}
+    assert post_json(client, "work_draft", held, body).status_code == 422
+    assert f'data-item="{row}"' not in html_of(client.get(item_url(held, 2)))
+    Assignment.objects.update(seed=None)  # leased before the upgrade
+    assert post_json(client, "work_draft", held, body).status_code == 200
+    assert f'data-item="{row}"' in html_of(client.get(item_url(held, 2)))
+    assert held.entries.get(position=1).draft["text"] == "kept"
 
 
 @pytest.mark.parametrize(
