@@ -27,6 +27,7 @@ class ShownList:
     page: Page
     rows: Sequence[tuple[int, str, Any]]  # id, name, what the template shows
     views: Sequence[SavedView]
+    most: int = MOST_AT_ONCE
 
     @property
     def query(self) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+from uuid import UUID, uuid5
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
+from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task, User
 from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLine, propose_payout
 from annotation.payouts.actions.reasons import MIN_LESS
 from annotation.payouts.actions.rules import why_not_base
@@ -20,6 +21,7 @@ from crowdqc.numbers import money
 from evaluation.panels.watch import incentives_for, take_incentives
 from evaluation.payouts.bonus import Bonus, Frame, Payee, apply_rule
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
+from evaluation.payouts.selectors.review import BULK
 from evaluation.payouts.wage import WorkedTime, worked_time
 
 Decision = PayoutLine.Decision
@@ -284,6 +286,30 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
             if draft.under is not None
         ],
     )
+
+
+@transaction.atomic
+def propose_many(
+    *, by: User, task: Task, key: UUID, lines: Sequence[ProposedLine], title: str, **evidence: Any
+) -> list[PayoutBatch]:
+    """Propose any number of assignments, ``BULK`` in a proposal; all of them or none."""
+    parts = [lines[at : at + BULK] for at in range(0, len(lines), BULK)]
+    return [
+        propose(
+            by=by,
+            task=task,
+            key=part_key(key, n),
+            lines=part,
+            title=f"{title} {n}/{len(parts)}" if title and len(parts) > 1 else title,
+            **evidence,
+        )
+        for n, part in enumerate(parts, 1)
+    ]
+
+
+def part_key(key: UUID, number: int) -> UUID:
+    """The key of one of the proposals that a form makes."""
+    return uuid5(key, str(number))
 
 
 @transaction.atomic

@@ -33,6 +33,7 @@ from evaluation.runs.adapters import ShapeAdapter, adapter_of
 
 PAGE = 25
 BULK = 200  # assignments in one proposal at most
+MOST_AT_ONCE = 10 * BULK  # assignments that one button proposes
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class Queue:
     pay: Decimal
     run: Run | None
     median_seconds: float | None
+
+    most = MOST_AT_ONCE
 
     @property
     def quiet(self) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -10,6 +13,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -19,7 +23,7 @@ from annotation.models import PayoutBatch, PayoutLine, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.bonus_rule import bases_of
-from annotation.payouts.actions.rules import roles_of
+from annotation.payouts.actions.rules import ProposedLine, roles_of
 from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
@@ -31,9 +35,11 @@ from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.card import card, paste_sources
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
 from evaluation.payouts.selectors.proposals import PayoutPage, payout_page, rule_words, score_name
-from evaluation.payouts.selectors.review import BULK, evidence_of_waiting
+from evaluation.payouts.selectors.review import BULK, MOST_AT_ONCE, evidence_of_waiting
 from evaluation.payouts.views.lists import proposal_list
 from evaluation.runs.adapters import adapter_of
+
+PICKS = ("all", "quiet")
 
 
 def _ids(values: list[str]) -> list[int]:
@@ -69,9 +75,9 @@ def _chosen(request: HttpRequest, task: Task) -> tuple[list[Evidence], TaskEvide
     """The waiting work that the form is about, and what all work of the task looks like."""
     everything, around = evidence_of_waiting(task)
     sent = request.POST if request.method == "POST" else request.GET
-    pick = request.GET.get("pick", "")
-    if pick in ("all", "quiet") and request.method != "POST":
-        return [e for e in everything if pick == "all" or not e.look_first][:BULK], around
+    pick = sent.get("pick", "")
+    if pick in PICKS:
+        return [e for e in everything if pick == "all" or not e.look_first], around
     wanted = set(_ids(sent.getlist("assignment")))
     return [e for e in everything if e.assignment.pk in wanted], around
 
@@ -81,11 +87,9 @@ def _chosen(request: HttpRequest, task: Task) -> tuple[list[Evidence], TaskEvide
 def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The form of a proposal; its totals are counted by the server as one writes."""
     access, task = get_task(request, project_id, task_id)
-    if request.method != "POST":
-        rows, around = _chosen(request, task)
-        terms = payout_form.terms_of(task, around, rows)
-        lines = payout_form.start(rows, terms, _decision(request))
-        return _form(request, task, lines, terms, {"key": str(uuid.uuid4())})
+    if request.method != "POST" or request.POST.get("pick") in PICKS:
+        many = request.method == "POST"
+        return _propose_many(request, access, task) if many else _new_form(request, task)
     key = _key(request)
     # htmx sends the button that has the focus along; only pressing it, without htmx, proposes.
     wanted = "" if request.htmx else request.POST.get("do", "")  # type: ignore[attr-defined]
@@ -103,38 +107,152 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     if wanted != "propose":
         context = {"task": task, "lines": lines, "totals": payout_form.totals(lines)}
         return render(request, "evaluation/payouts/_form_totals.html", context)
-    gone = len(_ids(request.POST.getlist("assignment"))) - len(rows)
-    ready = [line.line for line in lines if line.line]
     try:
-        if gone:
-            raise Invalid(
-                ngettext(
-                    "%(n)s assignment was decided meanwhile; look again.",
-                    "%(n)s assignments were decided meanwhile; look again.",
-                    gone,
-                )
-                % {"n": gone}
+        batch = _propose(request, access, task, lines, around)
+    except Invalid as error:
+        return _form(request, task, lines, terms, {**more, "error": error}, status=422)
+    return redirect("payout", access.project.pk, batch.number)
+
+
+def _new_form(request: HttpRequest, task: Task) -> HttpResponse:
+    rows, around = _chosen(request, task)
+    key = {"key": str(uuid.uuid4())}
+    if len(rows) > BULK and request.GET.get("pick") in PICKS:
+        return _many_form(request, task, ManyLines.of(task, rows, around), key)
+    terms = payout_form.terms_of(task, around, rows)
+    return _form(request, task, payout_form.start(rows, terms, _decision(request)), terms, key)
+
+
+def _propose(
+    request: HttpRequest,
+    access: Access,
+    task: Task,
+    lines: list[payout_form.DraftLine],
+    around: TaskEvidence,
+) -> PayoutBatch:
+    """Propose what the form says, or Invalid."""
+    gone = len(_ids(request.POST.getlist("assignment"))) - len(lines)
+    ready = [line.line for line in lines if line.line]
+    if gone:
+        raise Invalid(
+            ngettext(
+                "%(n)s assignment was decided meanwhile; look again.",
+                "%(n)s assignments were decided meanwhile; look again.",
+                gone,
             )
-        if len(ready) < len(lines):
-            raise Invalid(
-                gettext("%(lines)s below must be mended first.")
-                % {"lines": plural(len(lines) - len(ready), "line")}
-            )
-        batch = propose(
+            % {"n": gone}
+        )
+    if len(ready) < len(lines):
+        raise Invalid(
+            gettext("%(lines)s below must be mended first.")
+            % {"lines": plural(len(lines) - len(ready), "line")}
+        )
+    batch = propose(
+        by=access.user,
+        task=task,
+        key=_key(request),
+        lines=ready,
+        title=request.POST.get("title", ""),
+        evidence_note=around.source,
+        evidence_run=around.number,
+    )
+    told = gettext(
+        "Proposal %(batch)s waits for a second person: %(approve)s to approve, "
+        "%(hold)s to look at first, %(reject)s to reject."
+    )
+    messages.success(request, told % {"batch": batch.number, **_counts(ready)})
+    return batch
+
+
+def _counts(lines: Sequence[ProposedLine]) -> dict[str, int]:
+    """How many lines of each decision."""
+    found = Counter(line.decision for line in lines)
+    return {value: found[value] for value in PayoutLine.Decision.values}
+
+
+# More than one form shows ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ManyLines:
+    """All waiting work, or all without a flag, as one press proposes it."""
+
+    lines: list[payout_form.DraftLine]
+    left: int  # that keep waiting
+    around: TaskEvidence
+    terms: payout_form.Terms
+
+    @classmethod
+    def of(cls, task: Task, rows: list[Evidence], around: TaskEvidence) -> ManyLines:
+        taken = rows[:MOST_AT_ONCE]
+        terms = payout_form.terms_of(task, around, taken)
+        lines = [one for one in payout_form.start(taken, terms) if one.line is not None]
+        return cls(lines, len(rows) - len(lines), around, terms)
+
+    @property
+    def ready(self) -> list[ProposedLine]:
+        return [one.line for one in self.lines if one.line is not None]
+
+    @property
+    def totals(self) -> payout_form.Totals:
+        return payout_form.totals(self.lines)
+
+    @property
+    def proposals(self) -> int:
+        return -(-len(self.lines) // BULK)
+
+
+def _propose_many(request: HttpRequest, access: Access, task: Task) -> HttpResponse:
+    """Propose all that the page named, or ask again where that has changed since."""
+    key = _key(request)
+    first = task.payout_batches.filter(
+        key=payout_form.part_key(key, 1), proposed_by=access.user
+    ).first()
+    if first is not None:  # sent before
+        return redirect(reverse("payout_list", args=[access.project.pk]) + "?state=proposed")
+    many = ManyLines.of(task, *_chosen(request, task))
+    seen = (
+        parse_whole(request.POST.get("lines", "")),
+        parse(request.POST.get("expected_total", ""), field="expected_total"),
+    )
+    more = {"key": str(key), "title": request.POST.get("title", "")}
+    try:
+        if seen != (len(many.lines), many.totals.pay):
+            raise Invalid(gettext("What waits has changed since. Look again, then propose it."))
+        batches = payout_form.propose_many(
             by=access.user,
             task=task,
             key=key,
-            lines=ready,
+            lines=many.ready,
             title=more["title"],
-            evidence_note=around.source,
-            evidence_run=around.number,
+            evidence_note=many.around.source,
+            evidence_run=many.around.number,
         )
     except Invalid as error:
-        return _form(request, task, lines, terms, {**more, "error": error}, status=422)
-    messages.success(
-        request, gettext("Proposal %(batch)s waits for a second person.") % {"batch": batch.number}
+        return _many_form(request, task, many, {**more, "error": error}, status=422)
+    told = gettext(
+        "Proposals %(first)s to %(last)s wait for a second person: %(approve)s to approve, "
+        "%(hold)s to look at first."
     )
-    return redirect("payout", access.project.pk, batch.number)
+    messages.success(
+        request,
+        told % {"first": batches[0].number, "last": batches[-1].number, **_counts(many.ready)},
+    )
+    return redirect(reverse("payout_list", args=[access.project.pk]) + "?state=proposed")
+
+
+def _many_form(
+    request: HttpRequest, task: Task, many: ManyLines, more: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    context = {
+        "task": task,
+        "many": many,
+        "rule": rule_words(many.terms.rule, task.project),
+        "pick": request.POST.get("pick") or request.GET.get("pick"),
+        "per_proposal": BULK,
+        **more,
+    }
+    return render(request, "evaluation/payouts/payout_many.html", context, status=status)
 
 
 def _decision(request: HttpRequest) -> str:

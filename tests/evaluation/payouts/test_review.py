@@ -13,7 +13,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Answer, LedgerEntry, Membership, PayoutBatch, Rejection, User
+from annotation.models import (
+    Answer,
+    Assignment,
+    LedgerEntry,
+    Membership,
+    PayoutBatch,
+    PayoutLine,
+    Rejection,
+    User,
+)
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from tests.support import factories
@@ -90,6 +99,39 @@ def test_from_review_to_ledger_by_two_people(world: World) -> None:
     assert ledger.count("\n") == 4
     assert one.worker.pseudonym in ledger and one.worker.user.username not in ledger
     assert "approved it" in manager.get(page).content.decode()
+
+
+def test_the_button_that_names_all_proposes_all_once(world: World) -> None:
+    """(162) 450 wait: three proposals hold each of them, whatever is clicked twice."""
+    n = 450
+    done = factories.took(factories.claim_and_submit(world.task))
+    Assignment.objects.bulk_create(
+        Assignment(
+            task=world.task,
+            version=done.version,
+            worker=world.worker,
+            state="submitted",
+            pay=done.pay,
+            leased_at=done.leased_at,
+            expires_at=done.expires_at,
+            opened_at=done.opened_at,
+            submitted_at=done.submitted_at,
+        )
+        for _ in range(n - 1)
+    )
+    requester = client(world.requester)
+    queue = requester.get(url("review", world, world.task.pk)).content.decode()
+    assert "Propose all 450" in queue
+    new = url("payout_new", world, world.task.pk)
+    form = form_of(requester.get(f"{new}?pick=all").content.decode())
+    assert form["lines"] == "450"
+    late = requester.post(new, {**form, "lines": "449"})  # another came or went since
+    assert late.status_code == 422 and not PayoutBatch.objects.exists()
+    for _ in range(2):
+        assert requester.post(new, form).status_code == 302
+    lines = PayoutLine.objects.filter(batch__project=world.project, live=True)
+    assert lines.count() == lines.values("assignment").distinct().count() == n
+    assert sorted(b.lines.count() for b in PayoutBatch.objects.all()) == [50, 200, 200]
 
 
 def test_a_requester_gets_403_on_approving(world: World) -> None:
