@@ -285,7 +285,7 @@ def parse_real(raw: object, low: float = -1e15, high: float = 1e15) -> float | N
     """A measure from outside as a float, an exponent allowed; never infinite and never nan."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None
-    if isinstance(raw, str) and len(raw) > 40:
+    if isinstance(raw, str) and (len(raw) > 40 or _GROUPED_OR_FINE.fullmatch(raw.strip())):
         return None
     try:
         value = float(raw.replace(",", ".") if isinstance(raw, str) else raw)

@@ -398,6 +398,8 @@ SPECTACULAR_SETTINGS = {
         "TaskState": "annotation.models.tasks.TaskState",
         "AssignmentState": "annotation.models.assignments.AssignmentState",
         "RunState": "evaluation.models.RunState",
+        "DecisionEnum": "annotation.models.PayoutLine.Decision",
+        "WorkDecision": "annotation.models.decisions.Decision",
         "PayoutState": "annotation.models.PayoutBatch.State",
         "PaymentState": "annotation.models.Payment.State",
         "FileState": "annotation.models.ExportFile.State",

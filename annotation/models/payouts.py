@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, Sum, When
 from django.utils import timezone
 
 from annotation.models.assignments import Assignment
@@ -155,6 +157,21 @@ class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
     def owed(self) -> LedgerQuerySet:
         """What approvals said that workers are to get."""
         return self.filter(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS])
+
+    def paid(self) -> Decimal:
+        """What really left for workers, without fees; what was booked back is taken off."""
+        return self.aggregate(paid=PAID_OUT)["paid"]
+
+
+# What left to workers' hands; an approval alone pays nobody.
+PAID_OUT = Sum(
+    Case(
+        When(debit__startswith="worker:", credit__startswith="paid:", then=F("amount")),
+        When(debit__startswith="paid:", credit__startswith="worker:", then=-F("amount")),
+        default=Decimal("0.00"),
+    ),
+    default=Decimal("0.00"),
+)
 
 
 class LedgerEntry(models.Model):

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.models import LedgerEntry, Payment, PayoutBatch
+from annotation.models.decisions import LINE_OUTCOME
 from crowdqc.files.cells import csv_lines
 
 LEDGER = (
@@ -84,22 +85,18 @@ def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
 def payout_rows(batch: PayoutBatch) -> Iterator[Sequence[Any]]:
     """One row a line of the proposal, with what became of it."""
     currency = batch.project.currency
-    approved = batch.state == PayoutBatch.State.APPROVED
-    lines_ = batch.lines.select_related("assignment__worker", "rejection").order_by("pk")
-    for line in lines_.iterator(chunk_size=500):
+    lines_ = batch.lines.annotate(outcome=LINE_OUTCOME).select_related("assignment__worker")
+    for line in lines_.order_by("pk").iterator(chunk_size=500):
         rejected = line.decision == line.Decision.REJECT
-        # Held in an approved proposal: its line is free again though nobody overturned it.
-        held = approved and not line.live and not hasattr(line, "rejection")
-        paid = line.decision == line.Decision.APPROVE and not held
         yield (
             batch.number,
             line.assignment_id,
             line.assignment.worker.pseudonym,
             line.assignment.submitted_at.isoformat() if line.assignment.submitted_at else "",
-            "hold" if held else line.decision,
+            line.outcome,
             line.base,
             line.bonus,
-            line.base + line.bonus if paid else 0,
+            line.base + line.bonus if line.outcome == line.Decision.APPROVE else 0,
             currency,
             line.bonus_note,
             line.reason_code,

@@ -14,6 +14,7 @@ from annotation.access import Access, get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Task
+from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions import bonus_rule as payout_bonus
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.rules import approvers, require_decider
@@ -106,6 +107,10 @@ class RejectIn(Body):
 
 class LineOut(serializers.ModelSerializer[PayoutLine]):
     worker = serializers.CharField(source="assignment.worker.pseudonym")
+    outcome = serializers.ChoiceField(
+        [*PayoutLine.Decision.values, OVERTURNED],
+        help_text="The decision, as proposed; in an approved proposal, what became of the line",
+    )
 
     class Meta:
         model = PayoutLine
@@ -114,6 +119,7 @@ class LineOut(serializers.ModelSerializer[PayoutLine]):
             "assignment",
             "worker",
             "decision",
+            "outcome",
             "base",
             "bonus",
             "bonus_note",

@@ -91,7 +91,7 @@ class InvitationForm(forms.Form):
 class ProjectSettingsForm(forms.Form):
     name = TitleField(max_length=120)
     budget = MoneyField(
-        css="short num",
+        css="mid num",
         required=False,
         min_value=0,
         max_digits=12,
@@ -99,7 +99,7 @@ class ProjectSettingsForm(forms.Form):
         help_text=gettext_lazy("What the project may cost in total. Empty: no budget is set."),
     )
     hourly_floor = MoneyField(
-        css="short num",
+        css="mid num",
         required=False,
         min_value=0,
         max_digits=8,
@@ -143,7 +143,7 @@ class ProjectSettingsForm(forms.Form):
         ),
     )
     correction_limit = MoneyField(
-        css="short num",
+        css="mid num",
         required=False,
         min_value=0,
         max_digits=8,

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from annotation.models import Answer, ApiToken, Assignment, Item, Project, Role, Task, TaskVersion
+from annotation.models.decisions import Decision
 from annotation.task_types.think_aloud.type import ATTRIBUTE
 from crowdqc.web.fields import PlainMoneyField
 
@@ -196,9 +197,13 @@ class AnswerOut(serializers.ModelSerializer[Answer]):
         return {v.field: v.code for v in answer.choices.all() if v.field != "declined"}
 
 
+DECISION = "What became of the submitted work; empty before it is submitted"
+
+
 class AssignmentOut(serializers.ModelSerializer[Assignment]):
     worker = serializers.CharField(source="worker.pseudonym")
     version = serializers.IntegerField(source="version.number")
+    decision = serializers.ChoiceField(Decision.choices, help_text=DECISION)
 
     class Meta:
         model = Assignment
@@ -215,6 +220,7 @@ class AssignmentOut(serializers.ModelSerializer[Assignment]):
             "opened_at",
             "submitted_at",
             "settled_at",
+            "decision",
         )
 
 
@@ -254,6 +260,9 @@ class OwnRowOut(serializers.ModelSerializer[Assignment]):
     version = serializers.IntegerField(source="version.number")
     title = serializers.CharField(source="version.title")
     project = serializers.IntegerField(source="task.project_id")
+    decision = serializers.ChoiceField(
+        Decision.choices, default=Decision.NONE.value, help_text=DECISION
+    )
 
     class Meta:
         model = Assignment
@@ -269,6 +278,7 @@ class OwnRowOut(serializers.ModelSerializer[Assignment]):
             "expires_at",
             "submitted_at",
             "settled_at",
+            "decision",
         )
 
 

@@ -52,7 +52,7 @@ class TaskProgress:
     submitted: int
     leased: int
     last: dt.datetime | None
-    paid: Decimal
+    approved: Decimal
     waiting: Decimal  # pay and proposed bonus of work that is not settled
     ahead: Decimal  # pay of what is still to come, while the task collects
     bundle: int
@@ -60,8 +60,8 @@ class TaskProgress:
 
     @property
     def spent(self) -> Decimal:
-        """Paid, and owed once it is approved."""
-        return self.paid + self.waiting
+        """Approved, and the pay of work that nobody has decided yet."""
+        return self.approved + self.waiting
 
     @property
     def open_assignments(self) -> int:
@@ -157,7 +157,7 @@ def progress_of(
     items = open_slots(tasks) if known is None else known
     drafted, drafts = _drafted(tasks)
     work, bonus = _work(tasks), _proposed_bonus(tasks)
-    paid = dict(
+    approved = dict(
         LedgerEntry.objects.owed()
         .filter(task__in=tasks)
         .order_by()
@@ -184,7 +184,7 @@ def progress_of(
                 submitted=row.get("submitted", 0),
                 leased=row.get("leased", 0),
                 last=row.get("last"),
-                paid=paid.get(task.pk, ZERO),
+                approved=approved.get(task.pk, ZERO),
                 waiting=row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO),
                 ahead=ahead,
                 bundle=bundle,

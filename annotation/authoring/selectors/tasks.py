@@ -23,6 +23,7 @@ from annotation.models import (
     TaskVersion,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.payouts import PAID_OUT
 from annotation.task_types import TaskType, get_type
 from annotation.task_types.rating.type import by_document
 from crowdqc.numbers import plural, several
@@ -45,7 +46,8 @@ class TaskRow:
     paid: int  # submitted and not from a file: those that are paid for
     waiting: int  # submitted, and neither settled nor in a proposal
     leased: int
-    spent: Decimal
+    approved: Decimal  # what the books owe or paid
+    paid_out: Decimal  # of it, what really left
     last_answer: Any
 
     @property
@@ -170,8 +172,12 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         leased=Count("pk", filter=Q(state=AssignmentState.LEASED, quiz__isnull=True)),
         last=Max("submitted_at"),
     )
-    spent = _by_task(
-        LedgerEntry.objects.owed().filter(task__in=found), "task_id", sum=Sum("amount")
+    owed = Q(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS])
+    books = _by_task(
+        LedgerEntry.objects.filter(task__in=found),
+        "task_id",
+        approved=Sum("amount", filter=owed, default=ZERO),
+        paid=PAID_OUT,
     )
     return [
         _row(
@@ -180,7 +186,7 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
             items=items.get(task.pk, {}),
             work=work.get(task.pk, {}),
             answers=answers.get(task.pk, {}).get("n", 0) - gone.get(task.pk, {}).get("n", 0),
-            spent=spent.get(task.pk, {}).get("sum", ZERO),
+            books=books.get(task.pk, {}),
         )
         for task in found
     ]
@@ -193,7 +199,7 @@ def _row(
     items: dict[str, Any],
     work: dict[str, Any],
     answers: int,
-    spent: Decimal,
+    books: dict[str, Any],
 ) -> TaskRow:
     version = task.current or draft
     assert version is not None  # noqa: S101 (a task is born with a draft)
@@ -212,7 +218,8 @@ def _row(
         paid=work.get("paid", 0),
         waiting=work.get("waiting", 0),
         leased=work.get("leased", 0),
-        spent=spent,
+        approved=books.get("approved", ZERO),
+        paid_out=books.get("paid", ZERO),
         last_answer=work.get("last"),
     )
 

@@ -128,8 +128,11 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         },
         {
             "label": gettext("Paid so far"),
-            "value": numbers.money(row.spent, currency),
-            "of": gettext("of %(most)s at most") % {"most": numbers.money(row.at_most, currency)},
+            "value": numbers.money(row.paid_out, currency),
+            "of": gettext("of %(approved)s approved")
+            % {"approved": numbers.money(row.approved, currency)},
+            "note": gettext("%(most)s at most, once all is done")
+            % {"most": numbers.money(row.at_most, currency)},
         },
     ]
     context = {

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Case, CharField, Exists, OuterRef, Q, Value, When
-
 from annotation.files.writing.tables import Table
-from annotation.models import Assignment, EventBatch, PayoutBatch, PayoutLine, Rejection, Task
+from annotation.models import Assignment, EventBatch, Task
 from annotation.models.assignments import AssignmentState
+from annotation.models.decisions import Decision, with_decision
 from annotation.work.selectors import log
 
 CHUNK = 2000
@@ -20,7 +19,12 @@ ASSIGNMENTS = (
     *("AssignmentId", "WorkerId", "HITId"),
     *("AssignmentStatus", "AcceptTime", "SubmitTime"),
 )
-SUBMITTED, APPROVED, REJECTED = "Submitted", "Approved", "Rejected"
+SUBMITTED = "Submitted"
+STATUS = {
+    Decision.APPROVED: "Approved",
+    Decision.PAID: "Approved",
+    Decision.REJECTED: "Rejected",
+}
 AT_ONCE = 20  # batches of events that are held
 HEAD = ("worker", "assignment", "stream", "seq", "item")
 # The vocabulary of BigBro, and what we add to it.
@@ -33,39 +37,24 @@ EVENT = (
 def assignment_table(task: Task, form: str, dimension: str = "") -> Table:
     """What was submitted, an assignment a row; workers by pseudonym, the task as the HIT.
 
-    Approved is what an approved proposal pays or an appeal won, Rejected what was refused and
-    not overturned, Submitted all else.
+    Approved is what the books owe or paid, Rejected what was refused and not overturned, Submitted
+    all else: work whose rejection was overturned too, until a proposal that pays it is approved.
     """
     return Table(ASSIGNMENTS, _assignments(task))
 
 
 def _assignments(task: Task) -> Iterator[dict[str, Any]]:
-    approved = PayoutLine.objects.filter(
-        assignment=OuterRef("pk"),
-        live=True,
-        decision=PayoutLine.Decision.APPROVE,
-        batch__state=PayoutBatch.State.APPROVED,
-    )
-    refused = Rejection.objects.filter(assignment=OuterRef("pk"))
-    overturned = Q(outcome=Rejection.Outcome.OVERTURNED)
-    status = Case(
-        When(Exists(refused.exclude(overturned)), then=Value(REJECTED)),
-        When(Exists(refused.filter(overturned)), then=Value(APPROVED)),
-        When(Exists(approved), then=Value(APPROVED)),
-        default=Value(SUBMITTED),
-        output_field=CharField(),
-    )
     found = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED).order_by("pk")
-    for pk, worker, said, accepted, submitted in (
-        found.annotate(status=status)
-        .values_list("pk", "worker__pseudonym", "status", "leased_at", "submitted_at")
+    for pk, worker, decision, accepted, submitted in (
+        with_decision(found)
+        .values_list("pk", "worker__pseudonym", "decision", "leased_at", "submitted_at")
         .iterator(CHUNK)
     ):
         yield {
             "AssignmentId": str(pk),
             "WorkerId": worker,
             "HITId": str(task.pk),
-            "AssignmentStatus": said,
+            "AssignmentStatus": STATUS.get(decision, SUBMITTED),
             "AcceptTime": accepted.isoformat(),
             "SubmitTime": submitted.isoformat() if submitted else "",
         }

@@ -68,10 +68,10 @@ def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None
         if spent + amount > holder.budget:
             raise Conflict(
                 _(
-                    "The %(label)s’s budget is %(budget)s; %(spent)s is spent, %(amount)s is "
+                    "The %(label)s’s budget is %(budget)s; %(approved)s is approved, %(amount)s is "
                     "too much."
                 )
-                % {"label": label, "budget": holder.budget, "spent": spent, "amount": amount},
+                % {"label": label, "budget": holder.budget, "approved": spent, "amount": amount},
                 code="over-budget",
             )
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import (
+    Aggregate,
     Count,
     Exists,
     F,
@@ -16,8 +17,10 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
+    Subquery,
     Sum,
 )
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.models import (
@@ -31,6 +34,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.decisions import LINE_OUTCOME, OVERTURNED, OWED, Decision, with_decision
 from annotation.task_types import get_type
 
 ZERO = Decimal("0.00")
@@ -127,27 +131,35 @@ def answers_of(assignment_id: int) -> QuerySet[Answer]:
 
 
 def proposals(project: Project) -> QuerySet[PayoutBatch]:
-    """The project's proposals, the newest first, each with its lines counted and summed."""
-    approve = Q(lines__decision=PayoutLine.Decision.APPROVE)
-    going = approve & (Q(lines__live=True) | ~Q(state=PayoutBatch.State.APPROVED))
+    """The project's proposals, the newest first, each with its lines counted and summed.
+
+    Each line counts in one of ``approved``, ``held``, ``rejected`` and ``overturned``.
+    """
+    decisions = PayoutLine.Decision
     return (
         project.payout_batches.select_related("task__current", "proposed_by", "decided_by")
         .annotate(
-            line_count=Count("lines", distinct=True),
-            people=Count("lines__assignment__worker", distinct=True),
-            to_pay=Sum(F("lines__base") + F("lines__bonus"), filter=going),
-            held=Count(
-                "lines",
-                filter=Q(lines__decision=PayoutLine.Decision.HOLD)
-                | Q(lines__live=False, state=PayoutBatch.State.APPROVED),
-                distinct=True,
-            ),
-            rejected=Count(
-                "lines", filter=Q(lines__decision=PayoutLine.Decision.REJECT), distinct=True
-            ),
+            line_count=_of_lines(Count("pk")),
+            people=_of_lines(Count("assignment__worker", distinct=True)),
+            to_pay=_of_lines(Sum(F("base") + F("bonus")), decisions.APPROVE, none=ZERO),
+            approved=_of_lines(Count("pk"), decisions.APPROVE),
+            held=_of_lines(Count("pk"), decisions.HOLD),
+            rejected=_of_lines(Count("pk"), decisions.REJECT),
+            overturned=_of_lines(Count("pk"), OVERTURNED),
         )
         .order_by("-number")
     )
+
+
+def _of_lines(figure: Aggregate, outcome: str = "", none: int | Decimal = 0) -> Coalesce:
+    """A figure of a proposal's lines, or of those with one outcome."""
+    lines: QuerySet[Any] = PayoutLine.objects.filter(batch=OuterRef("pk")).annotate(
+        outcome=LINE_OUTCOME
+    )
+    if outcome:
+        lines = lines.filter(outcome=outcome)
+    found = lines.order_by().values("batch").annotate(f=figure).values("f")
+    return Coalesce(Subquery(found), none)
 
 
 def proposed_lines(project: Project) -> QuerySet[PayoutLine]:
@@ -170,11 +182,11 @@ def proposal_counts(project: Project) -> dict[str, int]:
 
 
 def lines_of(batch: PayoutBatch) -> list[PayoutLine]:
-    """The lines of a proposal with assignment and worker."""
+    """The lines of a proposal with assignment, worker and ``outcome``."""
     return list(
-        batch.lines.select_related("assignment__worker", "assignment__version").order_by(
-            "assignment__worker__pseudonym", "pk"
-        )
+        batch.lines.annotate(outcome=LINE_OUTCOME)
+        .select_related("assignment__worker", "assignment__version")
+        .order_by("assignment__worker__pseudonym", "pk")
     )
 
 
@@ -234,28 +246,19 @@ def bonus_given(task: Task) -> dict[int, Decimal]:
 
 
 def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """By worker: assignments paid, and rejections that were not overturned."""
-    ids = list(worker_ids)
-    found: dict[int, list[int]] = {pk: [0, 0] for pk in ids}
-    paid = (
-        Assignment.objects.filter(worker__in=ids, settled_at__isnull=False)
-        .exclude(source="import")
-        .filter(Q(rejection__isnull=True) | Q(rejection__outcome=Rejection.Outcome.OVERTURNED))
-        .values_list("worker")
-        .annotate(n=Count("pk", distinct=True))
-    )
-    refused = (
-        Rejection.objects.filter(assignment__worker__in=ids)
-        .exclude(outcome=Rejection.Outcome.OVERTURNED)
-        .values_list("assignment__worker")
-        .annotate(n=Count("pk"))
-    )
-    for at, rows in enumerate((paid, refused)):
-        for pk, number in rows:
-            found[pk][at] = number
-    return {pk: (a, b) for pk, (a, b) in found.items()}
+    """By worker: assignments approved, and rejections that were not overturned."""
+    found = {pk: (0, 0) for pk in worker_ids}
+    rows = with_decision(Assignment.objects.filter(worker__in=found))
+    counted = rows.order_by().values_list("worker", "decision").annotate(n=Count("pk"))
+    for pk, decision, n in counted:
+        approved, rejected = found[pk]
+        if decision in OWED:
+            found[pk] = (approved + n, rejected)
+        elif decision == Decision.REJECTED:
+            found[pk] = (approved, rejected + n)
+    return found
 
 
-def spent(holder: Any) -> Decimal:
-    """What the ledger says was paid for a task or a project."""
+def approved_total(holder: Any) -> Decimal:
+    """What approvals said that workers are to get, for a task or a project."""
     return holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO

@@ -21,6 +21,7 @@ from annotation.models import (
     Rejection,
     Task,
 )
+from annotation.models.decisions import with_decision
 from crowdqc.errors import Missing
 
 
@@ -68,8 +69,8 @@ def answer(answer_id: int) -> Answer | None:
 
 
 def assignments_of(task: Task) -> QuerySet[Assignment]:
-    """A task's assignments."""
-    return task.assignments.select_related("worker", "version")
+    """A task's assignments, each with its ``decision``."""
+    return with_decision(task.assignments.select_related("worker", "version"))
 
 
 def worker_of(project: Project, user: Any) -> Membership:
@@ -84,7 +85,8 @@ def own_assignments(user: Any, only: int | None = None) -> QuerySet[Assignment]:
     """The person's own assignments in all their projects, or in one."""
     members = worker_memberships(user)
     members = members if only is None else members.filter(project=only)
-    return Assignment.objects.filter(worker__in=members).select_related("version", "task")
+    rows = Assignment.objects.filter(worker__in=members)
+    return with_decision(rows.select_related("version", "task"))
 
 
 def _members(user: Any, only: int | None) -> QuerySet[Membership]:

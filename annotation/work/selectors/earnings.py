@@ -18,11 +18,12 @@ from annotation.models import (
     Assignment,
     LedgerEntry,
     Membership,
-    Payment,
     PayoutLine,
     User,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.decisions import Decision, with_decision
+from annotation.models.payouts import PAID_OUT
 from crowdqc.money import round_money
 from crowdqc.numbers import money, plural, short_date
 
@@ -102,7 +103,7 @@ def earnings_of(user: User) -> Earnings:
         .annotate(
             approved=Sum("amount", filter=month, default=Decimal(0)),
             works=Count("assignment", filter=month, distinct=True),
-            paid=Sum("amount", filter=payment, default=Decimal(0)),
+            paid=PAID_OUT,
             last=Max("at", filter=payment),
             due=Sum(owed),
         )
@@ -179,7 +180,7 @@ def history_of(user: User) -> History:
     """Everything that was submitted, in a number of queries that does not grow."""
     ever = work_ever(user)
     settled = list(
-        _of(ever)
+        with_decision(_of(ever))
         .filter(settled_at__isnull=False)
         .exclude(source="import")
         .exclude(quiz__isnull=False, pay=0)  # nothing was to be decided
@@ -187,7 +188,7 @@ def history_of(user: User) -> History:
         .order_by("-settled_at")[: 2 * SHOWN]
     )
     _explain(settled)
-    rejected = [row for row in settled if _stands_rejected(row)]
+    rejected = [row for row in settled if row.decision == Decision.REJECTED]
     ledger = LedgerEntry.objects.owed().filter(worker__in=ever)
     paid = dict(
         ledger.filter(assignment__in=settled).values_list("assignment").annotate(s=Sum("amount"))
@@ -212,7 +213,7 @@ def open_rejections(user: User) -> list[Assignment]:
 
 
 def _explain(assignments: Sequence[Assignment]) -> None:
-    """Put on each its approved line (``line``, or None), and whether its money has left."""
+    """Put on each its approved line (``line``, or None)."""
     lines = {
         line.assignment_id: line
         for line in PayoutLine.objects.filter(
@@ -222,16 +223,5 @@ def _explain(assignments: Sequence[Assignment]) -> None:
             decision=PayoutLine.Decision.APPROVE,
         )
     }
-    states: dict[int, set[str]] = {}
-    paid = Payment.objects.filter(line__in=[line.pk for line in lines.values()], amount__gt=0)
-    for pk, state in paid.values_list("assignment", "state"):
-        states.setdefault(pk, set()).add(state)
     for row in assignments:
         row.line = lines.get(row.pk)  # type: ignore[attr-defined]
-        row.has_left = states.get(row.pk, set()) == {"done"}  # type: ignore[attr-defined]
-
-
-def _stands_rejected(assignment: Assignment) -> bool:
-    """Whether it was rejected and that was not overturned; needs ``rejection`` selected."""
-    rejection = getattr(assignment, "rejection", None)
-    return rejection is not None and rejection.outcome != "overturned"

@@ -38,7 +38,7 @@ def _money(label: str, help_text: str) -> MoneyField:
         decimal_places=2,
         max_digits=12,
         help_text=gettext_lazy(help_text),
-        css="short num",
+        css="mid num",
     )
 
 
@@ -131,7 +131,7 @@ class PriceForm(forms.Form):
         decimal_places=6,
         max_digits=12,
         help_text=gettext_lazy("0 for a model that costs nothing."),
-        css="short num",
+        css="mid num",
     )
     price_out = MoneyField(
         label=gettext_lazy("Price of what it answers"),
@@ -140,7 +140,7 @@ class PriceForm(forms.Form):
         decimal_places=6,
         max_digits=12,
         help_text=gettext_lazy("Empty: not known, so no cost can be told."),
-        css="short num",
+        css="mid num",
     )
 
 

@@ -11,9 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import AuditEntry, PayoutBatch, PayoutLine, PayoutRule, Project, Task, User
+from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
-from annotation.payouts.selectors.proposals import lines_of, spent
+from annotation.payouts.selectors.proposals import approved_total, lines_of
 from annotation.task_types import get_type
 from crowdqc.numbers import count, money, plural, score
 from evaluation.models import Run, WorkerScore
@@ -28,16 +29,16 @@ from evaluation.payouts.wage import worked_time
 Decision = PayoutLine.Decision
 ZERO = Decimal("0.00")
 NAMED = 6  # people named in one check
-DEFAULT_MARKS = {"approve": "done", "hold": "warn", "reject": "bad"}
+DEFAULT_MARKS = {"approve": "done", "hold": "warn", "reject": "bad", OVERTURNED: "waiting"}
 
 
 @dataclass(frozen=True)
 class Person:
-    """The lines of one person with one decision: a row of the table."""
+    """The lines of one person with one outcome: a row of the table."""
 
     lines: tuple[PayoutLine, ...]
     evidence: tuple[Evidence, ...]
-    decision: str
+    decision: str  # as proposed; once approved, what became of the lines
     of: int  # this person's assignments in the proposal
     goes: bool  # paid or, for a rejection, written by an approval as ticked now
     selected: bool = False
@@ -64,8 +65,12 @@ class Person:
         return self.decision == Decision.HOLD
 
     @property
+    def overturned(self) -> bool:
+        return self.decision == OVERTURNED
+
+    @property
     def word(self) -> str:
-        return str(Decision(self.decision).label)
+        return _("Overturned") if self.overturned else str(Decision(self.decision).label)
 
     @property
     def mark(self) -> str:
@@ -95,7 +100,7 @@ class Person:
     @property
     def less(self) -> list[str]:
         """Why less than agreed is paid, as the worker will read it."""
-        if self.rejected:
+        if self.rejected or self.overturned:
             return []
         return [line.reason for line in self.lines if line.base < line.assignment.pay]
 
@@ -241,7 +246,7 @@ def scored_by(batch: PayoutBatch) -> Run | None:
 
 def _people(
     batch: PayoutBatch,
-    lines: Sequence[PayoutLine],
+    lines: Sequence[Any],  # with their outcome
     found: dict[int, Evidence],
     ticked: set[int] | None,
     without: frozenset[int],
@@ -251,9 +256,8 @@ def _people(
     of: dict[int, int] = {}
     for line in lines:
         if not open_:
-            goes = batch.state == PayoutBatch.State.APPROVED and (
-                line.live or line.decision == Decision.REJECT
-            )
+            approved = batch.state == PayoutBatch.State.APPROVED
+            goes = approved and line.outcome in (Decision.APPROVE, Decision.REJECT)
         elif line.decision == Decision.REJECT:
             goes = line.pk not in without
         elif ticked is None:
@@ -261,7 +265,7 @@ def _people(
         else:
             goes = line.pk in ticked
         worker = line.assignment.worker_id
-        groups.setdefault((worker, line.decision, goes), []).append(line)
+        groups.setdefault((worker, line.outcome, goes), []).append(line)
         of[worker] = of.get(worker, 0) + 1
     people = [
         Person(
@@ -319,20 +323,20 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
 
 
 def _budget(page: PayoutPage, holder: Task | Project) -> Check:
-    currency, before = page.batch.project.currency, spent(holder)
+    currency, before = page.batch.project.currency, approved_total(holder)
     after, of_task = before + page.going.pay, isinstance(holder, Task)
     told = {"before": money(before, currency), "after": money(after, currency)}
     if holder.budget is None:
         text = (
-            _("Task budget not set; spent %(before)s, after this %(after)s")
+            _("Task budget not set; approved %(before)s, after this %(after)s")
             if of_task
-            else _("Project budget not set; spent %(before)s, after this %(after)s")
+            else _("Project budget not set; approved %(before)s, after this %(after)s")
         )
         return Check("done", text % told)
     text = (
-        _("Task budget %(budget)s, spent %(before)s, after this %(after)s")
+        _("Task budget %(budget)s, approved %(before)s, after this %(after)s")
         if of_task
-        else _("Project budget %(budget)s, spent %(before)s, after this %(after)s")
+        else _("Project budget %(budget)s, approved %(before)s, after this %(after)s")
     ) % {**told, "budget": money(holder.budget, currency)}
 
     if after > holder.budget:

@@ -365,7 +365,7 @@ def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "proposals": sum(counts.values()),
         "waiting": reads.waiting_by_task(access.project),
         "owed": reads.rejections_owed(access.project),
-        "spent": reads.spent(access.project),
+        "approved": reads.approved_total(access.project),
         "by_hand": by_hand(access.project),
     }
     template = "evaluation/payouts/payout_list.html"

@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy
 from annotation.authoring.selectors.progress import median_seconds
 from annotation.models import (
     Answer,
-    Assignment,
     Consent,
     LedgerEntry,
     Membership,
@@ -24,6 +23,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.selectors.proposals import work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_of
@@ -62,30 +62,33 @@ CANNOT_PARTS = gettext_lazy("how work in parts that share nothing compares.")
 CANNOT_AGREE = gettext_lazy("that who agrees is right. The others can share an error.")
 
 
+MARKS: dict[str, str] = {
+    Decision.PAID: "done",
+    Decision.APPROVED: "done",
+    Decision.UNPAID: "done",
+    Decision.REJECTED: "bad",
+}
+
+
 @dataclass(frozen=True)
 class Work:
     """One submitted assignment with its evidence and what became of it."""
 
     evidence: Evidence
     task: Task
-    state: str  # waiting, proposed, paid, rejected, overturned, imported
-    paid: Decimal
+    state: str  # a value of ``Decision``
+    approved: Decimal
     batch: int | None
 
     @property
     def word(self) -> str:
-        return {
-            "waiting": _("Awaiting review"),
-            "proposed": _("In proposal %(batch)s") % {"batch": self.batch},
-            "paid": _("Paid"),
-            "rejected": _("Rejected"),
-            "overturned": _("Rejection overturned"),
-            "imported": _("Imported, not paid here"),
-        }[self.state]
+        if self.state == Decision.PROPOSED:
+            return _("In proposal %(batch)s") % {"batch": self.batch}
+        return str(Decision(self.state).label)
 
     @property
     def mark(self) -> str:
-        return {"paid": "done", "rejected": "bad", "imported": "done"}.get(self.state, "waiting")
+        return MARKS.get(self.state, "waiting")
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class WorkerCard:
 def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     """Everything about one worker, in a fixed number of queries."""
     assignments = list(
-        worker.assignments.filter(state=AssignmentState.SUBMITTED)
+        with_decision(worker.assignments.filter(state=AssignmentState.SUBMITTED))
         .select_related("task__current", "version", "worker", "rejection")
         .order_by("-submitted_at", "-pk")
     )
@@ -227,14 +230,12 @@ def cannot_of(
     return [*found, CANNOT["Time"]]
 
 
-def _works(
-    worker: Membership, assignments: list[Assignment], logs: dict[int, LogSummary]
-) -> list[Work]:
+def _works(worker: Membership, assignments: list[Any], logs: dict[int, LogSummary]) -> list[Work]:
     ids = [a.pk for a in assignments]
     facts, texts = work_facts(ids), single_texts(a.pk for a in assignments if logs[a.pk].events)
     usual = median_seconds(worker.project)
     paces = paces_of({a.task_id for a in assignments}, ids)
-    paid: dict[int, Decimal] = dict(
+    approved: dict[int, Decimal] = dict(
         LedgerEntry.objects.owed()
         .filter(assignment__in=ids)
         .order_by()
@@ -273,23 +274,12 @@ def _works(
                     text=texts.get(a.pk),
                 ),
                 task=a.task,
-                state=_state(a, open_lines),
-                paid=paid.get(a.pk, ZERO),
+                state=a.decision,
+                approved=approved.get(a.pk, ZERO),
                 batch=open_lines.get(a.pk),
             )
         )
     return made
-
-
-def _state(assignment: Assignment, open_lines: dict[int, int]) -> str:
-    rejection = getattr(assignment, "rejection", None)
-    if assignment.pk in open_lines:
-        return "proposed"
-    if assignment.settled_at is None:
-        return "overturned" if rejection else "waiting"
-    if rejection and rejection.outcome != Rejection.Outcome.OVERTURNED:
-        return "rejected"
-    return "imported" if assignment.source == "import" else "paid"
 
 
 def _answers(worker: Membership) -> Any:

@@ -26,6 +26,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.payouts import PAID_OUT
 from annotation.task_types import get_type
 from annotation.work.selectors.known import mark, worked
 from annotation.work.selectors.log import LogSummary
@@ -271,6 +272,7 @@ def money_of(worker: Membership) -> Money:
         approved=Sum("amount", filter=Q(kind__in=[kinds.BASE, kinds.BONUS])),
         came=Sum("amount", filter=Q(credit=account)),
         went=Sum("amount", filter=Q(debit=account)),
+        paid=PAID_OUT,
     )
     came, went = books["came"] or ZERO, books["went"] or ZERO
     open_work = (
@@ -287,7 +289,7 @@ def money_of(worker: Membership) -> Money:
     return Money(
         approved=books["approved"] or ZERO,
         owed=came - went,
-        left=went,
+        left=books["paid"],
         waiting=open_work["s"] or ZERO,
         waiting_n=open_work["n"],
         payments=[
