@@ -19,7 +19,15 @@ from evaluation.methods.agreement.pairs import worker_pairs
 from evaluation.methods.core.base import FloatArray, IntArray, Result, Table
 from evaluation.methods.core.units import AGREEMENT, LEAST
 from evaluation.methods.labels.drift import FELL, ROSE, SAME
-from evaluation.methods.labels.method import BETTER, METHODS, ONE_LABEL, UNKNOWN
+from evaluation.methods.labels.method import (
+    BETTER,
+    DEPENDENT,
+    FEWEST,
+    LOOK_ALIKES,
+    METHODS,
+    ONE_LABEL,
+    UNKNOWN,
+)
 from evaluation.methods.workers.claims import MEDIAN_GAP
 from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.runs.results import look_alikes
@@ -30,9 +38,11 @@ Row = dict[str, Any]
 STANDINGS = {BETTER: "better", UNKNOWN: "unknown", ONE_LABEL: "one_label"}
 WORSE = "worse"  # the whole interval lies below chance
 NOT_SCORED = "not_scored"
-FEWEST = 3  # workers that share items, from which competence is told
-COPIES = "some workers give each other's labels (look-alikes)"
-TOO_FEW = "competence needs 3 workers who share items"
+WITHOUT_INTERVAL = {  # by a finding of the method
+    LOOK_ALIKES: "some workers give each other's labels (look-alikes)",
+    DEPENDENT: "workers agree more than their quality explains",
+}
+TOO_FEW = f"competence needs {FEWEST} workers who share items"
 MOST_PAIRS = 1000  # of workers that a run keeps
 SURE = 0.9  # a posterior below is worth a look
 OF_LABELS = ("mistake_from", "mistake_to", "same_label")  # indices of labels
@@ -65,10 +75,12 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
     confusion = _confusion(frozen, result, len(frozen.field.codes))
     given = _votes(frozen, frozen.data.worker, len(frozen.workers))
     over_time = _over_time(result)
+    codes = [one["code"] for one in result.diagnostics["findings"]]
+    known = [WITHOUT_INTERVAL[code] for code in codes if code in WITHOUT_INTERVAL]
+    missing = known[0] if known else "the run gives no interval"
     rows = []
     for row, standing in _standings(result):
         scored, reliable = standing != NOT_SCORED, row["reliable"]
-        missing = COPIES if len(result.estimates["look_alikes"]) else "the run gives no interval"
         why = "" if row["low"] is not None else missing
         rows.append(
             {
@@ -102,18 +114,15 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
 def _standings(result: Result) -> list[tuple[Row, str]]:
     """Each worker's row, and how they surely stand to guessing, all workers compared at once.
 
-    Two workers who differ do not say which of them is right: a part of the crowd below
-    FEWEST has agreement and no competence. MACE's competence begins at 0, so that chance is no
-    bound of it.
+    MACE's competence begins at 0, so that chance is no bound of it.
     """
     rows = result.estimates["worker"].rows()
-    sizes = Counter(row["component"] for row in rows if row["component"] > 0)
     by_chance = result.recipe["params"]["competence_from"] == "dawid_skene"
     found = []
     for row in rows:
         below = by_chance and row["against_chance"] < 0
         standing = WORSE if below and row["group"] == UNKNOWN else STANDINGS[row["group"]]
-        found.append((row, standing if sizes[row["component"]] >= FEWEST else NOT_SCORED))
+        found.append((row, standing if row["component"] else NOT_SCORED))
     return found
 
 
@@ -320,7 +329,7 @@ def _paired(result: Result) -> list[Row]:
 def _certainty(result: Result) -> Row:
     """Items by how sure Dawid-Skene is, and by which methods differ."""
     item = result.estimates["item"]
-    posterior = item["posterior"][item["dawid_skene"] >= 0]
+    posterior = item["posterior"][~np.isnan(item["posterior"])]
     low = int((posterior < SURE).sum())
     high = int((posterior >= 0.99).sum())
     pairs = {}
@@ -385,6 +394,7 @@ def beside_models(run: Run, frozen: LabelsDataset, result: Result) -> Row:
         look_alikes.FIGURE: look_alikes.figure_of_pairs(
             result.estimates["look_alikes"],
             tested=result.diagnostics["look_alikes_tested"],
+            dependent=any(one["code"] == DEPENDENT for one in result.diagnostics["findings"]),
             ids=frozen.workers,
         ),
     }

@@ -41,6 +41,7 @@ HEADINGS = (
     _("The methods differ, the least certain first"),
     _("The methods agree, but the posterior is under .90"),
     _("The methods agree, and the posterior is .90 or more"),
+    _("The methods agree; there is no posterior"),
 )
 Told = Mapping[str, Any]
 
@@ -51,6 +52,7 @@ def _rows(run: Run) -> QuerySet[ItemLabel]:
     place = Case(
         When(extra__differ=True, then=Value(0)),
         When(sure__lt=SURE, then=Value(1)),
+        When(sure__isnull=True, then=Value(3)),
         default=Value(2),
         output_field=IntegerField(),
     )

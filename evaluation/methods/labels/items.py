@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.competence.mace.data import summed
 from evaluation.methods.core.base import FloatArray, IntArray, Table, of_rows
@@ -103,11 +104,12 @@ def item_table(
     )
 
 
-def posterior_table(found: Sequence[Labelled]) -> Table:
-    """Soft labels of all methods, one under the other."""
+def posterior_table(found: Sequence[Labelled], unsure: NDArray[np.bool_]) -> Table:
+    """Soft labels of all methods, one under the other; of ``unsure`` items (n,) the votes alone."""
     parts = []
     for method, one in enumerate(found):
-        rows = np.flatnonzero(~np.isnan(one.probability[:, 0]))
+        left_out = np.isnan(one.probability[:, 0]) | (unsure & (method > 0))
+        rows = np.flatnonzero(~left_out)
         k = one.probability.shape[1]
         parts.append(
             (

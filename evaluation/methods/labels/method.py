@@ -42,6 +42,8 @@ median_gap_high
 reliable            1.0 where the lower bound for all workers at once is above the threshold
                     ``reliable``, 0.0 where not, NaN without a threshold
 component           part of the crowd that is linked by items, from 1; 0: not scored, with NaN
+                    (linked to nobody, or to one worker alone: two who differ do not say which of
+                    them is right)
 ==================  ===========================================================================
 
 With ``time`` also early_n, early_agree, late_n, late_agree and change, and the table ``blocks``:
@@ -76,8 +78,9 @@ they agree raises agreement even in noise: "better" says how those left agree, n
 does.
 
 ``look_alikes``, a row a pair of workers who agree beyond what their quality explains (columns of
-workers/copies.py). In a part of the crowd with such pairs nobody has an interval of competence, and
-nobody is told apart from guessing or from the median.
+workers/copies.py). In a part of the crowd with such pairs, or with a group of which no pair stands
+out (workers/groups.py), nobody has an interval of competence, nobody is told apart from guessing or
+from the median, and no item has a posterior or an entropy: its label stands alone.
 
 ``compare``, a row a method: method (index), right (items labelled right; level labels count as
 their share, as drawing one would), n (items with a known answer and votes), low, high (Wilson),
@@ -103,6 +106,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluation.methods.agreement.counts import checked_distance
 from evaluation.methods.competence import dawid_skene, glad
@@ -154,10 +158,16 @@ MACE_SHOWN = (
 )
 NAMES = {"dawid_skene": "Dawid-Skene", "mace": "MACE", "glad": "GLAD"}
 LEAVES_MAJORITY = "leaves-majority"
-LOOK_ALIKES = "look-alikes"  # code of a finding
-LOOK_ALIKES_SAID = (
-    "Some workers give each other's labels (look-alikes), so no competence has an interval."
-)
+FEWEST = 3  # workers that share items, from which competence is told
+LOOK_ALIKES, DEPENDENT = "look-alikes", "dependent-workers"  # codes of findings
+NOT_INDEPENDENT = {
+    LOOK_ALIKES: "Some workers give each other's labels (look-alikes), so no competence has an "
+    "interval and no label a posterior.",
+    DEPENDENT: "Workers agree more than their quality explains, all pairs taken together; no "
+    "single pair can be named. No competence has an interval and no label a posterior.",
+}
+COMPETENCE = ("competence", "low", "high", "reliable", *MEDIAN_GAP)  # of whom is scored
+POSTERIORS = ("posterior", "mace_posterior", "glad_posterior", "entropy")
 # What workers' rows lack where some of them are look-alikes.
 UNSURE_BESIDE = ("low", "high", "mace_low", "mace_high", "reliable", *MEDIAN_GAP)
 LEAVES_MAJORITY_SAID = (
@@ -268,7 +278,8 @@ def fit(
 
     Diagnostics: ``components``, ``workers_not_scored``, ``items_without_votes``, ``warnings`` of
     the models, each beginning with its name, ``findings`` (code LEAVES_MAJORITY: a method whose
-    labels leave the majority on more than a tenth of the items; LOOK_ALIKES: workers copy),
+    labels leave the majority on more than a tenth of the items; LOOK_ALIKES, DEPENDENT: workers
+    are not independent),
     ``look_alikes_tested`` pairs, ``r_hat`` by model, and
     ``held_out``, the mean log chance of a left-out vote by model.
 
@@ -305,7 +316,8 @@ def _tables(
     rng: np.random.Generator,
 ) -> dict[str, Table]:
     skills, level = fits.skills, settings["level"]
-    worker = _unsure_beside(copies, _worker_table(data, fits, gold, settings))
+    dependent = np.unique(fits.counts.worker_part[copies.together])
+    worker = _unsure_beside(dependent, _without_few(_worker_table(data, fits, gold, settings)))
     agreement = agreement_table(
         data,
         worker["group"] == BETTER,
@@ -322,11 +334,14 @@ def _tables(
         difficulty=fits.glad.estimates["item"]["difficulty"],
         component=fits.counts.item_part,
     )
+    unsure = np.isin(fits.counts.item_part, dependent)
+    confusion = label_workers.confusion_table(fits.counts, skills, level)
+    scored = worker["component"][confusion["worker"]] > 0
     return {
         "worker": worker,
-        "confusion": label_workers.confusion_table(fits.counts, skills, level),
-        "item": item,
-        "posterior": label_items.posterior_table(fits.found),
+        "confusion": Table({name: one[scored] for name, one in confusion.columns.items()}),
+        "item": _blanked(item, POSTERIORS, unsure),
+        "posterior": label_items.posterior_table(fits.found, unsure),
         "class": label_items.class_table(
             fits.found[0], skills.prevalence, skills.class_low, skills.class_high
         ),
@@ -338,22 +353,32 @@ def _tables(
     }
 
 
-def _unsure_beside(copies: LookAlikes, worker: Table) -> Table:
-    """The workers' table without certainty in the parts of the crowd that have look-alikes.
+def _without_few(worker: Table) -> Table:
+    """The workers' table without competence in parts of the crowd below FEWEST."""
+    part = worker["component"]
+    few = (part > 0) & (np.bincount(part)[part] < FEWEST)
+    component = np.where(few, 0, part)
+    return Table({**_blanked(worker, COMPETENCE, few).columns, "component": component})
+
+
+def _unsure_beside(dependent: IntArray, worker: Table) -> Table:
+    """The workers' table without certainty in the parts of the crowd whose workers are dependent.
 
     All models take workers as independent given the truth. Those who copy pull the labels to their
     own, so that intervals of everybody beside them held .20 of the time at a stated .95.
     """
-    named = np.concatenate([copies.pair["worker_a"], copies.pair["worker_b"]])
-    beside = (worker["component"] > 0) & np.isin(worker["component"], worker["component"][named])
-    if not beside.any():
-        return worker
-    columns = {name: column.copy() for name, column in worker.columns.items()}
-    for name in UNSURE_BESIDE:
-        columns[name][beside] = np.nan
-    columns["against_chance"][beside] = 0
-    columns["group"][beside & (worker["group"] == BETTER)] = UNKNOWN
+    beside = (worker["component"] > 0) & np.isin(worker["component"], dependent)
+    columns = dict(_blanked(worker, UNSURE_BESIDE, beside).columns)
+    columns["against_chance"] = np.where(beside, 0, columns["against_chance"])
+    better = beside & (worker["group"] == BETTER)
+    columns["group"] = np.where(better, UNKNOWN, worker["group"])
     return Table(columns)
+
+
+def _blanked(table: Table, names: Sequence[str], where: NDArray[np.bool_]) -> Table:
+    """The table with NaN in these columns of some rows."""
+    blank = {name: np.where(where, np.nan, table[name]) for name in names}
+    return Table({**table.columns, **blank})
 
 
 def _over_time(
@@ -566,9 +591,10 @@ def _diagnostics(
         warnings += [f"Dawid-Skene: {text}" for text in mace_tables.unsettled(draws, scored)]
     findings = _findings(fits.found)
     warnings += [LEAVES_MAJORITY_SAID.format(**one) for one in findings]
-    if len(copies.pair):
-        findings.append({"code": LOOK_ALIKES, "pairs": len(copies.pair)})
-        warnings.append(LOOK_ALIKES_SAID)
+    if len(copies.together):
+        code = LOOK_ALIKES if len(copies.pair) else DEPENDENT
+        findings.append({"code": code, "pairs": len(copies.pair)})
+        warnings.append(NOT_INDEPENDENT[code])
     return {
         "components": mace_tables.components_of(data, counts.worker_part, counts.item_part),
         **mace_tables.left_out(data, counts.worker_part),

@@ -31,11 +31,17 @@ def figure(
     Arguments as there.
     """
     found = look_alikes(worker, item, label, workers=len(ids), per=per)
-    return figure_of_pairs(found.pair, tested=found.tested, ids=ids)
+    dependent = len(found.together) > 0 and not len(found.pair)
+    return figure_of_pairs(found.pair, tested=found.tested, dependent=dependent, ids=ids)
 
 
-def figure_of_pairs(pair: Table, *, tested: int, ids: Sequence[int]) -> dict[str, Any]:
-    """The same from the table of a method that looked for them itself."""
+def figure_of_pairs(
+    pair: Table, *, tested: int, dependent: bool, ids: Sequence[int]
+) -> dict[str, Any]:
+    """The same from the table of a method that looked for them itself.
+
+    ``dependent``: no pair stands out, but all together agree too much.
+    """
     rows = [
         {
             "workers": [ids[row["worker_a"]], ids[row["worker_b"]]],
@@ -43,7 +49,7 @@ def figure_of_pairs(pair: Table, *, tested: int, ids: Sequence[int]) -> dict[str
         }
         for row in pair.rows()
     ]
-    return {"rows": rows, "tested": tested}
+    return {"rows": rows, "tested": tested, "dependent": dependent}
 
 
 def figure_of_scales(
@@ -72,12 +78,12 @@ def listed(
     *,
     url: Callable[[Task, int], str] | None = None,
 ) -> dict[str, Any] | None:
-    """The list of a page; None where a run was without it or names nobody.
+    """The list of a page; None where a run was without it or found nothing.
 
     ``url`` of what a worker answered; by default the one of the task's type.
     """
     found = told.get(FIGURE)
-    if not found or not found["rows"]:
+    if not found or not (found["rows"] or found.get("dependent")):
         return None
     task: Task = run.task
     url = url or adapter_of(task).votes_url

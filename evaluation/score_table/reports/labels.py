@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from annotation.files.reading.importer import CheckedRows
 from crowdqc.numbers import count, plural
-from evaluation.labels.results import FEWEST
 from evaluation.methods.core.base import IntArray, Result, Table
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels import method
 from evaluation.methods.labels.verdict import Verdict, verdict
-from evaluation.methods.workers.claims import MEDIAN_GAP
 from evaluation.score_table.reports.text import (
     Options,
     Report,
@@ -40,7 +36,6 @@ LABEL_COLUMNS = (
     "mistake_to",
     "same_label",
 )
-COMPETENCE = ("competence", "low", "high", "reliable")
 SHOWN = "dawid_skene"  # the method whose label is an item's label
 GROUPS = (
     "better than guessing",
@@ -52,7 +47,7 @@ GROUPS = (
 def report(checked: CheckedRows, options: Options) -> Report:
     """Labels as the main run of a labels task scores them. Raises DataError, BadParameter."""
     data, gold = labels_of(checked)
-    fitted = method.fit(
+    result = method.fit(
         data,
         rng=np.random.default_rng(options.seed),
         gold=gold,
@@ -60,7 +55,6 @@ def report(checked: CheckedRows, options: Options) -> Report:
         reliable=options.reliable,
         ordered=options.ordered,
     )
-    result = _without_few(fitted)
     names = {
         "worker": data.workers,
         "item": data.items,
@@ -69,23 +63,6 @@ def report(checked: CheckedRows, options: Options) -> Report:
     }
     about = {"recipe": dict(result.recipe), "diagnostics": dict(result.diagnostics)}
     return Report(list(_lines(data, result)), _with_label(result), names, about)
-
-
-def _without_few(result: Result) -> Result:
-    """The same without competences of crowds below FEWEST, as in the rows of a run."""
-    worker, confusion = result.estimates["worker"], result.estimates["confusion"]
-    part = worker["component"]
-    few = (part > 0) & (np.bincount(part)[part] < FEWEST)
-    masked: dict[str, Any] = {
-        name: np.where(few, np.nan, worker[name]) for name in (*COMPETENCE, *MEDIAN_GAP)
-    }
-    masked["component"] = np.where(few, 0, part)
-    kept = ~np.isin(confusion["worker"], worker["worker"][few])
-    tables = {
-        "worker": Table({**worker.columns, **masked}),
-        "confusion": Table({name: values[kept] for name, values in confusion.columns.items()}),
-    }
-    return replace(result, estimates={**result.estimates, **tables})
 
 
 def _with_label(result: Result) -> dict[str, Table]:
@@ -137,7 +114,7 @@ def sentences(found: Verdict) -> Iterator[str]:
     if found.not_scored:
         yield (
             f"{plural(found.not_scored, 'worker')} {verb(found.not_scored, 'is', 'are')} not "
-            f"scored: competence needs {FEWEST} workers who share items."
+            f"scored: competence needs {method.FEWEST} workers who share items."
         )
     if found.reliable is not None:
         alone = "has a 95% interval that lies above the threshold"

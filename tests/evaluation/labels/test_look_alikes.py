@@ -51,6 +51,17 @@ def test_a_run_without_copies_or_of_before_has_no_such_list() -> None:
     assert "Look-alikes" not in page(task, "label_results")
 
 
+def test_a_crowd_that_is_not_independent_is_told_so_without_names() -> None:
+    task = corpus.make_labelled(items=30, known=0)
+    run = scored(task)
+    run.figures.filter(name="look_alikes").update(
+        data={"rows": [], "tested": 10, "dependent": True}
+    )
+    section = page(task, "label_results").partition('id="look-alikes"')[2].partition("</section")[0]
+    assert "<p>" in section and "<table" not in section
+    assert not any(row.worker.pseudonym in section for row in WorkerScore.objects.filter(run=run))
+
+
 def _of_before(run: Run) -> dict[str, object]:
     """What a row held before workers were compared with the median."""
     extra = dict(WorkerScore.objects.filter(run=run).latest("pk").extra)

@@ -77,8 +77,7 @@ def label_study(crowd: LabelCrowd, rng: Rng) -> tuple[Outcome, Outcome, Outcome]
     drawn = draw_labels(crowd, rng)
     found = labels.fit(drawn.data, rng=rng)
     row = found.estimates["worker"]
-    few = np.bincount(row["component"], minlength=2)[row["component"]] < 3
-    shown = ~few & (row["component"] > 0)  # pages score nobody among fewer than three
+    shown = row["component"] > 0
     competence = Outcome.of_bounds(
         np.where(shown, row["low"], np.nan),
         np.where(shown, row["high"], np.nan),
@@ -110,13 +109,18 @@ def below_median(found: Any, truth: FloatArray) -> bool:
 
 
 def item_labels(crowd: LabelCrowd, drawn: DrawnLabels, found: Any) -> Outcome:
-    """Whether the smallest set of labels with .95 of the posterior has the true one."""
+    """Whether the smallest set of labels with .95 of the posterior has the true one.
+
+    Beside workers who are not independent there is no posterior, and so no set.
+    """
     table = found.estimates["posterior"]
     k, size = len(crowd.prior), crowd.items
     belief = np.zeros((size, k))
     own = table["method"] == labels.METHODS.index("dawid_skene")
     belief[table["item"][own], table["label"][own]] = table["probability"][own]
     seen = belief.sum(axis=1) > 0
+    if not seen.any():
+        return Outcome(0, 0, size, float("nan"))
     sets = credible(belief[seen], 0.95)
     right = sets[np.arange(seen.sum()), drawn.truth[seen]]
     one_hot = np.eye(k)[drawn.truth[seen]]

@@ -58,7 +58,7 @@ CLEAN: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("design", CLEAN)
 def test_crowds_without_copies_have_no_look_alikes(design: dict[str, Any]) -> None:
-    for seed in range(100):
+    for seed in range(20):
         worker, item, label = crowd(np.random.default_rng(seed), **design)
         found = look_alikes(worker, item, label, workers=design["workers"])
         assert found.tested and not len(found.pair), seed
