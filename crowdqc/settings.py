@@ -100,8 +100,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "crowdqc.outbound.web_request.NoOutboundCalls",
     "crowdqc.web.forwarded.Forwarded",
-    "crowdqc.web.public.SameForAll",
     "crowdqc.web.middleware.SecurityHeaders",
+    "crowdqc.web.public.SameForAll",
     "django.middleware.security.SecurityMiddleware",
     "crowdqc.web.health.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",

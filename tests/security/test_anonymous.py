@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
@@ -113,6 +114,18 @@ def test_the_schema_is_made_once_whatever_is_asked(monkeypatch: pytest.MonkeyPat
     assert len(bodies) == 1 and len(made) == 1
     again = {**wanted, "If-None-Match": first["ETag"]}
     assert Client().get("/api/schema/", headers=again).status_code == 304
+
+
+@pytest.mark.django_db
+def test_nothing_that_strangers_send_is_kept_in_a_session() -> None:
+    form = {"text": "x" * 60_000}
+    kept = set()
+    for name in ROUTES:
+        Client().post(path_of(name), form)
+        if Session.objects.exists():
+            kept.add(name)
+            Session.objects.all().delete()
+    assert not kept
 
 
 @pytest.mark.django_db

@@ -74,7 +74,7 @@ def test_the_limits_on_the_page_are_those_of_the_code(settings: Any) -> None:
         "announcements": f"{limits.ANNOUNCEMENTS.most} a day about one task",
         "ways in from platforms and links": f"{limits.ENTRIES.most} a minute from one network",
         "shared results and public boards": f"{limits.SHARED.most} a minute from one network",
-        "requests without a sign-in, at every address but `/healthz`":
+        "requests without a sign-in, at every address but probes":
             "600 a minute from one network, in each web process (`CROWDQC_ANONYMOUS_REQUESTS`)",
         "requests through the proxy": f"{proxy.requests_per_second} a second and "
             f"{proxy.connections} at once from one network (`PROXY_REQUESTS_PER_SECOND`, "

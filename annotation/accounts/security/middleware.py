@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.middleware import get_user
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import resolve_url
 from django.urls import reverse
@@ -42,6 +43,7 @@ FACTOR_PAGES = {
     "mfa_add_webauthn",
     "mfa_remove_webauthn",
 }
+RENAMED = {"mfa_edit_webauthn"}
 SIGN_IN_PAGES = {
     "account_set_password",
     "account_change_password",
@@ -69,8 +71,11 @@ class StepUp:
     ) -> HttpResponse | None:
         """Ask on the pages of an account what allauth does not ask there."""
         match = request.resolver_match
-        if match is None or match.url_name not in FACTOR_PAGES | SIGN_IN_PAGES:
+        if match is None or match.url_name not in FACTOR_PAGES | SIGN_IN_PAGES | RENAMED:
             return None
+        if match.url_name in FACTOR_PAGES | RENAMED and not request.user.is_authenticated:
+            # allauth would keep the form of anybody in a new session, to send it again later.
+            return redirect_to_login(request.get_full_path())
         try:
             _hold_account_pages(request, match.url_name)
         except ConfirmationNeeded as error:
