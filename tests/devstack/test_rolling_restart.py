@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,3 +54,19 @@ def test_a_new_program_takes_over_without_a_failed_request(web: tuple[int, Path]
         load_new_program(file, load)
     assert load.failures == []
     print(f"{load.answered} requests, the longest {load.longest:.2f} s")
+    # Its parent killed, a child with a request that has begun holds the address no longer.
+    with socket.create_connection(("127.0.0.1", port)) as begun:
+        begun.sendall(b"GET /healthz HTTP/1.1\r\n")
+        os.kill(int(file.read_text()), signal.SIGKILL)
+        until(lambda: is_free(port), 15, "the address to be free")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            other.bind(("127.0.0.1", port))
+            other.listen()
+        except OSError:
+            return False
+        return True

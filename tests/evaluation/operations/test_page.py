@@ -278,3 +278,13 @@ def test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes(
     with pytest.raises(Invalid):
         jobs.back_up_now()
     assert "The last backup failed." in client.get("/operations/").content.decode()
+
+
+def test_the_page_shows_what_the_deployment_checks_say_now(
+    client: Client, owner: User, settings: Any, tmp_path: Path
+) -> None:
+    """As ``check --deploy --database default``: also what only the database knows."""
+    settings.PRODUCTION = True
+    assert {"crowdqc.W011", "crowdqc.W015"} <= {one["id"] for one in page.system_checks()}
+    settings.CROWDQC_BACKUP_FOLDER = str(tmp_path)
+    assert "crowdqc.W015" not in {one["id"] for one in page.system_checks()}
