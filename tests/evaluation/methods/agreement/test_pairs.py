@@ -102,6 +102,17 @@ def test_every_pair_of_workers_is_compared_on_what_they_share() -> None:
         assert row["tau_b"] == pytest.approx(kendalltau(x, y).statistic)
 
 
+def test_pairs_of_workers_are_the_same_in_blocks_of_any_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = crowd(6, items=60)
+    whole = pairs.worker_pairs(data)
+    monkeypatch.setattr(pairs, "BLOCK", 4 * len(data.labels) ** 2)
+    blocks = pairs.worker_pairs(data)
+    for name, values in whole.columns.items():
+        np.testing.assert_array_equal(blocks[name], values)
+
+
 def test_mean_kappa_weighs_pairs_by_the_items_they_share() -> None:
     data = crowd(6, items=200)
     table = pairs.worker_pairs(data)

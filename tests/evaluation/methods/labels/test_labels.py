@@ -23,7 +23,7 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.units import wilson
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.labels import items, method
+from evaluation.methods.labels import items, method, workers
 from evaluation.methods.labels.method import BETTER, ONE_LABEL, UNKNOWN
 from tests.evaluation.methods.competence.crowds import frame, peer, real_labels
 
@@ -115,6 +115,18 @@ def test_every_table_has_the_columns_and_rows_that_pages_are_built_on() -> None:
     )
     assert shares == pytest.approx(1.0)
     assert data.labels == ("0", "1", "2")
+
+
+def test_a_very_wide_crowd_has_matrices_of_the_workers_with_most_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data, _ = crowd(items=60)
+    monkeypatch.setattr(workers, "MOST_CELLS", 9 * 4)
+    rng = np.random.default_rng(0)
+    tables = method.fit(data, rng=rng, resamples=0, restarts=2).estimates
+    n, kept = tables["worker"]["n"], np.unique(tables["confusion"]["worker"])
+    assert len(tables["confusion"]) == 9 * 4 and len(kept) == 4
+    assert n[kept].min() >= np.delete(n, kept).max()
 
 
 def test_careful_workers_guessers_and_those_of_one_label_are_told_apart() -> None:
