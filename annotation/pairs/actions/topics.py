@@ -204,11 +204,16 @@ def _same_questions(project: Project, about: Mapping[str, About]) -> None:
 
 
 def _draw(by: User, task: Task, texts: list[Candidate], most: int) -> None:
-    """Leave all but ``most`` of each topic's texts out, drawn by lot."""
-    rng = random.Random(f"{task.pk}")  # noqa: S311 (a lot, not a secret)
+    """Leave all but ``most`` of each topic's texts out, by a draw that their authors cannot repeat.
+
+    What an earlier draw left out stays so.
+    """
+    rng = random.SystemRandom()
     by_topic: dict[str, list[int]] = {}
     for text in texts:
         by_topic.setdefault(text.topic, []).append(text.pk)
-    left = {pk for pks in by_topic.values() for pk in rng.sample(pks, len(pks))[most:]}
-    shown = lock_draft(task, by=by).settings.get("left_out", [])
-    edit_draft(by=by, task=task, fields={"settings": {"left_out": sorted(left.union(shown))}})
+    left = set(lock_draft(task, by=by).settings.get("left_out", []))
+    for pks in by_topic.values():
+        kept = [pk for pk in pks if pk not in left]
+        left.update(rng.sample(kept, max(0, len(kept) - most)))
+    edit_draft(by=by, task=task, fields={"settings": {"left_out": sorted(left)}})
