@@ -109,6 +109,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.agreement.counts import checked_distance
+from evaluation.methods.agreement.pairs import BLOCK
 from evaluation.methods.competence import dawid_skene, glad
 from evaluation.methods.competence.dawid_skene import Fitted
 from evaluation.methods.competence.mace import method as mace
@@ -175,8 +176,9 @@ LEAVES_MAJORITY_SAID = (
     "them by hand before you use them"
 )
 # Bytes: a worker's chance of one label where another is true, an item's of a label, a part's of a
-# label in all restarts, two votes on one item, and a cell of two workers who share ten items.
-A_CELL, A_CHANCE, A_PART, A_MEETING, A_PAIR_CELL = 220, 1_000, 6_000, 80, 50
+# label in all restarts, two votes on one item, two workers who met, and a cell of two who share
+# ten items, or of a block of those who met.
+A_CELL, A_CHANCE, A_PART, A_MEETING, A_PAIR, A_PAIR_CELL = 220, 1_000, 6_000, 150, 350, 64
 TOLERANCE = 1e-7  # of Dawid-Skene: the log-likelihood a vote that a round must gain
 
 
@@ -631,6 +633,8 @@ def memory(size: Size, settings: Mapping[str, Any]) -> float:
     cells = float(size.workers) * size.labels**2
     chances = float(size.items) * size.labels
     draws = (settings["resamples"] or 0) * float(size.workers)
+    pairs = min(float(size.meetings), size.workers**2 / 2)
+    block = pairs * size.labels**2
     return (
         PROCESS
         + A_CELL * cells
@@ -639,7 +643,8 @@ def memory(size: Size, settings: Mapping[str, Any]) -> float:
         + A_VOTE * size.votes
         + A_DRAW * draws
         + A_MEETING * size.meetings
-        + A_PAIR_CELL * size.labels**2 * min(size.meetings / 10, size.workers**2 / 2)
+        + A_PAIR * pairs
+        + A_PAIR_CELL * (size.labels**2 * min(size.meetings / 10, pairs) + min(BLOCK, block))
     )
 
 
