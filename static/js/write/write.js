@@ -58,6 +58,7 @@ crowdqc.write = (() => {
     const words2 = named && interpolate(gettext("There is no passage %(named)s."), { named }, true);
     if (part("unknown").textContent !== words2) part("unknown").textContent = words2;
     passages.used(counts);
+    follow();
     painting ||= requestAnimationFrame(paint);
   }
 
