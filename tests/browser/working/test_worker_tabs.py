@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from annotation.models import Assignment
 from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import log
-from tests.browser.sign_in import cut_off, is_well, log_is_sent, sign_in
+from tests.browser.sign_in import is_well, log_is_sent, sign_in
 from tests.browser.working.keys import is_saved, passes, press
 from tests.support import factories
 from tests.support.studies import judging, labels
@@ -169,26 +169,6 @@ def test_a_second_device_is_offered_both_versions_and_neither_is_lost(
     assert [found[f"d-{name}"] for name in ("first", "second", "third")] == ["right"] * 3
 
 
-def test_next_on_a_second_device_is_held_by_a_version_it_has_not_seen(
-    page: Page, elsewhere: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    open_item(elsewhere, live_server, held)
-    expect(elsewhere.locator("#answer")).to_be_focused()
-    page.keyboard.type("They nest on poles.")
-    is_saved(page)
-    elsewhere.keyboard.type("On chimneys.")
-    press(elsewhere, "Control+Enter")  # before its draft was sent
-    expect(notice(elsewhere)).to_contain_text("choose a version")
-    expect(elsewhere.locator("h1.question")).to_contain_text("question 1")
-    elsewhere.get_by_role("button", name="Keep my version").click()
-    is_saved(elsewhere)
-    expect(notice(elsewhere)).to_have_text("")
-    assert draft(held)["text"] == "On chimneys."
-    press(elsewhere, "Control+Enter")
-    expect(elsewhere.locator("h1.question")).to_contain_text("question 2")
-
-
 def test_a_second_tab_whose_answer_is_replaced_is_told_and_can_have_it_back(
     signed_in: BrowserContext, page: Page, live_server: Any, pairs: Assignment
 ) -> None:
@@ -241,26 +221,6 @@ def test_next_says_what_is_wrong_until_it_is_mended_and_takes_no_late_state_for_
     expect(problem).to_have_count(0)
     press(page, "Control+Enter")
     expect(page.locator("h1.question")).to_contain_text("question 2")
-
-
-def test_an_answer_kept_on_a_device_is_not_dropped_for_a_newer_one_of_another_device(
-    page: Page, elsewhere: Page, live_server: Any, held: Assignment
-) -> None:
-    open_item(page, live_server, held)
-    cut_off(page, "**/draft/")
-    page.keyboard.type("Written offline here.")
-    passes(page, 1)
-    expect(page.locator("[data-saved=device]")).to_be_visible()
-    open_item(elsewhere, live_server, held)
-    elsewhere.keyboard.type("Written elsewhere later.")
-    is_saved(elsewhere)
-    page.unroute("**/draft/")
-    page.goto("about:blank")
-    open_item(page, live_server, held)
-    expect(notice(page)).to_contain_text("choose a version")
-    expect(page.locator("#answer")).to_have_value("Written offline here.")
-    page.get_by_role("button", name="Use the other version").click()
-    expect(page.locator("#answer")).to_have_value("Written elsewhere later.")
 
 
 def test_what_is_typed_in_many_pieces_offline_is_saved_as_it_is_once_there_is_a_network(
