@@ -74,6 +74,11 @@ def read_json(request: HttpRequest) -> dict[str, Any]:
         raw: str | bytes = request.body
     else:
         raw = request.POST.get("payload", "")
+    return read_object(raw)
+
+
+def read_object(raw: str | bytes) -> dict[str, Any]:
+    """The JSON object that this text holds."""
     try:
         body = json_input.read_json(raw, any_text=True)
     except json_input.Unreadable as error:  # a status that the scripts know as final

@@ -31,10 +31,9 @@ from annotation.work.actions.drafts import Version, versions_for_page
 from annotation.work.actions.leases import MAX_EXTENSIONS
 from annotation.work.selectors import earnings, known, log, work
 from annotation.work.selectors import quiz as quizzes
-from annotation.work.views.page_api import read_version
+from annotation.work.views.page_api import read_object, read_version
 from annotation.work.views.parts import OpenItem, pages_of
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed, TooMuch
-from crowdqc.files import json_input
 from crowdqc.numbers import parse_whole
 from crowdqc.web.middleware import permissions_policy
 
@@ -395,7 +394,7 @@ def _save(
     if go == "skip":
         draft["skipped"] = True
     raw = request.POST.get("version")
-    version = _version(raw) if raw else Version(time.time_ns() // 10**6)
+    version = read_version(read_object(raw)) if raw else Version(time.time_ns() // 10**6)
     kept = assignments.save_draft(
         by=request.user,  # type: ignore[arg-type]
         assignment=found,
@@ -404,17 +403,6 @@ def _save(
         version=version,
     )
     return cast(dict[str, Any], kept.draft)
-
-
-def _version(raw: str) -> Version:
-    """The version that the page's script names, as JSON; a plain form names none."""
-    try:
-        body = json_input.read_json(raw, any_text=True)
-    except json_input.Unreadable as error:
-        raise Invalid(error.message, fields=error.fields, code=error.code) from error
-    if not isinstance(body, dict):
-        raise Invalid(_("The body is not an object."), fields={"body": _("Send a JSON object.")})
-    return read_version(body)
 
 
 def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:

@@ -249,8 +249,8 @@ class Walk:
             lost = self.typed[item] - self.words_kept(item) - self.dropped.get(item, set())
             assert not lost, f"{lost}: {self.story()}"
         for tab in self.open_tabs:
-            if tab.context != self.tabs[0].context:
-                tab.reload()  # another device sees what is new as it loads the page
+            if self.tabs[0].context != self.tabs[1].context:
+                tab.reload()  # what another device saved is seen as the page is loaded
             if shown := self.look(tab):
                 entry = self.entry(shown["item"])
                 assert clean(shown["draft"]) == clean(entry.draft), f"shown: {self.story()}"
