@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from argparse import SUPPRESS
 from collections.abc import Callable, Iterator, Mapping
@@ -268,10 +269,38 @@ COVERAGE = {
     "labels": ("competence (labels)", "label shown (95 % set)"),
     "mace": ("competence (MACE)",),
 }
+
+
+def faults_page() -> str:
+    """The table of faults with the figures of ``python -m tests.studies.faults``."""
+    found = json.loads((ROOT / "docs" / "admin" / "faults.json").read_text())
+    lines = [
+        f"Measured on {found['date']} with {found['people']} clients on {found['cores']} cores "
+        "that had other work as well. Times are in seconds.",
+        "",
+        "| fault | what is seen | lasted | answers taken | requests refused | lost | doubled "
+        "| longest wait | worst `/healthz` | worst `/readyz` | work again after | besides |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for one in found["faults"].values():
+        figures = [
+            round(one["lasted"]),
+            one["submits"],
+            one["refused"],
+            one["lost"],
+            one["doubled"],
+        ]
+        figures += [f"{one[name]:.2f}" for name in ("longest", "healthz", "readyz", "back")]
+        cells = [one["name"], one["seen"], *map(str, figures), "; ".join(one["notes"])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[..., str]] = {
     "terms of statistics": lambda: terms_page(STATISTICS),
     "terms of money": lambda: terms_page(MONEY),
     "events": events_page,
+    "faults": faults_page,
     "settings": settings_page,
     "commands": commands_page,
     "methods": methods_page,
