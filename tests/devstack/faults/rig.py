@@ -93,6 +93,8 @@ class MailServer:
         """``away``, ``hanging`` or ``there``."""
         self.mode = mode
         if self._listener is not None:
+            with contextlib.suppress(OSError):  # wakes the thread that waits for a client
+                self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
             self._listener = None
         for one in self._held:
