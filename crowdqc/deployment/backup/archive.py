@@ -84,10 +84,36 @@ class Digest:
         return {"rows": self.rows, "sha256": self.hash.hexdigest()}
 
 
+class _Output:
+    """A file that takes nothing more once writing failed.
+
+    Else what is packed on the way to it would be written again by each layer as it is thrown away.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self._failed = out, False
+
+    def write(self, data: bytes) -> int:
+        """Write, unless that failed before; raises OSError the first time."""
+        if not self._failed:
+            try:
+                self._out.write(data)
+            except OSError:
+                self._failed = True
+                raise
+        return len(data)
+
+    def flush(self) -> None:
+        """Hand on what is held back; raises OSError as ``write`` does."""
+        if not self._failed:
+            self._out.flush()
+
+
 class ArchiveWriter:
     """Writes a backup into an open file, member by member."""
 
-    def __init__(self, out: BinaryIO, passphrase: str = "") -> None:
+    def __init__(self, file: BinaryIO, passphrase: str = "") -> None:
+        out = cast(BinaryIO, _Output(file))
         self._sealed = SealingWriter(out, passphrase) if passphrase else None
         self._zip = gzip.GzipFile(
             fileobj=cast(Any, self._sealed or out), mode="wb", compresslevel=LEVEL, mtime=0
