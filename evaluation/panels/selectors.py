@@ -13,9 +13,9 @@ from django.utils.translation import gettext_noop
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task
 from crowdqc.numbers import plural, score
-from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import PanelWatch, Run, RunState, Selection, WatchNote
 from evaluation.panels import run as panel_runs
+from evaluation.results.boards import rank_words
 from evaluation.runs.run_types import fits
 
 MOST_NOTES, MOST_RUNS = 100, 10

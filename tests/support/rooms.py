@@ -33,6 +33,7 @@ ROOMS = (
     "evaluation.methods",
     "evaluation.models",
     "evaluation.charts",
+    "evaluation.results",
     "evaluation.embeddings",
     "evaluation.runs",
     "evaluation.llm",

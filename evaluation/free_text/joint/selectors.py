@@ -13,8 +13,9 @@ from annotation.models import Answer, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER
 from crowdqc.numbers import plural
 from evaluation.free_text.joint.run import SLUG
-from evaluation.free_text.selectors import leaderboard as board
+from evaluation.free_text.selectors import leaderboard
 from evaluation.models import Run, RunState
+from evaluation.results import boards as board
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.verdicts import first_place
 
@@ -35,7 +36,11 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
 
 def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     """One board of everybody who voted, and how alike their answers are."""
-    rows = [*board.worker_rows(run, {}), *board.system_rows(run)]
+    rows = [*leaderboard.worker_rows(run, {}), *leaderboard.system_rows(run)]
+    leaderboard.link_workers(rows, run.project_id)
+    for row in rows:
+        if row.model:
+            row.detail = ", ".join(filter(None, (_("model"), row.detail)))
     shown = board.page_of(board.sorted_rows(rows, "score", ascending=False), number)
     joint = told["joint"]
     made = board.boards(
@@ -57,7 +62,15 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     said = _("%(models)s vote.") if alone else _("%(workers)s and %(models)s vote.")
     return {
         "verdict": place.then(next_steps.of_place(place, run.task)),
-        "boards": made,
+        "tables": [
+            one.table(
+                "authors",
+                leaderboard.adjusted(leaderboard.AUTHORS) if one.adjusted else leaderboard.AUTHORS,
+                title=_("Workers and language models by score, with 95% CIs"),
+                note=_("Compare nobody here with another board."),
+            )
+            for one in made
+        ],
         "page": shown,
         "alone": alone,
         "merged": merged(told.get("merged") or []),

@@ -8,9 +8,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crowdqc.numbers import plural
-from evaluation.free_text.selectors import leaderboard as board
+from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.warnings import plural_answers
 from evaluation.models import Run
+from evaluation.results import boards as board
+from evaluation.results.columns import Column
+from evaluation.results.tables import ResultTable
 
 
 def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
@@ -56,14 +59,49 @@ def workers_board(
     return {"boards": made, "page": shown, "ending": ending}
 
 
+def worker_tables(
+    boards: Sequence[board.Board], sorts: Mapping[str, Any] | None = None
+) -> list[ResultTable]:
+    """A table a board of workers."""
+    return [
+        one.table(
+            "workers",
+            _columns(leaderboard.WORKERS, one),
+            title=_("Workers by score, with 95% CIs"),
+            note=_("Compare nobody here with people of another board."),
+            sorts=sorts,
+        )
+        for one in boards
+    ]
+
+
+def system_tables(boards: Sequence[board.Board]) -> list[ResultTable]:
+    """A table a board of language models."""
+    return [
+        one.table(
+            "systems",
+            leaderboard.SYSTEMS,
+            title=_("Language models by score, with 95% CIs"),
+            note=_("Compare no system here with one of another board."),
+        )
+        for one in boards
+    ]
+
+
+def _columns(columns: Sequence[Column], one: board.Board) -> Sequence[Column]:
+    return leaderboard.adjusted(columns) if one.adjusted else columns
+
+
 def workers(
-    run: Run, told: Mapping[str, Any], *, by: str, ascending: bool, page: Any
+    run: Run, told: Mapping[str, Any], *, by: str, ascending: bool, page: Any, keep: str = ""
 ) -> dict[str, Any]:
-    """Boards, page, header sentence and names of the workers' page."""
-    rows = board.worker_rows(run, told.get("log", {}))
+    """Tables, page, header sentence and names of the workers' page."""
+    rows = leaderboard.worker_rows(run, told.get("log", {}))
+    leaderboard.link_workers(rows, run.project_id)
     found = workers_board(told, rows, page=page, by=by, ascending=ascending)
     counts = told.get("recipe", {}).get("counts", {})
     return {
+        "tables": worker_tables(found["boards"], board.sorts(by, ascending=ascending, keep=keep)),
         "boards": found["boards"],
         "page": found["page"],
         "rows": rows,
@@ -95,7 +133,7 @@ def _typically(told: Mapping[str, Any]) -> str:
 
 def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     """Boards, header sentence and references of the systems' page."""
-    rows = board.system_rows(run)
+    rows = leaderboard.system_rows(run)
     parts = _parts(told)
     means = {number: part["raw_mean"] for number, part in parts.items()}
     for row in rows:
@@ -116,6 +154,7 @@ def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     ending = board.groups_sentence(groups) if len(parts) == 1 else ""
     params = told.get("recipe", {}).get("params", {})
     return {
+        "tables": system_tables(made),
         "boards": made,
         "rows": rows,
         "references": [

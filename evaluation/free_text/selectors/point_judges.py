@@ -17,10 +17,10 @@ from annotation.work.snapshots import judgments
 from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
-from evaluation.free_text.selectors.leaderboard import PER_PAGE, rank_words
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.rescaling.point_scores import FEWEST, Agreement, author_means, boards_agree
 from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
+from evaluation.results.boards import PER_PAGE, rank_words
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of

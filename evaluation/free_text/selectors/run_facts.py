@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
 from evaluation.free_text.selectors import warnings
-from evaluation.free_text.selectors.leaderboard import Row
 from evaluation.models import Run, RunState, WorkerScore
+from evaluation.results.boards import Row
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import next_steps, verdicts
 from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict

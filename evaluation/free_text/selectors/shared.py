@@ -10,9 +10,9 @@ from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import plural
 from evaluation.free_text.selectors import boards as pages
-from evaluation.free_text.selectors import leaderboard as board
-from evaluation.free_text.selectors import run_facts
+from evaluation.free_text.selectors import leaderboard, run_facts
 from evaluation.models import Run
+from evaluation.results import boards as board
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
@@ -26,13 +26,15 @@ METHOD = gettext_noop(
 def parts(run: Run, page: Any) -> dict[str, Any]:
     """Boards of workers, numbered by their place, and of language models, and what the run says."""
     told = reads.figures_of(run)
-    rows = board.sorted_rows(board.worker_rows(run, {}), "score", ascending=False)
+    rows = board.sorted_rows(leaderboard.worker_rows(run, {}), "score", ascending=False)
     for place, row in enumerate(rows, 1):
         row.id, row.name, row.flags = 0, _("Worker %(place)s") % {"place": place}, []
     people = pages.workers_board(told, rows, page=page)
     systems = pages.systems(run, told)
     counts = told.get("recipe", {}).get("counts", {})
+    tables = [*pages.worker_tables(people["boards"]), *systems["tables"]]
     return {
+        "tables": [table.public() for table in tables],
         "boards": [
             *(_board(one, _("Workers"), systems["rows"]) for one in people["boards"]),
             *(_board(one, _("Language models"), rows) for one in systems["boards"]),

@@ -20,11 +20,12 @@ from crowdqc.numbers import parse_whole
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import disagreement, run_facts, warnings
-from evaluation.free_text.selectors import leaderboard as board
 from evaluation.free_text.selectors import questions as question_reads
 from evaluation.free_text.selectors.boards import state_words
+from evaluation.free_text.selectors.leaderboard import names_of
 from evaluation.models import Run
 from evaluation.overview import results as overview_results
+from evaluation.results.boards import SORTS
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import run_standing
@@ -158,12 +159,18 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return empty_page(request, task, context)
     told = reads.figures_of(run)
     by = request.GET.get("sort", "score")
-    by = by if by in board.SORTS else "score"
+    by = by if by in SORTS else "score"
     ascending = request.GET.get("dir") == "up"
     context.update(
-        board_pages.workers(run, told, by=by, ascending=ascending, page=request.GET.get("page"))
+        board_pages.workers(
+            run,
+            told,
+            by=by,
+            ascending=ascending,
+            page=request.GET.get("page"),
+            keep=kept_run(request, run),
+        )
     )
-    context["sorts"] = board.sorts(by, ascending=ascending, keep=kept_run(request, run))
     context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
     place = run_facts.first_place(told, context["rows"], "workers")
     chooses = context["chooses"] and context["standing"].is_official
@@ -256,7 +263,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     page = question_reads.page_of(
         question_reads.scores(run, sort=sort, group=group), request.GET.get("page")
     )
-    names = board.names_of(run, told)
+    names = names_of(run, told)
     context.update(
         disagreement=disagreement.overview(run, told, names),
         verdict=disagreement.what_now(run, told.get("camps", []), least),

@@ -7,21 +7,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score
+from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
-from evaluation.free_text.selectors import leaderboard
-from evaluation.free_text.selectors.leaderboard import Board, Row
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.head import head_of
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
+from evaluation.results import boards as leaderboard
+from evaluation.results.boards import Board, Row
+from evaluation.results.columns import (
+    PLOT,
+    RANK,
+    Column,
+    Format,
+    interval_column,
+    name_column,
+    score_column,
+)
+from evaluation.results.tables import ResultTable
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
 
@@ -34,6 +45,78 @@ RUNS_OFFERED = 8
 RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length and style
 PLACE = ("component", "estimate", "low", "high", "n")
 Told = Mapping[str, Any]
+FIRST = (RANK, name_column(gettext_lazy("System")), PLOT)
+VOTES = Column(
+    "n",
+    gettext_lazy("Votes"),
+    Format.COUNT,
+    short=gettext_lazy("Votes"),
+)
+PLAIN = (
+    *FIRST,
+    score_column(gettext_lazy("Bradley-Terry score"), term="merit", digits=2),
+    interval_column(2),
+    Column(
+        "wins",
+        gettext_lazy("Win rate vs average"),
+        Format.SCORE,
+        short=gettext_lazy("Wins"),
+        term="win-rate",
+        digits=2,
+        is_public=False,
+    ),
+    Column(
+        "grade",
+        gettext_lazy("Mean grade"),
+        Format.SCORE,
+        short=gettext_lazy("Grade"),
+        digits=2,
+        bounds=("grade_low", "grade_high"),
+        missing=gettext_lazy("none"),
+        is_public=False,
+    ),
+    VOTES,
+)
+
+
+def _beside(label: Words) -> tuple[Column, ...]:
+    """Columns of a board with two scores; ``label`` names the one that does not rank."""
+    return (
+        *FIRST,
+        score_column(term="merit", digits=2),
+        interval_column(2),
+        Column(
+            "uniterated",
+            label,
+            Format.SCORE,
+            short=label,
+            term="controlled",
+            digits=2,
+            is_public=False,
+        ),
+        Column(
+            "change",
+            gettext_lazy("Change"),
+            Format.SIGNED,
+            short=gettext_lazy("Change"),
+            digits=2,
+            is_public=False,
+        ),
+        Column(
+            "words",
+            gettext_lazy("Median words"),
+            Format.COUNT,
+            short=gettext_lazy("Median words"),
+            is_public=False,
+        ),
+        VOTES,
+    )
+
+
+COLUMNS = {
+    RAW: _beside(gettext_lazy("Controlled")),
+    CONTROLLED: _beside(gettext_lazy("Raw")),
+}
 
 
 def default_dimension(asked: Sequence[AskedDimension]) -> str:
@@ -88,7 +171,7 @@ def rows_of(run: Run, told: Told) -> list[SystemRow]:
         "system_id",
         "system__name",
         "system__prompt_strategy",
-        *leaderboard.COLUMNS,
+        *leaderboard.STORED,
     )
     return [_row(values, grades) for values in found]
 
@@ -109,7 +192,9 @@ def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> Syste
         best=best,
         worst=worst,
         group=group,
-        why="" if component else gettext("never compared with another system"),
+        why=gettext("no ranks were asked for")
+        if component
+        else gettext("never compared with another system"),
         dimension=dimension,
         wins=against_average(estimate if component else None),
         grade=grade.get("grade"),
@@ -239,19 +324,37 @@ def board(
         grouped=True,
         noun="system",
     )
+    shown_score = view if controlled else RAW
     return {
+        "tables": tables(boards, COLUMNS[shown_score] if controlled else PLAIN),
         "boards": boards,
         "rows": rows,
         "raw": raw,
         "together": ordered([row for row in every if row.dimension == POOLED]),
         "controlled": controlled,
-        "shown_score": view if controlled else RAW,
+        "shown_score": shown_score,
         "ranks": ranks(every, rows, asked, dimension),
         "columns": columns(asked, dimension),
         "sentence": sentence(run, told, rows, found, boards),
         "first": "" if head_of(told, dimension) else first_words(raw),
         "tally": votes_used.tally_of(told, "ranking", dimension),
     }
+
+
+def tables(boards: Sequence[Board], columns: Sequence[Column]) -> list[ResultTable]:
+    """A table a board of systems."""
+    return [
+        one.table(
+            "systems",
+            columns,
+            title=_("Ranking (Bradley-Terry score), with 95% CIs"),
+            note=_(
+                "Compare no system here with one of another board: no chain of pairs leads from "
+                "one to the other."
+            ),
+        )
+        for one in boards
+    ]
 
 
 def sentence(

@@ -19,8 +19,8 @@ from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import WIDE
 from evaluation.charts.boards import Estimate
-from evaluation.free_text.selectors.leaderboard import rank_words
 from evaluation.models import Run, RunFigure, SystemScore
+from evaluation.results.boards import rank_words
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact

@@ -38,6 +38,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     return {
         **found,
         "boards": [vars(board) for board in found["boards"]],
+        "tables": [table.public() for table in found["tables"]],
         "rows": [
             row for name in heads for row in pair_boards.ordered(every) if row.dimension == name
         ],

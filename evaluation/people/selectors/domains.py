@@ -16,12 +16,12 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
 from crowdqc.numbers import plural, score, several
-from evaluation.free_text.selectors import leaderboard as board
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
 from evaluation.methods.core.units import BOARD, LEAST
 from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.results import boards as board
 from evaluation.runs.adapters import AGREEMENT, adapter_of
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results.figures import groups as groups_of

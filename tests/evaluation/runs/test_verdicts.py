@@ -15,7 +15,6 @@ from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.checklists.selectors.attributes import more_diverse
 from evaluation.checklists.selectors.verdicts import against_others
 from evaluation.free_text.selectors.disagreement import one_truth, what_now
-from evaluation.free_text.selectors.leaderboard import heading
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.models import Run
 from evaluation.pairwise.results import POOLED
@@ -29,6 +28,7 @@ from evaluation.pairwise.selectors.tables.advice import compared
 from evaluation.pairwise.selectors.tables.grades import Difference
 from evaluation.people.selectors.card import against_medians
 from evaluation.rescaling.selectors.rating_boards import best_of
+from evaluation.results.boards import heading
 from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import (
     NextStep,

@@ -1,0 +1,1 @@
+"""Results as documents: typed rows, tables that name their columns once, and their renderers."""

@@ -1,0 +1,321 @@
+"""Boards: rows ranked with intervals, in groups that cannot be separated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from crowdqc.numbers import plural, word
+from crowdqc.web.terms import Words
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate
+from evaluation.results.columns import Column
+from evaluation.results.tables import Group, ResultTable
+
+PER_PAGE = 100
+FOOT_AXIS_FROM = 8  # rows from which the axis stands below the rows again
+# The columns of a stored score, of which a row is made.
+STORED = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "group", "extra")
+# Addresses that sort a board -> the attribute of a row; "score" is the board's own order.
+SORTS = {
+    "score": "estimate",
+    "worker": "name",
+    "uniterated": "uniterated",
+    "answers": "n",
+    "pasted": "pasted",
+}
+
+
+@dataclass
+class Row:
+    """One line of a board."""
+
+    id: int
+    name: str
+    detail: str
+    component: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    uniterated: float | None
+    n: int
+    best: int | None  # the possible ranks; None where none is known
+    worst: int | None
+    group: int | None
+    why: str  # why there is no interval
+    pasted: float | None = None
+    flags: list[dict[str, Any]] = field(default_factory=list)
+    difference: float | None = None
+    model: bool = False  # a language model, and no worker
+    diamond: str = ""  # what the diamond of its plot is, where it is not the first-round score
+    plot: SafeString | None = None
+    url: str = ""  # where its name leads
+
+    @property
+    def in_sentence(self) -> str:
+        """The name with what it goes by beside it."""
+        return f"{self.name} ({self.detail})" if self.detail else self.name
+
+    @property
+    def rank(self) -> str:
+        """The possible ranks as words."""
+        return rank_words(self.best, self.worst)
+
+    @property
+    def sure(self) -> bool:
+        """Whether it stands in the order of the board."""
+        return self.group is not None
+
+
+@dataclass(frozen=True)
+class Board:
+    """One connected component: only its rows compare with each other."""
+
+    number: int
+    heading: str
+    axis: SafeString
+    foot: SafeString
+    long: bool  # whether the axis stands below the rows too
+    groups: list[dict[str, Any]]
+    mean: float | None
+    adjusted: bool
+
+    def table(
+        self,
+        key: str,
+        columns: Sequence[Column],
+        *,
+        title: Words,
+        note: Words = "",
+        sorts: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> ResultTable:
+        """Its rows under these columns; ``note`` stands beside its heading."""
+        return ResultTable(
+            key,
+            f"{title}: {self.heading}" if self.heading else title,
+            columns,
+            [Group(one["heading"], one["rows"]) for one in self.groups],
+            heading=self.heading,
+            note=note,
+            axis=self.axis,
+            foot=self.foot,
+            is_long=self.long,
+            sorts=sorts or {},
+        )
+
+
+def rank_words(low: int | None, high: int | None) -> str:
+    """``2`` or ``2–4``; "none" where no rank is known."""
+    if low is None or high is None:
+        return _("none")
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    """The board's own order: by component, group, and score; the unsure last."""
+    score = -row.estimate if row.estimate is not None else 0.0
+    return (row.component or 10**6, row.group or 10**6, score, row.name)
+
+
+def sorted_rows(rows: Iterable[Row], by: str, *, ascending: bool) -> list[Row]:
+    """Rows in the order of a column, each component by itself; missing figures last."""
+    plain = sorted(rows, key=_order)
+    if by == "score":
+        if not ascending:
+            return plain
+        return sorted(plain, key=lambda row: (row.component or 10**6, not row.sure, _score(row)))
+    attribute = SORTS[by]
+
+    def key(row: Row) -> tuple[Any, ...]:
+        value = getattr(row, attribute)
+        if value is None:
+            return (row.component or 10**6, True, 0)
+        if isinstance(value, str):
+            return (row.component or 10**6, False, value)
+        return (row.component or 10**6, False, value if ascending else -value)
+
+    if attribute == "name" and not ascending:
+        plain = sorted(plain, key=lambda row: row.name, reverse=True)
+        return sorted(plain, key=lambda row: row.component or 10**6)
+    return sorted(plain, key=key)
+
+
+def _score(row: Row) -> float:
+    return row.estimate if row.estimate is not None else 0.0
+
+
+def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, dict[str, Any]]:
+    """For each column the link of its head; the sorted one turns round."""
+    made = {}
+    for name in SORTS:
+        turned = name == by and not ascending
+        first_up = name == "worker"
+        up = turned if not first_up else not (name == by and ascending)
+        query = f"?sort={name}{'&dir=up' if up else ''}{keep}"
+        aria = ("ascending" if ascending else "descending") if name == by else ""
+        # How a column's head sorts: the address it leads to, and how it is sorted now.
+        made[name] = {"query": query, "aria": aria}
+    return made
+
+
+def heading(group: Mapping[str, Any], members: Sequence[Row], also: int = 0) -> str:
+    """A group of the board in words; its ranks are those that its ``members`` can have.
+
+    ``also``: so many of other groups may be the best as well.
+    """
+    best = min((row.best for row in members if row.best), default=None)
+    worst = max((row.worst for row in members if row.worst), default=None)
+    same, below, size = best == worst, group["first"] - 1, len(members)
+    rank = (_("Rank %(ranks)s") if same else _("Ranks %(ranks)s")) % {
+        "ranks": rank_words(best, worst)
+    }
+    above = _("the %(n)s above") % {"n": word(below)} if below > 1 else _("the one above")
+    if size == 1:
+        return _alone(rank, above if below and group["clear_above"] else "", group)
+    # Why more can be first than stand in the first group: some below may be as good.
+    more, clear = worst is not None and worst > below + size, group["clear_above"]
+    if more and clear:
+        said = _(
+            "%(rank)s: these %(size)s cannot be separated, and some below may be as good, and lie "
+            "below %(above)s"
+        )
+    elif also and not below:
+        said = _(
+            "%(rank)s: these %(size)s cannot be separated, and %(also)s below may be the best too"
+        )
+    elif more:
+        said = _("%(rank)s: these %(size)s cannot be separated, and some below may be as good")
+    elif clear:
+        said = _("%(rank)s: these %(size)s cannot be separated, and lie below %(above)s")
+    else:
+        said = _("%(rank)s: these %(size)s cannot be separated")
+    return said % {"rank": rank, "size": word(size), "above": above, "also": word(also)}
+
+
+def _alone(rank: str, above: str, group: Mapping[str, Any]) -> str:
+    """The heading of one row by itself; ``above``: those that it surely lies below, if any."""
+    under = group.get("clear_below", 0)
+    below = _("the %(n)s below") % {"n": word(under)} if under > 1 else _("the one below")
+    told = {"rank": rank, "above": above, "below": below}
+    if above and under:
+        return _("%(rank)s: below %(above)s and above %(below)s") % told
+    if above:
+        return _("%(rank)s: below %(above)s") % told
+    return _("%(rank)s: above %(below)s") % told if under else rank
+
+
+def groups_sentence(groups: Sequence[Mapping[str, Any]]) -> str:
+    """How many groups a board of one component has, where the borders between them are sure."""
+    if not groups:
+        return _("Nobody has enough answers for an interval yet.")
+    if len(groups) == 1:
+        return _("They cannot be told apart.")
+    if all(group["clear_above"] for group in groups[1:]):
+        return _("%(groups)s groups can be told apart, nothing finer.") % {
+            "groups": word(len(groups)).capitalize()
+        }
+    return ""  # the verdict and the headings say it
+
+
+def boards(
+    rows: Sequence[Row],
+    page: Sequence[Row],
+    *,
+    groups: Sequence[Mapping[str, Any]],
+    references: Mapping[int, float | None],
+    adjusted: Mapping[int, bool],
+    grouped: bool,
+    noun: str = "worker",
+) -> list[Board]:
+    """The boards of a page: ``rows`` are all (they set the scales), ``page`` those shown."""
+    made = []
+    numbers = sorted({row.component for row in rows if row.component})
+    for number in numbers:
+        inside = [row for row in rows if row.component == number]
+        shown = [row for row in page if row.component == number]
+        if not shown:
+            continue
+        mean = references.get(number)
+        scale = _scale(inside, mean)
+        bands = {g["group"]: g for g in groups if g["component"] == number}
+        for row in shown:
+            row.plot = _plot(row, scale, mean, bands.get(row.group or 0) if grouped else None)
+        many = len(numbers) > 1
+        made.append(
+            Board(
+                number=number,
+                heading=_("Board %(number)s: %(inside)s")
+                % {"number": number, "inside": plural(len(inside), noun)}
+                if many
+                else "",
+                axis=charts.forest_axis(scale),
+                foot=charts.forest_axis(scale, bottom=True),
+                long=len(shown) >= FOOT_AXIS_FROM,
+                groups=_grouped(inside, shown, bands)
+                if grouped
+                else [{"heading": "", "rows": shown}],
+                mean=mean,
+                adjusted=adjusted.get(number, False),
+            )
+        )
+    lost = [row for row in page if not row.component]
+    if lost and made:
+        made[-1].groups.append({"heading": _("On no board"), "rows": lost})
+    return made
+
+
+def _scale(rows: Sequence[Row], mean: float | None) -> charts.Scale:
+    values: list[float | None] = [mean]
+    for row in rows:
+        if row.sure:
+            values += [row.low, row.high, row.estimate, row.uniterated]
+    return charts.Scale.around(values)
+
+
+def _plot(
+    row: Row, scale: charts.Scale, mean: float | None, group: Mapping[str, Any] | None
+) -> SafeString:
+    band = tuple(group["band"]) if group and group["band"] else None
+    estimate = None
+    if row.sure and row.estimate is not None:
+        estimate = Estimate(row.estimate, row.low, row.high)
+    return charts.forest_cell(
+        scale,
+        estimate,
+        secondary=row.uniterated if estimate else None,
+        secondary_said=row.diamond or None,
+        reference=mean,
+        band=band,
+        name=row.name,
+    )
+
+
+def _grouped(
+    rows: Sequence[Row], shown: Sequence[Row], bands: Mapping[int, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The rows shown under the headings of their groups, of which ``rows`` are all."""
+    made = []
+    for number, told in sorted(bands.items()):
+        inside = [row for row in shown if row.group == number]
+        if inside:
+            members = [row for row in rows if row.group == number]
+            also = sum(row.best == 1 for row in rows if row.group != number)
+            said = heading(told, members, also)
+            if len(inside) < len(members):
+                said = _("%(heading)s (continued on another page)") % {"heading": said}
+            made.append({"heading": said, "rows": inside})
+    unsure = [row for row in shown if not row.sure]
+    if unsure:
+        # Rows that cannot be separated, under their heading in words.
+        made.append({"heading": _("Not scored"), "rows": unsure})
+    return made
+
+
+def page_of(rows: Sequence[Row], number: Any) -> Page:
+    """One page of a long board."""
+    return Paginator(rows, PER_PAGE).get_page(number)

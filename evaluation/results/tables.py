@@ -1,0 +1,211 @@
+"""A result's table, and how a page writes it: heads that sort, groups of rows, cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from crowdqc import numbers
+from crowdqc.web.terms import Words
+from evaluation.results.columns import Column, Format
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a column; ``query`` sorts by it, ``aria`` says how it is sorted now."""
+
+    column: Column
+    query: str = ""
+    aria: str = ""
+    content: SafeString | str = ""  # instead of the label
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one cell, its classes and how many columns it takes."""
+
+    html: SafeString | str
+    classes: str
+    label: Words = ""  # on a narrow screen
+    span: int = 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that belong together, under a heading where there is one."""
+
+    heading: Words
+    rows: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of typed rows: the same object is rendered as a page, a file and a public page.
+
+    Parameters
+    ----------
+    key
+        Its name in files and addresses.
+    title
+        What it says, for those who hear it: the caption.
+    columns
+        What it shows of a row, in order.
+    groups
+        Its rows, in the order shown.
+    heading, note
+        Above it, where a page has several.
+    axis, foot, is_long
+        Of the column with plots: the scale above, and below where the table is long.
+    sorts
+        By a column's ``sort``: the address that its head leads to, and how it is sorted now.
+    """
+
+    key: str
+    title: Words
+    columns: Sequence[Column]
+    groups: Sequence[Group]
+    heading: Words = ""
+    note: Words = ""
+    axis: SafeString | str = ""
+    foot: SafeString | str = ""
+    is_long: bool = False
+    sorts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[Any]:
+        """All rows."""
+        return [row for group in self.groups for row in group.rows]
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+    @property
+    def plot_at(self) -> int | None:
+        """The place of the column with plots; None without one."""
+        places = [at for at, one in enumerate(self.columns) if one.format is Format.PLOT]
+        return places[0] if places else None
+
+    def heads(self) -> list[Head]:
+        """A head a column."""
+        return [
+            Head(one, **self.sorts.get(one.sort, {}), content=self._axis_head(one))
+            for one in self.columns
+        ]
+
+    def body(self) -> Iterator[tuple[Words, list[list[Cell]]]]:
+        """Each group's heading, and the cells of its rows."""
+        for group in self.groups:
+            yield group.heading, [list(self._cells(row)) for row in group.rows]
+
+    def footer(self) -> list[Cell]:
+        """The scale of the plots below them; empty without one."""
+        at = self.plot_at
+        if at is None:
+            return []
+        return [
+            *[Cell("", "")] * at,
+            Cell(self.foot, "plot"),
+            Cell("", "", span=self.width - at - 1),
+        ]
+
+    def public(self) -> ResultTable:
+        """The same without what only people of the project see."""
+        columns = [one for one in self.columns if one.is_public]
+        return ResultTable(**{**vars(self), "columns": columns, "sorts": {}})
+
+    def _axis_head(self, column: Column) -> SafeString | str:
+        if column.format is not Format.PLOT:
+            return ""
+        return format_html('<span class="hidden">{}</span>{}', column.label, self.axis)
+
+    def _cells(self, row: Any) -> Iterator[Cell]:
+        unsure = 0 if row.sure else sum(one.needs_interval for one in self.columns)
+        for column in self.columns:
+            if not row.sure and column.needs_interval:
+                if unsure:  # one reason for all columns that need an interval
+                    yield Cell(row.why, "why dim", span=unsure)
+                    unsure = 0
+                continue
+            yield _cell(column, row)
+
+
+CLASSES = {
+    Format.TEXT: "",
+    Format.NAME: "l1 nowrap",
+    Format.RANK: "n dim rank",
+    Format.PLOT: "plot",
+    Format.INTERVAL: "num dim nowrap",
+    Format.SIGNED: "num nowrap",
+    Format.SHARE: "num nowrap",
+    Format.FLAGS: "num nowrap",
+}
+
+
+def _cell(column: Column, row: Any) -> Cell:
+    classes = CLASSES.get(column.format, "num")
+    if column.format is Format.INTERVAL:
+        text = numbers.interval(row.low, row.high, column.digits)
+        return Cell(text, classes, column.short)
+    value = getattr(row, column.key)
+    if column.format is Format.NAME:
+        return Cell(_name(row), classes)
+    if column.format is Format.FLAGS:
+        return Cell(_flags(value), classes if value else f"{classes} l0")
+    if value is None and column.missing:
+        return Cell(column.missing, f"{classes} zero", column.short)
+    text: SafeString | str = _written(column, value)
+    if column.bounds is not None:
+        text = _with_interval(text, *(getattr(row, name) for name in column.bounds))
+    if column.ranks:
+        return Cell(format_html("<b>{}</b>", text), f"{classes} l1r", column.short)
+    if column.is_marked is not None:
+        text = format_html(
+            '<span class="{}">{}</span>', "paste" if column.is_marked(value) else "dim", text
+        )
+    return Cell(text, classes, column.short)
+
+
+def _written(column: Column, value: Any) -> str:
+    if column.format is Format.PLOT:
+        return value if value is not None else ""
+    if column.format is Format.SCORE:
+        return numbers.score(value, column.digits)
+    if column.format is Format.SIGNED:
+        return numbers.format_signed(value, column.digits)
+    if column.format is Format.SHARE:
+        return numbers.percent(value)
+    if column.format is Format.COUNT:
+        return numbers.count(value)
+    return str(value)
+
+
+def _with_interval(text: str, low: float | None, high: float | None) -> SafeString | str:
+    """The value with its interval in small type."""
+    if low is None:
+        return text
+    span = numbers.interval(low, high, 1)
+    return format_html('{} <small class="inline">{}</small>', text, span)
+
+
+def _name(row: Any) -> SafeString:
+    url = getattr(row, "url", "")
+    name = (
+        format_html('<a class="name" href="{}">{}</a>', url, row.name)
+        if url
+        else format_html("<b>{}</b>", row.name)
+    )
+    return format_html('{} <span class="dim">{}</span>', name, row.detail) if row.detail else name
+
+
+def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:
+    if not flags:
+        return format_html('<span class="dim">{}</span>', _("none"))
+    return format_html_join(
+        " ", '<span class="chip warn">{}</span>', ((one["text"],) for one in flags)
+    )
