@@ -453,4 +453,5 @@ def content(
 ) -> tuple[Mapping[type[models.Model], list[Row]], Row]:
     """A run's rows by model and its figures by name: what its hash is over. Reads no database."""
     rows = {WorkerScore: worker_rows(frozen, result), ItemLabel: label_rows(frozen, result)}
-    return rows, {**figures(frozen, result), "recipe": recipe(run, frozen, result)}
+    told = {**figures(frozen, result), "recipe": recipe(run, frozen, result)}
+    return rows, {**told, **beside_models(run, frozen, result)}

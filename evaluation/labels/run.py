@@ -73,8 +73,7 @@ def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
 
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
-    rows, told = results.content(run, done.frozen, done.result)
-    return Outcome(rows, {**told, **results.beside_models(run, done.frozen, done.result)})
+    return Outcome(*results.content(run, done.frozen, done.result))
 
 
 def fail(run: Run, done: Computed) -> str:

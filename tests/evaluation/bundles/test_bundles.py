@@ -175,7 +175,7 @@ def test_a_bundle_gives_the_same_numbers_and_shows_one_changed_vote(
         assert "byte for byte the same" in text
     report = verify(path)
     assert report.good, report.lines
-    assert "byte for byte" in report.lines[-1][1]
+    assert "byte for byte the same" in report.lines[-1][1]
 
     report = verify(changed(path, one_vote, mend=False))
     assert next(text for good, text in report.lines if not good) == (

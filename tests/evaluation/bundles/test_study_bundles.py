@@ -107,7 +107,7 @@ def test_a_study_leaves_as_a_bundle_and_a_report_with_the_same_numbers(
     path, report = written(run, tmp_path), tmp_path / "report.html"
     found = verify(path)
     assert found.good, found.lines
-    assert "byte for byte" in found.lines[-1][1]
+    assert "byte for byte the same" in found.lines[-1][1]
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read("manifest.json"))["given"]
         rows = [json.loads(line) for line in archive.read("data/answers.jsonl").splitlines()]
