@@ -113,7 +113,7 @@ def test_every_term_of_pages_is_used_and_leads_to_a_page_of_the_documentation() 
     used = {slug for text in templates for slug in re.findall(r'{% help "([\w-]+)" %}', text)}
     used |= {slug for text in templates for slug in re.findall(r'term="([\w-]+)"', text)}
     lists = [path.read_text() for path in sources("annotation", "evaluation")]
-    used |= {slug for text in lists for slug in re.findall(r'Column\(.*term="([\w-]+)"', text)}
+    used |= {slug for text in lists for slug in re.findall(r'\bterm="([\w-]+)"', text)}
     used |= set(COEFFICIENT_TERMS.values())
     assert used == set(TERMS)
     for slug, term in TERMS.items():

@@ -149,29 +149,37 @@ CLASSES = {
 
 def _cell(column: Column, row: Any) -> Cell:
     classes = CLASSES.get(column.format, "num")
+    value: Any = None if column.format is Format.INTERVAL else getattr(row, column.key)
     if column.format is Format.INTERVAL:
-        text = numbers.interval(row.low, row.high, column.digits)
-        return Cell(text, classes, column.short)
-    value = getattr(row, column.key)
-    if column.format is Format.NAME:
-        return Cell(_name(row), classes)
-    if column.format is Format.FLAGS:
-        return Cell(_flags(value), classes if value else f"{classes} l0")
-    if value is None and column.missing:
-        return Cell(column.missing, f"{classes} zero", column.short)
-    text: SafeString | str = _written(column, value)
+        html: SafeString | str = numbers.interval(row.low, row.high, column.digits)
+    elif column.format is Format.NAME:
+        html = _name(row)
+    elif column.format is Format.FLAGS:
+        html = _flags(value)
+        classes += "" if value else " l0"
+    elif value is None and column.missing:
+        html = str(column.missing)
+        classes += " zero"
+    else:
+        html = _emphasised(column, row, value)
+        classes += " l1r" if column.ranks else ""
+    return Cell(html, classes, column.short)
+
+
+def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
+    """The value with its own interval, in bold where it ranks, and marked where it stands out."""
+    html: SafeString | str = _written(column, value)
     if column.bounds is not None:
-        text = _with_interval(text, *(getattr(row, name) for name in column.bounds))
+        html = _with_interval(html, *(getattr(row, name) for name in column.bounds))
     if column.ranks:
-        return Cell(format_html("<b>{}</b>", text), f"{classes} l1r", column.short)
+        return format_html("<b>{}</b>", html)
     if column.is_marked is not None:
-        text = format_html(
-            '<span class="{}">{}</span>', "paste" if column.is_marked(value) else "dim", text
-        )
-    return Cell(text, classes, column.short)
+        mark = "paste" if column.is_marked(value) else "dim"
+        return format_html('<span class="{}">{}</span>', mark, html)
+    return html
 
 
-def _written(column: Column, value: Any) -> str:
+def _written(column: Column, value: Any) -> SafeString | str:
     if column.format is Format.PLOT:
         return value if value is not None else ""
     if column.format is Format.SCORE:

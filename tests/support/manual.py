@@ -20,7 +20,7 @@ from tests.studies.coverage.table import misses, tables
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("crowdqc", "annotation", "evaluation")
-READERS = {"str", "int", "bool", "float", "list", "email", "get"}
+READERS = {"dict", "str", "int", "bool", "float", "list", "email", "get"}
 MAY_READ = re.compile(r"\benv\b|\benviron\b|\b_required\b")
 SETTING = re.compile(r"^(# )?([A-Z][A-Z0-9_]+)=(.*)$")
 

@@ -97,8 +97,9 @@ def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
 
 def adjusted(columns: Sequence[Column]) -> list[Column]:
     """The columns of a board that is ranked by question-adjusted scores."""
-    head = {"label": _("Adjusted"), "term": "adjusted"}
-    return [replace(one, **head) if one.ranks else one for one in columns]
+    return [
+        replace(one, label=_("Adjusted"), term="adjusted") if one.ranks else one for one in columns
+    ]
 
 
 def link_workers(rows: Sequence[Row], project_id: int) -> None:
