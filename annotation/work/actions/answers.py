@@ -213,7 +213,7 @@ def _submit(
     changed = _take_drafts(locked, entries, drafts, versions)
     if on_page:
         for entry in entries:
-            if other_versions(entry):
+            if other_versions(entry) and not entry.told_at:
                 raise DraftChanged(entry)
     values = _checked(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED

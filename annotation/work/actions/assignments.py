@@ -494,11 +494,11 @@ def _save_draft(
         )
     entry.assignment = locked
     clean = get_type(locked.task.type).clean_draft(draft)
-    if entry.told_at and version.seq > entry.draft_seq:
-        raise Conflict(_("You have read whether this answer matches. It stands as it is."))
     outcome = place_draft(entry, clean, version)
     if outcome == Outcome.STALE:
         return entry, outcome
+    if entry.told_at:  # whatever number a save gives itself
+        raise Conflict(_("You have read whether this answer matches. It stands as it is."))
     if outcome == Outcome.KEPT:
         entry.draft_saved_at = timezone.now()
     state = (json.dumps(entry.draft), entry.draft_seq, entry.draft_saved_at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -14,8 +15,9 @@ from rest_framework.test import APIClient
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
 from annotation.models import Answer, Assignment, AuditEntry, Membership, Notice, Task, Visit
-from annotation.work.actions import assignments, leases, visits
+from annotation.work.actions import answers, assignments, leases, visits
 from annotation.work.actions import quiz as actions
+from annotation.work.actions.drafts import DraftChanged, Version
 from annotation.work.selectors import quiz as quizzes
 from annotation.work.selectors import work
 from annotation.work.snapshots import answers as snapshots
@@ -232,6 +234,32 @@ def test_feedback_comes_after_the_answer_which_then_stands() -> None:
     assert answer.texts.get().text == SECRET and not answer.counts
     # The page after it names no item, and nothing as late.
     assert "came after the time was over" not in page(worker, "work_done", done.pk)
+
+
+def test_what_was_told_stands_against_saves_of_other_tabs_and_their_numbers() -> None:
+    task = make_quiz(quiz_items=0, gold_per_assignment=1, known_feedback="1")
+    worker = factories.make_worker(task.project)
+    held = factories.claim(task, worker)
+    entry = held.entries.get(item__expected__isnull=False)
+    whose = {"by": worker.user, "assignment": held, "item_id": entry.item_id}
+    first, apart = Version(1000, "a"), Version(3, "b")
+    assignments.save_draft(**whose, draft={"text": "a nest"}, version=first)
+    with pytest.raises(DraftChanged):  # it waits beside the first
+        assignments.save_draft(**whose, draft={"text": "a roof"}, version=apart)
+    assert assignments.tell_known(by=worker.user, assignment=held, position=entry.position)
+    for version in (Version(5, "b", {"a": 1000}), Version(6, "c", {}, True), Version(7, "d")):
+        with pytest.raises(Conflict, match="It stands as it is"):
+            assignments.save_draft(**whose, draft={"text": SECRET}, version=version)
+    assignments.save_draft(**whose, draft={"text": "a nest"}, version=first)  # it came twice
+    for other in held.entries.exclude(pk=entry.pk):
+        assignments.save_draft(
+            by=worker.user, assignment=held, item_id=other.item_id, draft={"text": "frogs"}, seq=1
+        )
+    key, sent = uuid4(), {entry.public_id: {"text": SECRET}}
+    done = answers.submit(
+        by=worker.user, assignment=held, key=key, drafts=sent, on_page=True, public=True
+    )
+    assert Answer.objects.get(assignment=done, item=entry.item).texts.get().text == "a nest"
 
 
 def test_what_was_told_of_a_known_answer_cannot_be_used_by_returning_the_work() -> None:
