@@ -70,6 +70,9 @@ REFUSALS = Limit("entry-refused", 20, HOUR)
 SHARED = Limit("shared-network", 120, MINUTE)
 # What somebody without an account of their own leaves in the audit log.
 VISITOR_ENTRIES = Limit("audit-visitor", 200, HOUR)
+# What somebody with an account leaves there by changing what is their own: agreements, recordings,
+# language, notices, saved views.
+OWN_ENTRIES = Limit("audit-own", 600, HOUR)
 # Changes of one's own account: name, address, password.
 CHANGES = Limit("change-person", 20, HOUR)
 THEMES = Limit("theme-person", 60, HOUR)

@@ -475,5 +475,6 @@ def withdraw_consent(*, by: User, member: Membership) -> None:
     """Take every agreement back; logging stops at once."""
     if member.user_id != by.pk:
         raise NotAllowed(gettext("Nobody takes an agreement back for somebody else."))
-    member.consents.filter(withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
-    record(by=by, project=member.project, action="consent.withdraw", on=member)
+    agreed = member.consents.filter(withdrawn_at__isnull=True)
+    if agreed.update(withdrawn_at=timezone.now()):  # never refused, so it leaves no second row
+        record(by=by, project=member.project, action="consent.withdraw", on=member)

@@ -13,6 +13,22 @@ from crowdqc import limits
 from crowdqc.database.compiled import insert_row
 
 VISITOR = "visitor-"  # how the usernames of people from elsewhere begin
+# What people change of their own as often as they like; each change is a row that stays for good.
+OF_ONESELF = frozenset(
+    {
+        "account.language",
+        "account.theme",
+        "consent.give",
+        "mail.daily",
+        "mail.off",
+        "mail.on",
+        "notices.mute",
+        "recording.keep",
+        "recording.remove",
+        "view.delete",
+        "view.save",
+    }
+)
 
 
 def record(
@@ -21,10 +37,12 @@ def record(
     """Write who did what to which row; ``detail`` must be JSON without personal data.
 
     People who came from elsewhere have no account that anybody vouches for: what each of them
-    leaves here in an hour has an end.
+    leaves here in an hour has an end, as have the changes that anybody makes to what is their own.
     """
     if by is not None and by.username.startswith(VISITOR):
         limits.hold(limits.VISITOR_ENTRIES, by.pk, _("You did this too often."))
+    elif by is not None and action in OF_ONESELF:
+        limits.hold(limits.OWN_ENTRIES, by.pk, _("You did this too often."))
     return insert_row(
         AuditEntry(
             at=timezone.now(),

@@ -103,7 +103,11 @@ def _enough_time(assignment: Assignment, now: dt.datetime) -> None:
 
 
 def _regain(assignment: Assignment, entries: Sequence[AssignmentItem]) -> set[int]:
-    """Of a lease that ran out, the items whose slots are still free, held again."""
+    """Of a lease that ran out, the items whose slots are still free, held again.
+
+    Conflict where most of them are the worker's in another assignment too: each is paid for itself,
+    so that a lease let run out and taken again would be paid as often as that.
+    """
     ids = sorted(entry.item_id for entry in entries)
     lock_items(ids)
     again = set(
@@ -113,6 +117,14 @@ def _regain(assignment: Assignment, entries: Sequence[AssignmentItem]) -> set[in
         .exclude(assignment=assignment)
         .values_list("item_id", flat=True)
     )
+    if 2 * len(again) > len(ids):
+        raise Conflict(
+            _(
+                "You took these questions again in another assignment. Go on there, or return it "
+                "and submit this one."
+            ),
+            code="taken-again",
+        )
     free = Item.objects.filter(pk__in=ids, held__lt=F("redundancy")).exclude(pk__in=again)
     got = set(free.values_list("pk", flat=True))
     Item.objects.filter(pk__in=got).update(held=F("held") + 1)

@@ -146,15 +146,40 @@ def test_a_late_submit_is_kept_uncounted_when_the_slot_is_gone() -> None:
 
 
 def test_of_one_person_only_one_answer_to_a_question_counts() -> None:
-    world = factories.make_world(1, redundancy=3)
+    world = factories.make_world(3, redundancy=3)
     late = factories.claim(world.task, world.worker)
     run_out(late)
-    factories.claim_and_submit(world.task, world.worker)  # the same question, claimed anew
+    leases.release_expired()
+    others = world.task.items.exclude(key="q-001")
+    others.update(since=99)  # so that only the first question is claimed anew
+    factories.claim_and_submit(world.task, world.worker)
+    others.update(since=1)
     factories.submit(late)
-    assert Answer.objects.filter(counts=True).count() == 1
+    assert Answer.objects.filter(counts=True).count() == 3
     uncounted = Answer.objects.get(counts=False)
     with pytest.raises(Conflict, match="counts already"):
         answers.set_counts(by=world.manager, answer=uncounted, counts=True)
+    slots_agree(world.task)
+
+
+def test_a_lease_that_ran_out_and_was_taken_again_is_handed_in_once() -> None:
+    world = factories.make_world(3, redundancy=3)
+    first = factories.claim(world.task, world.worker)
+    run_out(first)
+    second = factories.claim(world.task, world.worker)
+    run_out(second)
+    third = factories.claim(world.task, world.worker)
+    for late in (first, second):  # while the third is in work
+        with pytest.raises(Conflict) as refused:
+            factories.submit(late)
+        assert refused.value.code == "taken-again"
+    leases.give_back(by=world.worker.user, assignment=third)
+    assert factories.submit(first).state == "submitted"
+    with pytest.raises(Conflict):
+        factories.submit(second)
+    second.refresh_from_db()
+    assert second.state == "expired" and not second.answers.exists()
+    assert Answer.objects.filter(counts=True).count() == Answer.objects.count() == 3
     slots_agree(world.task)
 
 

@@ -13,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.projects import actions as people
@@ -342,3 +343,24 @@ def test_what_a_visitor_without_an_account_leaves_in_the_log_has_an_end(
     person = factories.make_user()
     for _ in range(7):
         record(by=person, project=None, action="mail.on", on=person)
+
+
+def test_what_people_change_of_their_own_leaves_rows_that_have_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "OWN_ENTRIES", limits.Limit("audit-own", 5, 3600))
+    worker = factories.make_worker(factories.make_project())
+    assert worker.user is not None
+    consents = reverse("api_consent", args=[worker.project_id])
+    program = APIClient(HTTP_AUTHORIZATION=f"Token {factories.api_token(worker.user)}")
+    number = program.get(consents).json()["number"]
+    told = []
+    for _ in range(7):
+        answer = program.post(consents, {"number": number, "agreed": True}, format="json")
+        told.append(answer.status_code)
+        for _ in range(2):  # is never refused
+            assert program.delete(consents).status_code == 200
+    assert told == [200] * 5 + [429] * 2
+    rows = AuditEntry.objects.filter(actor=worker.user, action__startswith="consent.")
+    assert rows.count() <= 11  # with the agreement that the worker came with
+    record(by=worker.user, project=worker.project, action="assignment.submit", on=worker)
