@@ -62,7 +62,8 @@ def parse(
         value = as_decimal(raw)
         if not value.is_finite():
             raise _not_an_amount(field)
-        if value != round_money(value, places):
+        # Beyond MOST it is refused as out of range; so many digits cannot be rounded.
+        if abs(value) <= MOST and value != round_money(value, places):
             raise _too_fine(field, places)
     else:
         raise _not_an_amount(field)

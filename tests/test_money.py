@@ -68,6 +68,13 @@ REFUSED = {
 }
 
 
+def test_a_number_beyond_every_amount_is_out_of_range() -> None:
+    for value in (1e26, -1e30, 10**30, Decimal("1e300")):
+        with pytest.raises(NotAnAmount) as refused:
+            parse(value)
+        assert refused.value.code == "out-of-range"
+
+
 def test_an_amount_has_one_reading_or_is_asked_back() -> None:
     read = {text: str(parse(text, "EUR", low=-(10**9))) for text in CLEAR}
     assert read == {

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_access, get_task
-from annotation.accounts.projects.forms import form_key
+from annotation.accounts.projects.forms import read_form_key
 from annotation.gallery.actions.duplicates import Copied, duplicate_project, duplicate_task
 from annotation.gallery.actions.examples import begin_task, remove_examples
 from annotation.gallery.templates import get_template
@@ -23,7 +23,7 @@ from crowdqc.numbers import plural
 def task_from_template(request: HttpRequest, project_id: int, template: str) -> HttpResponse:
     """Create a draft from a template and open its builder."""
     access = get_access(request, project_id, Role.REQUESTER)
-    key = form_key().clean(request.POST.get("key"))
+    key = read_form_key(request)
     task = begin_task(
         by=access.user, project=access.project, template=get_template(template), key=key
     )
@@ -47,7 +47,7 @@ def task_examples(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
 def task_copy(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Duplicate a task as a draft, with its items where ``items`` is ticked."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
-    key = form_key().clean(request.POST.get("key"))
+    key = read_form_key(request)
     new, copied = duplicate_task(by=access.user, task=task, items="items" in request.POST, key=key)
     messages.success(request, f"{_('The copy is a draft.')} {_said(copied)}")
     return redirect("task_build", project_id, new.pk)
@@ -58,7 +58,7 @@ def task_copy(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 def project_copy(request: HttpRequest, project_id: int) -> HttpResponse:
     """Duplicate a project, its tasks as drafts."""
     access = get_access(request, project_id, Role.REQUESTER)
-    key = form_key().clean(request.POST.get("key"))
+    key = read_form_key(request)
     new, copied = duplicate_project(by=access.user, project=access.project, key=key)
     messages.success(
         request, _("“%(name)s” was created.") % {"name": new.name} + " " + _said(copied)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponseRedirect
-from django.shortcuts import redirect
+from django.shortcuts import resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 
 
@@ -17,4 +17,6 @@ def is_ours(request: HttpRequest, url: str) -> bool:
 def redirect_back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:
     """To what the form names as ``next``, if it is a page of this site, else to ``otherwise``."""
     to = request.POST.get("next", "")
-    return redirect(to if is_ours(request, to) else otherwise)
+    # What was sent is never looked up as the name of an address.
+    ours = to.startswith("/") and is_ours(request, to)
+    return HttpResponseRedirect(to if ours else resolve_url(otherwise))

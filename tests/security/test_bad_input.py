@@ -191,3 +191,21 @@ def test_the_run_of_a_file_is_a_bounded_number(staff: Client, world: make.World)
             **api(world.requester),
         )
         assert 400 <= answer.status_code < 500, answer.content[:300]
+
+
+def test_forms_without_a_key_of_theirs_are_refused_in_words(
+    staff: Client, world: make.World
+) -> None:
+    project, task = world.project, world.task
+    for path in (
+        reverse("task_from_template", args=[project.pk, "sentiment"]),
+        reverse("task_copy", args=[project.pk, task.pk]),
+        reverse("project_copy", args=[project.pk]),
+    ):
+        assert staff.post(path, {"key": "NaN"}).status_code == 422, path
+
+
+@pytest.mark.parametrize("next_page", ["null", "admin:index", "//example.org", "x.y"])
+def test_a_form_leads_back_to_addresses_of_this_site_alone(client: Client, next_page: str) -> None:
+    answer = client.post(reverse("language"), {"language": "de", "next": next_page})
+    assert (answer.status_code, answer["Location"]) == (302, reverse("home"))

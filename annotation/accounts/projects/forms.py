@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.security.stepup import ConfirmationNeeded
 from annotation.models import Role
 from crowdqc.currencies import USABLE
-from crowdqc.errors import DomainError
+from crowdqc.errors import DomainError, Invalid
 from crowdqc.web.fields import MoneyField
 
 # The usual ones first.
@@ -170,6 +171,18 @@ class ConsentForm(forms.Form):
 def form_key() -> forms.UUIDField:
     """A key that a form carries, so that sending it twice makes one thing."""
     return forms.UUIDField(required=False, initial=uuid.uuid4, widget=forms.HiddenInput)
+
+
+def read_form_key(request: HttpRequest) -> uuid.UUID | None:
+    """The key that a form without other fields carried. Raises Invalid for what is none."""
+    try:
+        key: uuid.UUID | None = form_key().clean(request.POST.get("key"))
+    except forms.ValidationError as error:
+        raise Invalid(
+            gettext("The form’s key is missing. Load the page again."),
+            fields={"key": gettext("A UUID.")},
+        ) from error
+    return key
 
 
 class TaskForm(forms.Form):
