@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -41,3 +43,14 @@ def limit_this_process() -> None:
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """Hold this process to the limit for a while, as what it works on may come from anybody."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limit_this_process()
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crowdqc.jobs.memory import limited_memory
 from crowdqc.numbers import plural
 from evaluation.bundles import live
 from evaluation.bundles.archive import MB, MOST_BYTES, open_bundle
@@ -23,6 +24,7 @@ from evaluation.bundles.manifest import (
 )
 from evaluation.bundles.report import differences
 from evaluation.methods.core.base import BadParameter, DataError, Hooks
+from evaluation.runs.memory import exceeded_message
 from evaluation.runs.results.rows import result_hash
 from evaluation.runs.run_types import type_of
 
@@ -53,8 +55,17 @@ def verify(
 ) -> Report:
     """Check every file, the data and the numbers; goes on where one check fails.
 
-    Raises Broken where the file is no bundle that could be run, or has more than ``most`` bytes.
+    Raises Broken where the file is no bundle that could be run, has more than ``most`` bytes, or
+    takes more memory than a job may.
     """
+    try:
+        with limited_memory():
+            return _verify(path, progress, most)
+    except MemoryError as error:
+        raise Broken(exceeded_message()) from error
+
+
+def _verify(path: Path, progress: Callable[[str, int, int], None] | None, most: int) -> Report:
     files, manifest = open_bundle(path, most)
     report = Report()
     _check_files(report, files, manifest)
@@ -69,6 +80,8 @@ def verify(
         _check_numbers(report, files, manifest, recipe, found)
     except (Broken, DataError, BadParameter) as error:
         report.say(False, f"The method cannot be run on this data. {error}")
+    except MemoryError:
+        raise
     except Exception as error:  # whoever made the file decides what the method is given
         told = f"{type(error).__name__}: {error}"
         report.say(False, f"A file of it cannot be read or used: {told[:300]}")

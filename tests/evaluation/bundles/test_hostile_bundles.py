@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import random
+import resource
 import struct
 import zipfile
 from collections.abc import Callable
@@ -15,12 +16,14 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from evaluation.bundles.archive import MOST_FILES
 from evaluation.bundles.checking import verify
 from evaluation.bundles.kinds.base import Broken, jsonl, read_jsonl
+from evaluation.runs.run_types import type_of
 from tests.evaluation.bundles.files import written
 from tests.evaluation.bundles.test_bundles import run_of
 
@@ -148,6 +151,58 @@ def test_options_that_no_run_can_have_are_not_run(bundles: dict[str, Path], tmp_
     assert any("resamples" in text for text in told)
 
 
+def mapped_megabytes() -> int:
+    """What counts towards the limit of this process now."""
+    text = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in text.splitlines() if "VmData" in line) // 1024
+
+
+def many_labels(files: Files) -> bytes:
+    """Votes of 3,000 workers with 150 labels, whose confusion matrices take gigabytes."""
+    options = [[str(code), str(code)] for code in range(150)]
+    votes = (
+        {"answer_id": n, "item_id": n % 40, "item_key": "x", "item_since": 1, "known": ""}
+        | {"worker_id": n, "answered_at": "2026-01-01T00:00:00+00:00", "code": str(n % 150)}
+        for n in range(3000)
+    )
+    recipe = {
+        **json.loads(files["recipe.json"]),
+        "method": "labels",
+        "params": {one.name: one.default for one in type_of("labels").options.options},
+    }
+    manifest = {**json.loads(files["manifest.json"]), "method": "labels"}
+    made = {
+        "manifest.json": json.dumps(manifest).encode(),
+        "recipe.json": json.dumps(recipe).encode(),
+        "data/answers.jsonl": jsonl(votes),
+        "data/field.json": json.dumps({"name": "x", "label": "", "options": options}).encode(),
+        "data/other_fields.json": b"[]",
+    }
+    return packed({**files, **made})
+
+
+def many_objects(files: Files) -> bytes:
+    """A manifest of few kilobytes that unpacks to millions of lists."""
+    wide = b'{"x": [' + b"[]," * 4_000_000 + b"[]]}"
+    return packed({**files, "manifest.json": wide}, mend=False)
+
+
+@pytest.mark.parametrize("make", [many_labels, many_objects])
+def test_a_small_bundle_takes_no_more_memory_than_a_job(
+    make: Callable[[Files], bytes],
+    bundles: dict[str, Path],
+    tmp_path: Path,
+    settings: Any,
+) -> None:
+    path = tmp_path / "b.zip"
+    path.write_bytes(make(unpacked(bundles["ratings"])))
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    settings.CROWDQC_JOB_MEMORY = mapped_megabytes() + 150
+    with pytest.raises(Broken, match="CROWDQC_JOB_MEMORY"):
+        verify(path)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
 # What stands in place of some value of a real bundle.
 VALUES = (None, True, 0, -1, 2**70, 10**30, 0.5, 1e300, "", "x", "\ud800", [], [[]], {}, {"a": 1})
 
@@ -164,7 +219,7 @@ def replaced(value: Any, path: list[int], new: Any) -> Any:
     return [*value[:at], replaced(value[at], rest, new), *value[at + 1 :]]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_no_change_of_a_bundle_ends_in_an_exception(
     seed: int, bundles: dict[str, Path], tmp_path: Path
@@ -190,7 +245,7 @@ def test_no_change_of_a_bundle_ends_in_an_exception(
     report_or_refusal(path)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_no_change_of_its_bytes_ends_in_an_exception(
     seed: int, bundles: dict[str, Path], tmp_path: Path
