@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -179,11 +180,15 @@ class ProjectDetail(Endpoint):
     @extend_schema(request=SettingsIn, responses=ProjectOut, summary="Change the settings")
     def patch(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.REQUESTER)
-        now = {name: getattr(access.project, name) for name in SETTINGS}
         body = read(SettingsIn, request)
         if MONEY & set(body):
             require_scope(request, "pay")
-        people.change_project(by=access.user, project=access.project, **{**now, **body})
+        with transaction.atomic():
+            # What is left out stays as it is now, whatever it was when the request began.
+            locks.hold_project(access.project)
+            access.project.refresh_from_db(fields=SETTINGS)
+            now = {name: getattr(access.project, name) for name in SETTINGS}
+            people.change_project(by=access.user, project=access.project, **{**now, **body})
         return self.get(request, project_id)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.urls import reverse
 
-from annotation.models import LedgerEntry, PayoutBatch
+from annotation.models import LedgerEntry, PayoutBatch, Project
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
@@ -171,3 +174,40 @@ def test_what_many_note_as_paid_and_what_many_read_is_booked_once(world: World) 
     assert trial.balances and trial.owed == 0
     # What the file says more is booked whichever came first, and what it says of nobody known.
     assert trial.paid == Decimal("4.60") and trial.overpaid == Decimal("0.10")
+
+
+def wait_for_a_lock() -> None:
+    """Until some other connection waits for a row that this one holds."""
+    waits = "SELECT pg_backend_pid() = ANY(pg_blocking_pids(pid)) FROM pg_locks WHERE NOT granted"
+    for _ in range(400):
+        with connection.cursor() as cursor:
+            cursor.execute(waits)
+            if (True,) in cursor.fetchall():
+                return
+        time.sleep(0.05)
+    raise AssertionError("Nobody waits.")
+
+
+def test_a_program_that_renames_a_project_brings_no_earlier_budget_back(world: World) -> None:
+    token = factories.api_token(world.requester, ["read", "write"])
+    rows = Project.objects.filter(pk=world.project.pk)
+    status = []
+
+    def rename() -> None:
+        try:
+            address = reverse("api_project", args=[world.project.pk])
+            headers = {"Authorization": f"Token {token}"}
+            body = {"name": "New"}
+            answer = Client().patch(address, body, "application/json", headers=headers)
+            status.append(answer.status_code)
+        finally:
+            connection.close()
+
+    rows.update(budget=Decimal(900))
+    other = threading.Thread(target=rename)
+    with transaction.atomic():
+        rows.update(budget=Decimal(5))
+        other.start()
+        wait_for_a_lock()
+    other.join(timeout=60)
+    assert (status, rows.get().name, rows.get().budget) == ([200], "New", Decimal(5))
