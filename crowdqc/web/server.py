@@ -149,7 +149,9 @@ def post_fork(server: Any, worker: EvenThreads) -> None:
     from django.conf import settings
     from django.db import connections
 
-    connections.settings["default"]["OPTIONS"]["pool"] = settings.CROWDQC_POOL
+    default = connections.settings["default"]
+    default["OPTIONS"]["pool"] = settings.CROWDQC_POOL
+    default["CONN_MAX_AGE"] = 0  # a pool keeps the connections, and Django refuses both
 
 
 def child_exit(server: Any, worker: EvenThreads) -> None:

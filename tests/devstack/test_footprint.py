@@ -27,8 +27,11 @@ parts = {{name for name in sys.modules if name.startswith("scipy.") and name.cou
 print(*sorted(set({HEAVY!r}) & set(sys.modules)))
 print(*sorted(parts & {{f"scipy.{{part}}" for part in ("special", "sparse", "stats", "optimize")}}))
 """
+# What a server loads of Django is loaded before it forks, so that both processes begin at once.
 PID_APP = """
 import os
+from django.db import connections
+connections.settings
 def application(environ, start_response):
     start_response("200 OK", [("Content-Length", str(len(str(os.getpid()))))])
     return [str(os.getpid()).encode()]

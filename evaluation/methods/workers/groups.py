@@ -17,7 +17,6 @@ from collections.abc import Iterator
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, logsumexp
 
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.workers.pair_fit import (
@@ -134,7 +133,11 @@ def _log_groups(size: int, workers: int) -> float:
 
     The reciprocals of size (size - 1) / 2 add up to 1 over all sizes from 3 on.
     """
-    found: float = gammaln(workers + 1) - gammaln(size + 1) - gammaln(workers - size + 1)
+    found: float = (
+        scipy.special.gammaln(workers + 1)
+        - scipy.special.gammaln(size + 1)
+        - scipy.special.gammaln(workers - size + 1)
+    )
     return found + float(np.log(size * (size - 1) / 2))
 
 
@@ -195,6 +198,10 @@ def log_tail(agreement: float, n: float, expected: float, variance: float) -> fl
     yes, no = expected * precision, (1 - expected) * precision
     missed = np.arange(np.floor(n * (1 - agreement) + 1e-9) + 1)
     hits = n - missed
-    terms = gammaln(n + 1) - gammaln(hits + 1) - gammaln(missed + 1)
-    terms += betaln(hits + yes, missed + no) - betaln(yes, no)
-    return float(min(logsumexp(terms), 0.0))
+    terms = (
+        scipy.special.gammaln(n + 1)
+        - scipy.special.gammaln(hits + 1)
+        - scipy.special.gammaln(missed + 1)
+    )
+    terms += scipy.special.betaln(hits + yes, missed + no) - scipy.special.betaln(yes, no)
+    return float(min(scipy.special.logsumexp(terms), 0.0))

@@ -172,6 +172,7 @@ def test_a_backup_holds_files_that_lie_outside_of_the_database(
     kept = actions.store([LARGE], kind="media")
     gone = actions.store([b"deleted by hand"], kind="media")
     storages["s3"].delete(gone.name)
+    (tmp_path / "backups").mkdir()
     made = make_backup(tmp_path / "backups")
     assert made.missing == [gone.name]
     with open(made.address, "rb") as source:

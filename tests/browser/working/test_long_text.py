@@ -15,7 +15,7 @@ from tests.browser.sign_in import sign_in
 from tests.support import factories
 from tests.support.studies import labels, ratings, thinking, writing
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.long, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 MANY = 200_000  # characters, ten times what is taken
 LINE = "Storks come back to their nests [1] in spring, and so do swallows.\n"
 NOTE = {"name": "note", "label": "Note", "question": "What else?", "kind": "long_text"}

@@ -40,7 +40,8 @@ def is_answer(page: Page, number: int) -> None:
 
 def chosen(page: Page) -> list[str]:
     marked = page.locator("[data-sentence].chosen")
-    return [str(one.get_attribute("data-sentence")) for one in marked.all()]
+    found: list[str] = marked.evaluate_all("all => all.map(one => one.dataset.sentence)")
+    return found
 
 
 def test_a_rating_with_evidence_by_click_and_key_over_a_closed_tab(

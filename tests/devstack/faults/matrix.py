@@ -280,6 +280,33 @@ def kill_import(site: Site, people: int, seconds: float) -> Measured:
 
 
 @fault(
+    "Memory limit hit in a run",
+    "The run fails and names the limit; it is not tried again. Nothing else is touched.",
+)
+def memory_limit(site: Site, people: int, seconds: float) -> Measured:
+    runs: list[int] = []
+
+    def squeeze() -> None:
+        runs.append(site.act("start_run", 4_000))
+        until(lambda: site.act("run_state", runs[0])[0] == "running", 120, "the run to begin")
+        for process in site.jobs.all():
+            process.rlimit(psutil.RLIMIT_DATA, (2**26, psutil.RLIM_INFINITY))
+
+    measured = site.work(people, squeeze, lambda: None, 1)
+
+    def ended() -> bool:
+        time.sleep(1)
+        return site.act("run_state", runs[0])[0] not in {"queued", "running"}
+
+    until(ended, 300, "the run to end")
+    site.jobs.kill(children=True)  # the next faults have processes with the usual limit
+    state, attempts, error, rows = site.act("run_state", runs[0])
+    assert (state, attempts, rows) == ("failed", 1, 0), (state, attempts, error, rows)
+    measured.notes.append("the run failed at its first attempt and wrote no row")
+    return measured
+
+
+@fault(
     "Endpoint of a language model takes connections and says nothing",
     "The run waits and can be cancelled. Pages and other queues go on.",
 )
