@@ -250,4 +250,4 @@ def board(data: LiveDataset) -> dict[str, Any]:
 
 
 def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 6)
+    return None if not np.isfinite(value) else round(float(value), 6)

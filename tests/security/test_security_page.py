@@ -71,6 +71,8 @@ def test_the_limits_on_the_page_are_those_of_the_code(settings: Any) -> None:
         "code by mail": f"3 tries, {mail} minutes",
         "messages": f"{limits.MESSAGES.most} an hour by one person, 2,000 characters each; "
             f"{limits.REPORTS.most} reports an hour",
+        "rows of the audit log by changing what is one's own (agreement, recordings, language, "
+            "notices, views)": f"{limits.OWN_ENTRIES.most} an hour by one person",
         "announcements": f"{limits.ANNOUNCEMENTS.most} a day about one task",
         "ways in from platforms and links": f"{limits.ENTRIES.most} a minute from one network",
         "shared results and public boards": f"{limits.SHARED.most} a minute from one network",

@@ -18,7 +18,12 @@ from tests.support import factories
 from tests.support.crawl import watch
 from tests.support.studies import judging, labels, ratings, thinking, writing
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
 WALKS = int(os.environ.get("CROWDQC_WALKS", "50"))  # over all types
 LENGTH = 14
 # What a person does, and the network: as often as it stands here.
