@@ -13,7 +13,7 @@ from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
 from annotation.demo import logs
 from annotation.models import Assignment, Membership, Project, Task, User
-from annotation.work.actions import answers, assignments, events, leases
+from annotation.work.actions import answers, assignments, events
 from evaluation.demo.clock import Clock
 
 Say = Callable[[str], None]
@@ -78,8 +78,7 @@ class DemoContext:
         assignment = assignments.claim(by=user, task=task, worker=member)
         entries = list(assignment.entries.select_related("item__group").order_by("position"))
         writes = [entry for entry in entries if entry.item.key in given]
-        if not writes:
-            leases.give_back(by=user, assignment=assignment)
+        if not writes:  # the lease runs out; one that is returned would come back as it was
             return
         self.clock.to(begun + dt.timedelta(seconds=4))
         assignment = assignments.open_assignment(by=user, assignment=assignment)
