@@ -218,15 +218,17 @@ def ran_out(assignment: Assignment) -> bool:
     )
 
 
-# Of items i and versions v: in this version, not met by the worker and no text of their own.
+# Of items i and versions v: in this version, not in an assignment of the worker in one of these
+# states, and no text of their own.
 NOT_MET = """AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
   AND i.id NOT IN (
     SELECT e.item_id FROM annotation_assignmentitem e
     JOIN annotation_assignment a ON a.id = e.assignment_id
-    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ('leased', 'submitted'))
+    WHERE a.worker_id = ANY(%(workers)s) AND a.state IN ({}))
   AND NOT EXISTS (
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))"""
+IN_HAND = "'leased', 'submitted'"
 # What is open to a worker: items (topics, where a task asks once a topic), the bundles that they
 # make where each is of one document, and the fewest and the most items that a document has.
 OPEN_SQL = f"""
@@ -237,7 +239,7 @@ FROM (SELECT i.task_id, i.group_id, t.current_id, count(*) n FROM annotation_ite
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.held < i.redundancy
-  {NOT_MET}
+  {NOT_MET.format(IN_HAND)}
   AND NOT (coalesce((v.settings ->> 'once_a_topic')::boolean, false) AND i.group_id IN (
     SELECT x.group_id FROM annotation_assignmentitem e
     JOIN annotation_assignment a ON a.id = e.assignment_id
@@ -255,7 +257,7 @@ FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.expected IS NOT NULL
-  {NOT_MET.replace("'submitted'", "'submitted', 'expired'")}
+  {NOT_MET.format(IN_HAND + ", 'expired'")}
 GROUP BY i.task_id, v.id
 """  # noqa: S608 (constants alone)
 # Times longer than the lease with all its extensions are of pages left open.
