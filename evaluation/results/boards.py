@@ -55,6 +55,7 @@ class Row:
     diamond: str = ""  # what the diamond of its plot is, where it is not the first-round score
     plot: SafeString | None = None
     url: str = ""  # where its name leads
+    beside: str = ""  # what stands beside its name, where it is not the detail
 
     @property
     def in_sentence(self) -> str:
@@ -87,7 +88,6 @@ class Board:
 
     def table(
         self,
-        key: str,
         columns: Sequence[Column],
         *,
         title: Words,
@@ -96,7 +96,6 @@ class Board:
     ) -> ResultTable:
         """Its rows under these columns; ``note`` stands beside its heading."""
         return ResultTable(
-            key,
             f"{title}: {self.heading}" if self.heading else title,
             columns,
             [Group(one["heading"], one["rows"]) for one in self.groups],

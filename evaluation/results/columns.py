@@ -1,4 +1,4 @@
-"""Columns of a result's table: one definition for its page, its files and its public page."""
+"""Columns of a result's table: one definition for its page and its public page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
     Parameters
     ----------
     key
-        The attribute of a row that it shows, and its name in files.
+        The attribute of a row that it shows.
     label, short
         Its head, and what stands beside the value on a narrow screen.
     format, digits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -45,12 +45,10 @@ class Group:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table of typed rows: the same object is rendered as a page, a file and a public page.
+    """A table of typed rows, as a page and a public page show it.
 
     Parameters
     ----------
-    key
-        Its name in files and addresses.
     title
         What it says, for those who hear it: the caption.
     columns
@@ -65,7 +63,6 @@ class ResultTable:
         By a column's ``sort``: the address that its head leads to, and how it is sorted now.
     """
 
-    key: str
     title: Words
     columns: Sequence[Column]
     groups: Sequence[Group]
@@ -77,19 +74,8 @@ class ResultTable:
     sorts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
-    def rows(self) -> list[Any]:
-        """All rows."""
-        return [row for group in self.groups for row in group.rows]
-
-    @property
     def width(self) -> int:
         return len(self.columns)
-
-    @property
-    def plot_at(self) -> int | None:
-        """The place of the column with plots; None without one."""
-        places = [at for at, one in enumerate(self.columns) if one.format is Format.PLOT]
-        return places[0] if places else None
 
     def heads(self) -> list[Head]:
         """A head a column."""
@@ -104,10 +90,8 @@ class ResultTable:
             yield group.heading, [list(self._cells(row)) for row in group.rows]
 
     def footer(self) -> list[Cell]:
-        """The scale of the plots below them; empty without one."""
-        at = self.plot_at
-        if at is None:
-            return []
+        """The scale of the plots below them."""
+        at = [one.format for one in self.columns].index(Format.PLOT)
         return [
             *[Cell("", "")] * at,
             Cell(self.foot, "plot"),
@@ -116,8 +100,7 @@ class ResultTable:
 
     def public(self) -> ResultTable:
         """The same without what only people of the project see."""
-        columns = [one for one in self.columns if one.is_public]
-        return ResultTable(**{**vars(self), "columns": columns, "sorts": {}})
+        return replace(self, columns=[one for one in self.columns if one.is_public], sorts={})
 
     def _axis_head(self, column: Column) -> SafeString | str:
         if column.format is not Format.PLOT:
@@ -202,13 +185,13 @@ def _with_interval(text: str, low: float | None, high: float | None) -> SafeStri
 
 
 def _name(row: Any) -> SafeString:
-    url = getattr(row, "url", "")
     name = (
-        format_html('<a class="name" href="{}">{}</a>', url, row.name)
-        if url
+        format_html('<a class="name" href="{}">{}</a>', row.url, row.name)
+        if row.url
         else format_html("<b>{}</b>", row.name)
     )
-    return format_html('{} <span class="dim">{}</span>', name, row.detail) if row.detail else name
+    beside = row.beside or row.detail
+    return format_html('{} <span class="dim">{}</span>', name, beside) if beside else name
 
 
 def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:

@@ -40,7 +40,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     leaderboard.link_workers(rows, run.project_id)
     for row in rows:
         if row.model:
-            row.detail = ", ".join(filter(None, (_("model"), row.detail)))
+            row.beside = ", ".join(filter(None, (_("model"), row.detail)))
     shown = board.page_of(board.sorted_rows(rows, "score", ascending=False), number)
     joint = told["joint"]
     made = board.boards(
@@ -64,8 +64,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
         "verdict": place.then(next_steps.of_place(place, run.task)),
         "tables": [
             one.table(
-                "authors",
-                leaderboard.adjusted(leaderboard.AUTHORS) if one.adjusted else leaderboard.AUTHORS,
+                leaderboard.columns_of(one, leaderboard.AUTHORS),
                 title=_("Workers and language models by score, with 95% CIs"),
                 note=_("Compare nobody here with another board."),
             )

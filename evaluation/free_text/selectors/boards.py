@@ -12,7 +12,6 @@ from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.warnings import plural_answers
 from evaluation.models import Run
 from evaluation.results import boards as board
-from evaluation.results.columns import Column
 from evaluation.results.tables import ResultTable
 
 
@@ -65,8 +64,7 @@ def worker_tables(
     """A table a board of workers."""
     return [
         one.table(
-            "workers",
-            _columns(leaderboard.WORKERS, one),
+            leaderboard.columns_of(one, leaderboard.WORKERS),
             title=_("Workers by score, with 95% CIs"),
             note=_("Compare nobody here with people of another board."),
             sorts=sorts,
@@ -79,17 +77,12 @@ def system_tables(boards: Sequence[board.Board]) -> list[ResultTable]:
     """A table a board of language models."""
     return [
         one.table(
-            "systems",
             leaderboard.SYSTEMS,
             title=_("Language models by score, with 95% CIs"),
             note=_("Compare no system here with one of another board."),
         )
         for one in boards
     ]
-
-
-def _columns(columns: Sequence[Column], one: board.Board) -> Sequence[Column]:
-    return leaderboard.adjusted(columns) if one.adjusted else columns
 
 
 def workers(

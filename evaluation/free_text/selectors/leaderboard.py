@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import NBSP
 from evaluation.models import Run, SystemScore, WorkerScore
-from evaluation.results.boards import STORED, Row
+from evaluation.results.boards import STORED, Board, Row
 from evaluation.results.columns import (
     PLOT,
     RANK,
@@ -41,12 +41,11 @@ ANSWERS = Column(
     short=gettext_lazy("Answers"),
     sort="answers",
 )
+SCORED = (PLOT, score_column(term="aqer", sort="score"), interval_column())
 WORKERS = (
     RANK,
     name_column(gettext_lazy("Worker"), sort="worker"),
-    PLOT,
-    score_column(term="aqer", sort="score"),
-    interval_column(),
+    *SCORED,
     FIRST_ROUND,
     ANSWERS,
     Column(
@@ -64,9 +63,7 @@ WORKERS = (
 SYSTEMS = (
     RANK,
     name_column(gettext_lazy("System")),
-    PLOT,
-    score_column(term="aqer"),
-    interval_column(),
+    *SCORED,
     FIRST_ROUND,
     ANSWERS,
     Column(
@@ -80,9 +77,7 @@ SYSTEMS = (
 AUTHORS = (
     RANK,
     name_column(gettext_lazy("Author")),
-    PLOT,
-    score_column(term="aqer"),
-    interval_column(),
+    *SCORED,
     ANSWERS,
 )
 
@@ -95,8 +90,10 @@ def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
     return [_row(pk, name, "", rest, log.get(str(pk), {})) for pk, name, *rest in values]
 
 
-def adjusted(columns: Sequence[Column]) -> list[Column]:
-    """The columns of a board that is ranked by question-adjusted scores."""
+def columns_of(board: Board, columns: Sequence[Column]) -> Sequence[Column]:
+    """The columns, with the score named as what ranks the board."""
+    if not board.adjusted:
+        return columns
     return [
         replace(one, label=_("Adjusted"), term="adjusted") if one.ranks else one for one in columns
     ]

@@ -32,13 +32,12 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     people = pages.workers_board(told, rows, page=page)
     systems = pages.systems(run, told)
     counts = told.get("recipe", {}).get("counts", {})
-    tables = [*pages.worker_tables(people["boards"]), *systems["tables"]]
+    worker_boards = [_named(one, _("Workers"), systems["rows"]) for one in people["boards"]]
+    system_boards = [_named(one, _("Language models"), rows) for one in systems["boards"]]
+    tables = [*pages.worker_tables(worker_boards), *pages.system_tables(system_boards)]
     return {
-        "tables": [table.public() for table in tables],
-        "boards": [
-            *(_board(one, _("Workers"), systems["rows"]) for one in people["boards"]),
-            *(_board(one, _("Language models"), rows) for one in systems["boards"]),
-        ],
+        "tables": [replace(table.public(), note="") for table in tables],
+        "boards": [vars(one) for one in (*worker_boards, *system_boards)],
         "page": people["page"],
         "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
         "verdict": replace(
@@ -63,7 +62,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     }
 
 
-def _board(one: board.Board, kind: str, others: Any) -> dict[str, Any]:
-    """A board with a heading that says of whom it is, where there are several."""
+def _named(one: board.Board, kind: str, others: Any) -> board.Board:
+    """The board with a heading that says of whom it is, where there are several."""
     said = f"{kind}, {one.heading.lower()}" if one.heading else kind
-    return {**vars(one), "heading": said if others or one.heading else "", "kind": kind}
+    return replace(one, heading=said if others or one.heading else "")

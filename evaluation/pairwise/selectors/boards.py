@@ -345,7 +345,6 @@ def tables(boards: Sequence[Board], columns: Sequence[Column]) -> list[ResultTab
     """A table a board of systems."""
     return [
         one.table(
-            "systems",
             columns,
             title=_("Ranking (Bradley-Terry score), with 95% CIs"),
             note=_(

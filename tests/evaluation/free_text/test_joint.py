@@ -43,6 +43,7 @@ def test_people_and_models_stand_on_one_board(mode: str) -> None:
     row = models.filter(low__isnull=False).order_by("-estimate").first()
     assert row is not None and row.low < row.estimate < row.high
     assert f"{row.system.name} model" in text and f"{row.estimate:.3f}".lstrip("0") in text
+    assert "model model" not in text and "(model" not in text
     assert ("12 workers and 3 language models vote." in text) == (mode == "together")
     best = reads.figures_of(run, "merged")["merged"]
     assert {row["item"] for row in best} == set(task.items.values_list("pk", flat=True))

@@ -290,7 +290,9 @@ def test_only_a_finished_run_of_a_shared_kind_is_published_and_only_so_often(
 def test_a_free_text_board_numbers_workers_and_shows_models_beside(made: dict[str, int]) -> None:
     run = get(made["aqer"])
     publish(run)
-    text = text_of(html_of(Client().get(address("our-study"))))
+    page = html_of(Client().get(address("our-study")))
+    assert "<h2>Workers</h2>" in page and "<h2>Language models</h2>" in page
+    text = text_of(page)
     assert "AQER compares what people wrote" in text and "Worker 1" in text
     assert "Language models" in text and "Tern-2" in text
     table = Client().get(address("our-study", "csv")).content.decode()
