@@ -1,7 +1,21 @@
 // Small behaviours of every page, bound by attribute; no page needs them to be usable.
 "use strict";
 
+// The forms' key as the browser has it now: a sign-in in another tab renews it, and a page that
+// was open before holds the one of then.
+window.formKey = () =>
+  document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=(\w+)/)?.[1]
+  ?? document.querySelector("[name=csrfmiddlewaretoken]")?.value
+  ?? "";
+
 (() => {
+  document.addEventListener("formdata", ({ formData }) => {
+    if (formData.has("csrfmiddlewaretoken")) formData.set("csrfmiddlewaretoken", window.formKey());
+  });
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    detail.headers["X-CSRFToken"] = window.formKey();
+  });
+
   const notices = () => document.getElementById("notices");
 
   // A refusal is read in one place, at the top, and stays until the next attempt.

@@ -42,11 +42,10 @@
   });
 
   addEventListener("pagehide", () => {
-    const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value;
     dirty.forEach((field) => {
       if (field.type === "checkbox" || !field.isConnected) return;
       const body = new FormData();
-      body.append("csrfmiddlewaretoken", token);
+      body.append("csrfmiddlewaretoken", formKey());
       body.append(field.name, field.value);
       fetch(field.getAttribute("hx-post"), { method: "POST", body, keepalive: true });
     });

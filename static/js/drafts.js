@@ -65,8 +65,6 @@ window.crowdqc = (() => {
     return hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, "$1-$2-$3-$4-$5");
   }
 
-  const token = () => document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
-
   // Throws when the server cannot be reached; else {status, ok, data}.
   async function post(url, body, keepalive = false) {
     const response = await fetch(url, {
@@ -75,7 +73,7 @@ window.crowdqc = (() => {
       headers: {
         "Content-Type": "application/json",
         Accept: "application/json",
-        "X-CSRFToken": token(),
+        "X-CSRFToken": formKey(),
       },
       body: JSON.stringify(body),
       signal: keepalive ? undefined : AbortSignal.timeout(15000),
@@ -304,7 +302,6 @@ window.crowdqc = (() => {
     post,
     uuid,
     store,
-    token,
     drafts: {
       tab,
       put,

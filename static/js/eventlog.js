@@ -249,7 +249,7 @@ crowdqc.log = (() => {
     if (!url) return;
     if ("keepalive" in Request.prototype) send(stream, true).catch(() => {});
     else {
-      const fields = { csrfmiddlewaretoken: crowdqc.token(), payload: JSON.stringify(body) };
+      const fields = { csrfmiddlewaretoken: formKey(), payload: JSON.stringify(body) };
       navigator.sendBeacon(url, new URLSearchParams(fields));
     }
   }

@@ -59,7 +59,7 @@ crowdqc.record = (() => {
 
   async function keep(form, sound) {
     const body = new FormData();
-    body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+    body.set("csrfmiddlewaretoken", formKey());
     body.set("recording", sound, "recording.webm");
     for (let wait = 1000; ; wait = Math.min(2 * wait, 15000)) {
       try {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.middleware.csrf import CSRF_SECRET_LENGTH
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
@@ -144,6 +145,22 @@ def test_signed_out_elsewhere_next_says_so_and_signing_in_leads_back_to_the_ques
         is_saved(page)
         assert draft(held, 2)["text"] == written
         press(page, "Control+End")
+
+
+def test_after_a_sign_in_in_another_tab_what_is_typed_is_saved_and_submitted(
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
+) -> None:
+    """It renews the key of all forms, which this page was loaded before."""
+    open_item(page, live_server, held)
+    page.keyboard.type("Nests on chimneys.")
+    is_saved(page)
+    renewed = {"name": settings.CSRF_COOKIE_NAME, "value": "k" * CSRF_SECRET_LENGTH}
+    signed_in.add_cookies([{**renewed, "url": live_server.url}])
+    page.keyboard.type(" And churches.")
+    is_saved(page)
+    assert draft(held, 1)["text"] == "Nests on chimneys. And churches."
+    press(page, "Control+Enter")
+    expect(page.locator("h1.question")).to_contain_text("question 2")
 
 
 def test_a_second_device_is_offered_both_versions_and_neither_is_lost(
