@@ -17,9 +17,10 @@ from tests.support.processes import ROOT
 from tests.test_settings import GOOD
 
 
-def in_production(code: str) -> str:
-    """What a process with production's settings prints."""
+def in_production(code: str, **more: str) -> str:
+    """What a process with production's settings, and more of them, prints."""
     env = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "crowdqc.settings", **GOOD}
+    env |= more
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True
     )
@@ -34,6 +35,30 @@ def test_cookies_of_production_are_bound_to_the_host() -> None:
     )
     said = in_production(code).split()
     assert said == ["__Host-sessionid", "__Host-csrftoken", "True", "True", "True", "Lax", "None"]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "max-age=31536000"),
+        ({"SECURE_HSTS_SECONDS": "60"}, "max-age=60"),
+        (
+            {"SECURE_HSTS_INCLUDE_SUBDOMAINS": "true", "SECURE_HSTS_PRELOAD": "true"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+    ],
+)
+def test_only_a_setting_binds_subdomains_and_browsers_lists_to_https(
+    more: dict[str, str], expected: str
+) -> None:
+    code = (
+        "import django; django.setup();"
+        "from django.http import HttpResponse; from django.test import RequestFactory;"
+        "from django.middleware.security import SecurityMiddleware as Security;"
+        "request = RequestFactory().get('/', secure=True);"
+        "print(Security(lambda request: HttpResponse())(request)['Strict-Transport-Security'])"
+    )
+    assert in_production(code, **more).strip() == expected
 
 
 @pytest.mark.django_db
