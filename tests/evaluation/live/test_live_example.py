@@ -50,7 +50,7 @@ def test_the_example_ends_by_its_precision_within_its_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     api, script = modules
-    monkeypatch.setattr(script, "HALF_WIDTH", 0.2)
+    monkeypatch.setattr(script, "HALF_WIDTH", 0.3)
     caches["shared"].clear()
     token = make.api_token(make.make_user(), ["read", "write"])
     file = tmp_path / "outputs.jsonl"

@@ -168,7 +168,7 @@ def test_two_systems_have_the_share_of_decided_votes_with_an_interval() -> None:
     assert not len(ranked(crowd(3)).head)
 
 
-@pytest.mark.parametrize("systems", [2, 4])
+@pytest.mark.parametrize("systems", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_the_votes_needed_separate_the_first_two_with_a_chance_of_four_fifths(
     systems: int,
 ) -> None:
