@@ -18,7 +18,13 @@ from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
 from evaluation.pairwise.selectors.resistance.advice import before_use
 from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import NextStep, Place, highest, why_not_exact
+from evaluation.runs.selectors.verdicts import (
+    NamedEstimate,
+    NextStep,
+    Place,
+    highest,
+    why_not_exact,
+)
 
 REFRESH = 5  # seconds between two looks at an open one
 
@@ -104,7 +110,10 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
 
 def _verdict(board: dict[str, Any]) -> Place:
     """Which system has surely the highest win rate; without judgments, that there are none."""
-    rows = [{**row, "name": row["system"], "estimate": row["share"]} for row in _ranked(board)]
+    rows = [
+        NamedEstimate(row["system"], row["share"], row["low"], row["high"])
+        for row in _ranked(board)
+    ]
     found = highest(rows, _("win rate"))
     return found if found.sentence else Place(_("No pair is judged yet."))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from crowdqc.web.terms import Words
@@ -19,12 +20,17 @@ class Format(StrEnum):
     NAME = "name"  # with a link where the row has one, and a detail beside it
     RANK = "rank"  # "2" or "2–4", of ``rank_low`` and ``rank_high``
     PLOT = "plot"  # an interval as a drawing
+    NUMBER = "number"  # a text of digits, on the right
     SCORE = "score"
     SIGNED = "signed"
-    INTERVAL = "interval"  # of ``low`` and ``high``
+    INTERVAL = "interval"  # of the attributes that ``bounds`` names
     SHARE = "share"
     COUNT = "count"
     FLAGS = "flags"
+
+
+DECIMALS = {Format.SHARE: 0, Format.SIGNED: 2}
+LEFT = (Format.TEXT, Format.NAME, Format.RANK)
 
 
 @dataclass(frozen=True)
@@ -38,45 +44,60 @@ class Column:
     label, short
         Its head, and what stands beside the value on a narrow screen.
     format, digits
-        How a value is written, and with how many decimals.
+        How a value is written, and with how many decimals: None for as many as usual.
     term
         The glossary's entry that its head explains.
     sort
         Its name in an address that sorts by it; "" where nobody can.
-    ranks
-        Whether the board is ranked by it: written in bold.
+    names_row
+        Whether it is the head of its row.
+    is_main
+        Whether it is the table's main figure: bold, and beside the name on a narrow screen.
     needs_interval
         Whether a row without an interval gives its reason here instead.
     is_public
         Whether people without an account see it.
     bounds
         The attributes of a value's interval, which stands beside it in the same cell.
-    missing
-        What stands for no value.
+    missing, reason
+        What stands for no value; the attribute of a row that says why there is none.
     is_marked
         Whether a value is one to look at.
+    html
+        Writes the content of the cell, of the row, where no format does.
+    classes
+        More classes of its cells.
     """
 
     key: str
     label: Words
     format: Format = Format.TEXT
     short: Words = ""
-    digits: int = 3
+    digits: int | None = None
     term: str = ""
     sort: str = ""
-    ranks: bool = False
+    names_row: bool = False
+    is_main: bool = False
     needs_interval: bool = False
     is_public: bool = True
     bounds: tuple[str, str] | None = None
     missing: Words = ""
+    reason: str = ""
     is_marked: Callable[[Any], bool] | None = None
+    html: Callable[[Any], SafeString | str] | None = None
+    classes: str = ""
+
+    @property
+    def decimals(self) -> int:
+        """With how many decimals a value is written."""
+        return DECIMALS.get(self.format, 3) if self.digits is None else self.digits
 
     @property
     def head_class(self) -> str:
         """The class of its head: numbers stand on the right."""
         if self.format is Format.PLOT:
             return "plot"
-        return "" if self.format in (Format.TEXT, Format.NAME, Format.RANK) else "num"
+        return "" if self.format in LEFT else "num"
 
 
 RANK = Column("rank", _("Rank"), Format.RANK, short=_("Rank"), term="rank")
@@ -88,7 +109,14 @@ def name_column(label: Words, *, sort: str = "") -> Column:
     return Column("name", label, Format.NAME, sort=sort)
 
 
-def score_column(label: Words = "", *, term: str = "", sort: str = "", digits: int = 3) -> Column:
+def head_column(key: str, label: Words, **more: Any) -> Column:
+    """A column of text that is the head of its row."""
+    return Column(key, label, names_row=True, **more)
+
+
+def score_column(
+    label: Words = "", *, term: str = "", sort: str = "", digits: int | None = None
+) -> Column:
     """The column that a board is ranked by."""
     return Column(
         "estimate",
@@ -97,13 +125,20 @@ def score_column(label: Words = "", *, term: str = "", sort: str = "", digits: i
         term=term,
         sort=sort,
         digits=digits,
-        ranks=True,
+        is_main=True,
         needs_interval=True,
     )
 
 
-def interval_column(digits: int = 3) -> Column:
-    """The interval of the column before it."""
+def interval_column(
+    digits: int | None = None,
+    *,
+    low: str = "low",
+    high: str = "high",
+    needs_interval: bool = True,
+    reason: str = "",
+) -> Column:
+    """The interval of the column before it, of these attributes of a row."""
     return Column(
         "interval",
         _("95% CI"),
@@ -111,5 +146,8 @@ def interval_column(digits: int = 3) -> Column:
         short="95%",
         term="interval",
         digits=digits,
-        needs_interval=True,
+        bounds=(low, high),
+        needs_interval=needs_interval,
+        missing=_("none"),
+        reason=reason,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,9 @@ from django.utils.translation import gettext as _
 from crowdqc import numbers
 from crowdqc.web.terms import Words
 from evaluation.results.columns import Column, Format
+
+BOARD = "data board two-line"
+PLAIN = "data two-line"
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,48 @@ class Cell:
     """What stands in one cell, its classes and how many columns it takes."""
 
     html: SafeString | str
-    classes: str
+    classes: str = ""
     label: Words = ""  # on a narrow screen
     span: int = 1
+    is_head: bool = False  # of its row
+
+    @property
+    def markup(self) -> SafeString:
+        """Its element."""
+        attributes = [("class", self.classes), ("data-label", self.label)]
+        if self.span > 1:
+            attributes.append(("colspan", str(self.span)))
+        if self.is_head:
+            attributes.append(("scope", "row"))
+        said = format_html_join("", ' {}="{}"', (one for one in attributes if one[1]))
+        return format_html("<{0}{1}>{2}</{0}>", "th" if self.is_head else "td", said, self.html)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The cells of a row, and its class."""
+
+    cells: Sequence[Cell]
+    classes: str = ""
+
+    @property
+    def html(self) -> SafeString:
+        """Its cells as elements."""
+        return format_html_join("", "{}", ((cell.markup,) for cell in self.cells))
 
 
 @dataclass(frozen=True)
 class Group:
     """Rows that belong together, under a heading where there is one."""
 
-    heading: Words
+    heading: Words | SafeString
     rows: Sequence[Any]
+    classes: str = "group"
+
+
+def no_class(row: Any) -> str:
+    """The class of rows that all look the same."""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -54,13 +88,16 @@ class ResultTable:
     columns
         What it shows of a row, in order.
     groups
-        Its rows, in the order shown.
+        Its rows, in the order shown. A row with ``sure`` false gives its ``why`` in place of the
+        columns that need an interval.
     heading, note
         Above it, where a page has several.
     axis, foot, is_long
         Of the column with plots: the scale above, and below where the table is long.
     sorts
         By a column's ``sort``: the address that its head leads to, and how it is sorted now.
+    classes, row_class
+        Of the table and of each row.
     """
 
     title: Words
@@ -72,6 +109,8 @@ class ResultTable:
     foot: SafeString | str = ""
     is_long: bool = False
     sorts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    classes: str = BOARD
+    row_class: Callable[[Any], str] = no_class
 
     @property
     def width(self) -> int:
@@ -84,19 +123,19 @@ class ResultTable:
             for one in self.columns
         ]
 
-    def body(self) -> Iterator[tuple[Words, list[list[Cell]]]]:
-        """Each group's heading, and the cells of its rows."""
+    def body(self) -> Iterator[tuple[Group, list[Line]]]:
+        """Each group with the lines of its rows."""
         for group in self.groups:
-            yield group.heading, [list(self._cells(row)) for row in group.rows]
+            yield (
+                group,
+                [Line(list(self._cells(row)), self.row_class(row)) for row in group.rows],
+            )
 
-    def footer(self) -> list[Cell]:
+    def footer(self) -> Line:
         """The scale of the plots below them."""
         at = [one.format for one in self.columns].index(Format.PLOT)
-        return [
-            *[Cell("", "")] * at,
-            Cell(self.foot, "plot"),
-            Cell("", "", span=self.width - at - 1),
-        ]
+        rest = Cell("", span=self.width - at - 1)
+        return Line([*[Cell("")] * at, Cell(self.foot, "plot"), rest])
 
     def public(self) -> ResultTable:
         """The same without what only people of the project see."""
@@ -108,14 +147,23 @@ class ResultTable:
         return format_html('<span class="hidden">{}</span>{}', column.label, self.axis)
 
     def _cells(self, row: Any) -> Iterator[Cell]:
-        unsure = 0 if row.sure else sum(one.needs_interval for one in self.columns)
+        is_sure = getattr(row, "sure", True)
+        unsure = 0 if is_sure else sum(one.needs_interval for one in self.columns)
         for column in self.columns:
-            if not row.sure and column.needs_interval:
+            if not is_sure and column.needs_interval:
                 if unsure:  # one reason for all columns that need an interval
                     yield Cell(row.why, "why dim", span=unsure)
                     unsure = 0
                 continue
             yield _cell(column, row)
+
+
+def plain_table(
+    title: Words, columns: Sequence[Column], rows: Sequence[Any], **more: Any
+) -> ResultTable:
+    """A table of rows in no groups; ``more`` as of a ResultTable."""
+    more.setdefault("classes", PLAIN)
+    return ResultTable(title, columns, [Group("", rows, classes="")], **more)
 
 
 CLASSES = {
@@ -131,30 +179,42 @@ CLASSES = {
 
 
 def _cell(column: Column, row: Any) -> Cell:
-    classes = CLASSES.get(column.format, "num")
-    value: Any = None if column.format is Format.INTERVAL else getattr(row, column.key)
+    html, classes = _content(column, row)
+    known = "l1" if column.names_row else CLASSES.get(column.format, "num")
+    main = "l1r" if column.is_main else ""
+    every = " ".join(part for part in (known, main, column.classes, classes) if part)
+    return Cell(html, every, column.short, is_head=column.names_row)
+
+
+def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
+    """What stands in the cell, and what class it has by that."""
+    if column.html is not None:
+        return column.html(row), ""
     if column.format is Format.INTERVAL:
-        html: SafeString | str = numbers.interval(row.low, row.high, column.digits)
-    elif column.format is Format.NAME:
-        html = _name(row)
-    elif column.format is Format.FLAGS:
-        html = _flags(value)
-        classes += "" if value else " l0"
-    elif value is None and column.missing:
-        html = str(column.missing)
-        classes += " zero"
-    else:
-        html = _emphasised(column, row, value)
-        classes += " l1r" if column.ranks else ""
-    return Cell(html, classes, column.short)
+        return _interval(column, row), ""
+    if column.format is Format.NAME:
+        return _name(row), ""
+    value: Any = getattr(row, column.key)
+    if column.format is Format.FLAGS:
+        return _flags(value), "" if value else "l0"
+    if value is None and column.missing:
+        return str(column.missing), "zero"
+    return _emphasised(column, row, value), ""
+
+
+def _interval(column: Column, row: Any) -> str:
+    low, high = (getattr(row, name) for name in column.bounds or ("low", "high"))
+    if low is None:
+        return str((column.reason and getattr(row, column.reason)) or column.missing)
+    return numbers.interval(low, high, column.decimals)
 
 
 def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
-    """The value with its own interval, in bold where it ranks, and marked where it stands out."""
+    """The value with its own interval, bold as the main one, marked where it stands out."""
     html: SafeString | str = _written(column, value)
     if column.bounds is not None:
         html = _with_interval(html, *(getattr(row, name) for name in column.bounds))
-    if column.ranks:
+    if column.is_main:
         return format_html("<b>{}</b>", html)
     if column.is_marked is not None:
         mark = "paste" if column.is_marked(value) else "dim"
@@ -166,11 +226,11 @@ def _written(column: Column, value: Any) -> SafeString | str:
     if column.format is Format.PLOT:
         return value if value is not None else ""
     if column.format is Format.SCORE:
-        return numbers.score(value, column.digits)
+        return numbers.score(value, column.decimals)
     if column.format is Format.SIGNED:
-        return numbers.format_signed(value, column.digits)
+        return numbers.format_signed(value, column.decimals)
     if column.format is Format.SHARE:
-        return numbers.percent(value)
+        return numbers.percent(value, column.decimals)
     if column.format is Format.COUNT:
         return numbers.count(value)
     return str(value)

@@ -71,6 +71,7 @@ SYSTEMS = (
         gettext_lazy("To the workers’ mean"),
         Format.SIGNED,
         short=gettext_lazy("To the mean"),
+        digits=3,
         is_public=False,
     ),
 )
@@ -95,7 +96,8 @@ def columns_of(board: Board, columns: Sequence[Column]) -> Sequence[Column]:
     if not board.adjusted:
         return columns
     return [
-        replace(one, label=_("Adjusted"), term="adjusted") if one.ranks else one for one in columns
+        replace(one, label=_("Adjusted"), term="adjusted") if one.is_main else one
+        for one in columns
     ]
 
 

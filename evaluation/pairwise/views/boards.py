@@ -309,7 +309,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run, *names)
     workers = rating_boards.workers(run, chosen.name) if chosen else []
     found = rating_boards.boards(run, asked)
-    own = next((one for one in found if one["asked"] == chosen), None)
+    own = next((one for one in found if one.asked == chosen), None)
     rated = rating_boards.best_of(own, found) if own else None
     context.update(
         boards=found,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
@@ -17,6 +19,8 @@ from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.results.columns import PLOT, Column, Format, interval_column, name_column
+from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.verdicts import Place, Verdict, highest
@@ -26,59 +30,96 @@ SEVERAL = 3  # sources from which on the last is not just the other one of two
 MOVED = 10  # texts listed whose mean the correction moves most
 
 
-def boards(run: Run, asked: Sequence[AskedDimension]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class SourceMean:
+    """The mean rating of a source's texts on one scale."""
+
+    name: str
+    detail: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    why: str  # why there is no interval
+    plot: SafeString | str = ""
+    url: str = ""
+    beside: str = ""
+
+
+@dataclass(frozen=True)
+class ScaleBoard:
+    """One scale: its agreement, and its sources, the highest mean first."""
+
+    asked: AskedDimension
+    alpha: Mapping[str, Any]
+    axis: SafeString | str
+    rows: Sequence[SourceMean]
+
+    def table(self) -> ResultTable:
+        """Its sources as a page and a link show them."""
+        title = _("Mean rating of every source on %(scale)s, with 95%% CIs") % {
+            "scale": self.asked.label
+        }
+        return plain_table(title, MEANS, self.rows, axis=self.axis, classes="data board")
+
+
+MEANS = (
+    name_column(gettext_lazy("Source")),
+    PLOT,
+    Column("estimate", gettext_lazy("Mean"), Format.SCORE, digits=2, is_main=True),
+    interval_column(2, needs_interval=False, reason="why"),
+    Column("n", gettext_lazy("Ratings"), Format.COUNT, short=gettext_lazy("Ratings")),
+)
+
+
+def _with_plots(rows: Sequence[SourceMean]) -> tuple[SafeString, list[SourceMean]]:
+    """The axis of the means' intervals, and the rows with these drawn along it."""
+    scale = Scale.around([value for row in rows for value in (row.low, row.high, row.estimate)])
+    drawn = []
+    for row in rows:
+        known = None if row.estimate is None else Estimate(row.estimate, row.low, row.high)
+        drawn.append(replace(row, plot=charts.forest_cell(scale, known, name=row.name)))
+    return charts.forest_axis(scale), drawn
+
+
+def boards(run: Run, asked: Sequence[AskedDimension]) -> list[ScaleBoard]:
     """A board a scale; two queries."""
-    told = {row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data}
-    scores: dict[str, list[Any]] = {}
-    rows = (
-        SystemScore.objects.filter(run=run)
-        .order_by("-estimate", "system_id")
-        .values_list(
-            "dimension",
-            "system__name",
-            "system__prompt_strategy",
-            "estimate",
-            "low",
-            "high",
-            "n",
-            "extra",
+    agreement = {
+        row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data
+    }
+    means: dict[str, list[SourceMean]] = {}
+    scores = SystemScore.objects.filter(run=run).order_by("-estimate", "system_id")
+    for one in scores.select_related("system"):
+        mean = SourceMean(
+            one.system.name,
+            one.system.prompt_strategy,
+            one.estimate,
+            one.low,
+            one.high,
+            one.n,
+            why=one.extra.get("no_interval") or "",
         )
-    )
-    for dimension, *rest in rows:
-        scores.setdefault(dimension, []).append(rest)
-    made = []
-    for one in asked:
-        found = scores.get(one.name, [])
-        scale = Scale.around([value for row in found for value in (row[3], row[4], row[2])])
-        # A source of texts on one scale.
-        # One scale: its agreement, and the sources by their mean.
-        made.append(
-            {
-                "asked": one,
-                "alpha": told.get(one.name, {}),
-                "axis": charts.forest_axis(scale),
-                "rows": [
-                    {
-                        "name": name,
-                        "detail": detail,
-                        "estimate": estimate,
-                        "low": low,
-                        "high": high,
-                        "n": n,
-                        "no_interval": extra.get("no_interval") or "",
-                        "plot": charts.forest_cell(scale, Estimate(estimate, low, high), name=name),
-                    }
-                    for name, detail, estimate, low, high, n, extra in found
-                ],
-            }
-        )
-    return made
+        means.setdefault(one.dimension, []).append(mean)
+    return [
+        ScaleBoard(one, agreement.get(one.name, {}), *_with_plots(means.get(one.name, [])))
+        for one in asked
+    ]
 
 
 KINDS = ("stratum", "stratum_system")
 
 
-def kinds(run: Run, told: Mapping[str, Any], dimension: str) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class KindsOfText:
+    """The boards of a scale by one column of its texts, or the reason why it does not split."""
+
+    label: str
+    reason: str = ""
+    table: ResultTable | None = None
+    note: str = ""
+
+
+def kinds(run: Run, told: Mapping[str, Any], dimension: str) -> list[KindsOfText]:
     """The board of a scale by every column of its texts, or why a column does not split it."""
     rows = [row for row in told.get("stratum") or () if row["dimension"] == dimension]
     if not rows:
@@ -102,47 +143,55 @@ def _by_kind(
     column: str,
     rows: Sequence[Mapping[str, Any]],
     names: Mapping[int, tuple[str, str]],
-) -> dict[str, Any]:
+) -> KindsOfText:
     own = [row for row in rows if row["column"] == column]
     label = column.replace("_", " ").capitalize()
     if not own[0]["stratum"]:
-        return {"label": label, "reason": own[0]["reason"]}
-    key = (dimension, column)
-    means = [r for r in told["stratum_system"] if (r["dimension"], r["column"]) == key]
-    scale = Scale.around([row[end] for row in means for end in ("low", "high", "estimate")])
-    boards = sum(not row["reason"] for row in own)
-    found = []
-    for kind in own:
-        mine = [row for row in means if row["stratum"] == kind["stratum"]]
-        mine.sort(key=lambda row: (-row["estimate"], row["system"]))
-        found.append(
-            {
-                "label": kind["stratum"],
-                "basis": f"{plural(kind['texts'], 'text')}, {plural(kind['votes'], 'rating')}",
-                "reason": kind["reason"],
-                "rows": [_of_kind(row, names, scale) for row in mine],
-            }
+        return KindsOfText(label, own[0]["reason"])
+    stored = [
+        row
+        for row in told["stratum_system"]
+        if (row["dimension"], row["column"]) == (dimension, column)
+    ]
+    stored.sort(key=lambda row: (-row["estimate"], row["system"]))
+    removed = (_("a removed source"), "")
+    means = [
+        SourceMean(
+            *names.get(row["system"], removed),
+            row["estimate"],
+            row["low"],
+            row["high"],
+            row["n"],
+            why=row.get("no_interval") or "",
         )
-    return {
-        "label": label,
-        "reason": "",
-        "axis": charts.forest_axis(scale),
-        "kinds": found,
-        "note": _(
-            "Intervals hold for these %(boards)s boards at once (95%%). A whole kind can "
-            "be rated lower because it is harder: compare sources within one kind."
+        for row in stored
+    ]
+    axis, drawn = _with_plots(means)
+    title = _("Mean rating by %(label)s, with 95%% CIs") % {"label": label.lower()}
+    groups = [
+        Group(
+            _kind_heading(kind),
+            [
+                mean
+                for row, mean in zip(stored, drawn, strict=True)
+                if row["stratum"] == kind["stratum"]
+            ],
         )
-        % {"boards": word(boards)},
-    }
+        for kind in own
+    ]
+    table = ResultTable(title, MEANS, groups, axis=axis, classes="data board two-line kinds")
+    note = _(
+        "Intervals hold for these %(boards)s boards at once (95%%). A whole kind can be rated "
+        "lower because it is harder: compare sources within one kind."
+    ) % {"boards": word(sum(not row["reason"] for row in own))}
+    return KindsOfText(label, table=table, note=note)
 
 
-def _of_kind(
-    row: Mapping[str, Any], names: Mapping[int, tuple[str, str]], scale: Scale
-) -> dict[str, Any]:
-    name, detail = names.get(row["system"], (_("a removed source"), ""))
-    estimate = Estimate(row["estimate"], row["low"], row["high"])
-    plot = charts.forest_cell(scale, estimate, name=name)
-    return {**row, "name": name, "detail": detail, "plot": plot}
+def _kind_heading(kind: Mapping[str, Any]) -> SafeString:
+    basis = f"{plural(kind['texts'], 'text')}, {plural(kind['votes'], 'rating')}."
+    if kind["reason"]:
+        basis += " " + _("No board: %(why)s.") % {"why": kind["reason"]}
+    return format_html('{}. <span class="dim">{}</span>', kind["stratum"], basis)
 
 
 METHOD = gettext_noop(
@@ -152,19 +201,17 @@ METHOD = gettext_noop(
 )
 
 
-def best_of(scale: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> Place:
+def best_of(scale: ScaleBoard, others: Sequence[ScaleBoard] = ()) -> Place:
     """Whether one source has surely the highest mean on a scale, and on which others none has."""
-    place = highest(scale["rows"], _("mean on %(scale)s") % {"scale": scale["asked"].label})
-    unsure = [
-        one["asked"].label for one in others if one is not scale and highest(one["rows"], "").open
-    ]
+    place = highest(scale.rows, _("mean on %(scale)s") % {"scale": scale.asked.label})
+    unsure = [one.asked.label for one in others if one is not scale and highest(one.rows, "").open]
     said = [place.note]
     if place.sentence and unsure:
         told = {"scales": listed(unsure)}
         said.append(_("No source is shown to be above all others on %(scales)s.") % told)
     last: dict[str, list[str]] = {}
     for one in others or [scale]:
-        last.setdefault(lowest(one["rows"]), []).append(one["asked"].label)
+        last.setdefault(lowest(one.rows), []).append(one.asked.label)
     for name, scales in last.items():
         if name:
             told = {"name": name, "scales": listed(scales)}
@@ -172,13 +219,14 @@ def best_of(scale: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> Pla
     return replace(place, note=" ".join(one for one in said if one))
 
 
-def lowest(rows: Sequence[dict[str, Any]]) -> str:
+def lowest(rows: Sequence[SourceMean]) -> str:
     """Whose interval lies below those of all others, if anybody's."""
-    known = sorted((row for row in rows if row["low"] is not None), key=lambda row: row["estimate"])
+    known = [row for row in rows if row.estimate is not None and row.low is not None]
     if len(known) < SEVERAL or len(known) < len(rows):
         return ""
-    last, *others = known
-    return str(last["name"]) if last["high"] < min(row["low"] for row in others) else ""
+    last, *others = sorted(known, key=lambda row: row.estimate or 0.0)
+    is_last = all((last.high or 0.0) < (row.low or 0.0) for row in others)
+    return last.name if is_last else ""
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
@@ -186,23 +234,18 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     told = reads.figures_of(run, "recipe", votes_used.FIGURE)
     found = boards(run, dimensions(run.task))
     rows = [
-        SimpleNamespace(**row, dimension=one["asked"].name) for one in found for row in one["rows"]
+        SimpleNamespace(**vars(row), dimension=one.asked.name) for one in found for row in one.rows
     ]
     counts = run.snapshot.counts if run.snapshot else {}
     noun = get_type(run.task.type).noun_in(run.task.current.settings if run.task.current else {})
-    first = found[0] if found and found[0]["rows"] else None
+    first = found[0] if found and found[0].rows else None
     return {
         "scales": found,
         "boards": [
             {
-                "heading": one["asked"].label,
-                "axis": one["axis"],
-                "groups": [
-                    {
-                        "heading": "",
-                        "rows": [row for row in rows if row.dimension == one["asked"].name],
-                    }
-                ],
+                "heading": one.asked.label,
+                "axis": one.axis,
+                "groups": [{"heading": "", "rows": one.rows}],
             }
             for one in found
         ],

@@ -123,27 +123,51 @@ def named(names: Sequence[str], noun: str) -> str:
     return listed(names)
 
 
-def highest(rows: Sequence[Told], what: str) -> Place:
-    """Of rows with ``name``, ``estimate``, ``low``, ``high``: whether one is surely above all.
+class Named(Protocol):
+    """A row with a name, its estimate and its interval."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def estimate(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class NamedEstimate:
+    """A name with an estimate and its interval."""
+
+    name: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+def highest(rows: Sequence[Named], what: str) -> Place:
+    """Whether one row is surely above all others; ``what`` is measured.
 
     For boards without paired comparisons: an interval that lies above every other says it; two
     that overlap leave it open.
     """
-    known = [row for row in rows if row["estimate"] is not None]
+    known = [row for row in rows if row.estimate is not None]
     if not known:
         return Place("")
     if len(known) == 1:
-        told = {"name": known[0]["name"], "what": what}
+        told = {"name": known[0].name, "what": what}
         return Place(_("Only %(name)s has a %(what)s, so nothing is compared.") % told)
-    first, *others = sorted(known, key=lambda row: -row["estimate"])
-    told = {"name": first["name"], "what": what, "value": score(first["estimate"], 2)}
-    if any(row["low"] is None for row in known):
+    first, *others = sorted(known, key=lambda row: -(row.estimate or 0.0))
+    told = {"name": first.name, "what": what, "value": score(first.estimate, 2)}
+    below = [row.high for row in others if row.high is not None]
+    if first.low is None or len(below) < len(others):
         return Place(
             _("%(name)s has the highest %(what)s, but nothing says how sure that is.") % told,
             _("Some rows have no interval yet."),
             open=True,
         )
-    if first["low"] > max(row["high"] for row in others):
+    if first.low > max(below):
         return Place(_("%(name)s has the highest %(what)s, above all others.") % told, sure=True)
     return Place(
         _("%(name)s has the highest %(what)s, but others may be as good.") % told,

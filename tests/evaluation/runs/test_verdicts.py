@@ -27,7 +27,7 @@ from evaluation.pairwise.selectors.resistance.advice import after_place
 from evaluation.pairwise.selectors.tables.advice import compared
 from evaluation.pairwise.selectors.tables.grades import Difference
 from evaluation.people.selectors.card import against_medians
-from evaluation.rescaling.selectors.rating_boards import best_of
+from evaluation.rescaling.selectors.rating_boards import ScaleBoard, SourceMean, best_of
 from evaluation.results.boards import heading
 from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import (
@@ -54,8 +54,8 @@ def first(*ranks: tuple[int, int] | None, others: tuple[Row, ...] = ()) -> Verdi
     return first_place([*rows, *others], noun="systems", by="9 votes")
 
 
-def share(name: str, low: float | None, high: float | None) -> dict[str, Any]:
-    return {"name": name, "estimate": 0.5, "low": low, "high": high}
+def share(name: str, low: float | None, high: float | None, estimate: float = 0.5) -> SourceMean:
+    return SourceMean(name, "", estimate, low, high, n=9, why="")
 
 
 def difference(low: float | None, high: float | None, p: float = 0.01) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def test_the_questions_of_least_agreement_are_those_to_read() -> None:
     assert "Read questions 6, 15 first: use the best answer where" in found.next.sentence
 
 
-def scale(label: str, *rows: dict[str, Any]) -> dict[str, Any]:
-    return {"asked": AskedDimension(label.lower(), label), "rows": rows}
+def scale(label: str, *rows: SourceMean) -> ScaleBoard:
+    return ScaleBoard(AskedDimension(label.lower(), label), {}, "", rows)
 
 
 def test_a_scale_without_a_sure_first_is_named_beside_the_one_that_has_one() -> None:
@@ -171,7 +171,7 @@ def test_a_scale_without_a_sure_first_is_named_beside_the_one_that_has_one() -> 
     assert best_of(clear, [clear, equal]).note == (
         "No source is shown to be above all others on Facts."
     )
-    equal["rows"] = (*equal["rows"], {**share("C", -0.1, 0.4), "estimate": 0.1})
+    equal = replace(equal, rows=(*equal.rows, share("C", -0.1, 0.4, estimate=0.1)))
     assert best_of(clear, [clear, equal]).note.endswith("C is below all others on Facts.")
 
 

@@ -1,0 +1,93 @@
+"""A result's table from typed rows: cells, reasons in place of intervals, public columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from django.template.loader import render_to_string
+
+from evaluation.results.columns import (
+    Column,
+    Format,
+    head_column,
+    interval_column,
+    score_column,
+)
+from evaluation.results.tables import Group, ResultTable, plain_table
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    share: float | None = 0.126
+    sure: bool = True
+    why: str = ""
+
+
+SURE = Row("Ada & Co", 0.5, 0.25, 0.75, 1200)
+COLUMNS = (
+    head_column("name", "Worker"),
+    score_column("Mean", digits=2),
+    interval_column(2),
+    Column("n", "Votes", Format.COUNT, short="Votes"),
+    Column("share", "Spam", Format.SHARE, missing="not asked", is_public=False),
+)
+
+
+def cells(table: ResultTable) -> list[list[str]]:
+    """The text of each cell, by row."""
+    page = render_to_string("_includes/results/table.html", {"table": table})
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page.partition("</thead>")[2], re.DOTALL)
+    return [
+        [re.sub(r"<[^>]+>", "", one).strip() for one in re.findall(r"<t[dh].*?</t[dh]>", row)]
+        for row in rows
+    ]
+
+
+def test_a_row_is_written_by_the_formats_of_its_columns_and_escaped() -> None:
+    table = plain_table("Workers", COLUMNS, [SURE])
+    assert cells(table) == [["Ada &amp; Co", ".50", ".25–.75", "1,200", "13%"]]
+
+
+def test_a_row_without_an_interval_gives_one_reason_for_all_that_needs_one() -> None:
+    unsure = replace(SURE, low=None, high=None, sure=False, why="only 2 workers")
+    page = render_to_string(
+        "_includes/results/table.html", {"table": plain_table("Workers", COLUMNS, [unsure])}
+    )
+    assert '<td class="why dim" colspan="2">only 2 workers</td>' in page
+    assert cells(plain_table("Workers", COLUMNS, [unsure])) == [
+        ["Ada &amp; Co", "only 2 workers", "1,200", "13%"]
+    ]
+
+
+def test_what_is_missing_is_named_and_never_zero() -> None:
+    columns = (
+        *COLUMNS[:2],
+        interval_column(2, needs_interval=False, reason="why"),
+        *COLUMNS[3:],
+    )
+    rows = [
+        replace(SURE, low=None, high=None, why="too few", share=None),
+        replace(SURE, low=None, high=None),
+    ]
+    [first, second] = cells(plain_table("Workers", columns, rows))
+    assert first[2:] == ["too few", "1,200", "not asked"]
+    assert second[2] == "none"
+
+
+def test_people_without_an_account_see_public_columns_in_the_same_groups() -> None:
+    table = ResultTable("Workers", COLUMNS, [Group("First", [SURE]), Group("Second", [SURE])])
+    public = table.public()
+    assert [column.key for column in public.columns] == ["name", "estimate", "interval", "n"]
+    assert [row[0] for row in cells(public)] == ["First", "Ada &amp; Co", "Second", "Ada &amp; Co"]
+
+
+def test_names_of_rows_are_heads_and_rows_have_the_class_of_what_they_are() -> None:
+    table = plain_table("Workers", COLUMNS, [SURE], row_class=lambda row: "mean")
+    page = render_to_string("_includes/results/table.html", {"table": table})
+    assert re.search(r'<tr class="mean"><th class="l1" scope="row">Ada &amp; Co</th>', page)
