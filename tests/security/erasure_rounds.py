@@ -259,7 +259,7 @@ def check_places() -> None:
             )
             if (cursor.fetchone() or (False,))[0]:
                 found.add(table)
-    assert found <= {
+    assert not found - {
         "annotation_textvalue",
         "annotation_assignmentitem",
         "annotation_eventbatch",
