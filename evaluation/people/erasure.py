@@ -30,6 +30,7 @@ from annotation.privacy.actions.erasure import AT_ONCE, erasing
 from annotation.privacy.name_places import GONE
 from annotation.privacy.selectors import erasure as reads
 from crowdqc.queue import enqueue
+from evaluation.checklists.filled.run import ASKED_LIST
 from evaluation.checklists.making import stages
 from evaluation.embeddings.embeddings import text_hash
 from evaluation.llm.ask import SUBJECT
@@ -43,6 +44,7 @@ from evaluation.models import (
     LLMAttempt,
     LLMCall,
     Run,
+    RunFigure,
     RunState,
     SetComparison,
     Snapshot,
@@ -239,7 +241,10 @@ def _checklists(scope: Scope) -> set[int]:
 
 
 def clear_checklists(scope: Scope) -> None:
-    """Take the attributes out of stages, frozen versions, their tasks and comparisons of sets."""
+    """Take the attributes out of stages, versions, tasks, runs and comparisons of sets.
+
+    A run that kept them in its list of questions has another hash without them.
+    """
     project, kind = scope.project, ChecklistStage.Kind.ATTRIBUTES
     for checklist in _checklists(scope):
         with transaction.atomic():
@@ -253,6 +258,10 @@ def clear_checklists(scope: Scope) -> None:
         for shown in tasks:
             asked = _without_origins(shown.settings.get("questions", []), scope)
             _save(shown, "settings", {**shown.settings, "questions": asked})
+        for figure in RunFigure.objects.filter(run__project=project, name=ASKED_LIST):
+            if _save(figure, "data", _without_origins(figure.data, scope)):
+                spoiled = Run.objects.filter(pk=figure.run_id, spoiled="")
+                spoiled.update(spoiled=SPOILED[scope.why])
         items = Item.objects.filter(answers__in=scope.answers)
         for compared in SetComparison.objects.filter(item__in=items.values("pk")):
             _save(compared, "sets", [_without_texts(one, scope) for one in compared.sets])
@@ -290,9 +299,12 @@ def _without_texts(compared: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     return {**compared, "attributes": texts}
 
 
-def _save(row: models.Model, column: str, fresh: Any) -> None:
-    if fresh != getattr(row, column):
-        type(row)._default_manager.filter(pk=row.pk).update(**{column: fresh})
+def _save(row: models.Model, column: str, fresh: Any) -> bool:
+    """Store what has changed; whether it has."""
+    if fresh == getattr(row, column):
+        return False
+    type(row)._default_manager.filter(pk=row.pk).update(**{column: fresh})
+    return True
 
 
 @transaction.atomic

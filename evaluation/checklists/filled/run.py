@@ -38,6 +38,7 @@ from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = checklist_study.NAME
 CONDITIONS = gettext_noop("Other scores of the same texts")
+ASKED_LIST = "asked_list"  # the figure with the questions of the list and where they came from
 MOST_OTHERS = 24  # series that one run is held against
 Row = dict[str, Any]
 
@@ -252,7 +253,7 @@ def write(run: Run, done: Computed) -> Outcome:
     told: Row = {name: tables[name].rows() for name in tables if name != "text"}
     told |= {
         "answerers": _answerers(frozen, tables["text"].rows()),
-        "asked_list": [dict(row) for row in frozen.asked],
+        ASKED_LIST: [dict(row) for row in frozen.asked],
         "compare": done.compared,
         "diagnostics": dict(done.result.diagnostics),
         "about": {

@@ -17,7 +17,7 @@ from annotation.work.snapshots.checks import counting_checks
 from crowdqc.numbers import score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.checklists.filled.run import SLUG
+from evaluation.checklists.filled.run import ASKED_LIST, SLUG
 from evaluation.checklists.filled.text_scores import (
     AGAINST,
     HUMAN,
@@ -335,7 +335,7 @@ def questions(told: Mapping[str, Any], by: int) -> Row:
         width=130.0,
     )
     lines = []
-    for number, asked in enumerate(told["asked_list"]):
+    for number, asked in enumerate(told[ASKED_LIST]):
         found = signal.get(number)
         lines.append(
             {
@@ -466,7 +466,7 @@ def _given(
                     [said.get((pk, asked["name"], one["pk"])) for one in models],
                 ),
             }
-            for asked in told["asked_list"]
+            for asked in told[ASKED_LIST]
         ]
         for pk in shown
     }
