@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from crowdqc.web.terms import Words
+
+if TYPE_CHECKING:
+    from evaluation.results.tables import Cell
 
 
 class Format(StrEnum):
@@ -27,10 +30,15 @@ class Format(StrEnum):
     SHARE = "share"
     COUNT = "count"
     FLAGS = "flags"
+    DURATION = "duration"  # of seconds
+    MOMENT = "moment"
+    HEAT = "heat"  # a coloured cell, which ``cell`` makes
+    LINK = "link"  # what to do with a row
 
 
 DECIMALS = {Format.SHARE: 0, Format.SIGNED: 2}
-LEFT = (Format.TEXT, Format.NAME, Format.RANK)
+LEFT = (Format.TEXT, Format.NAME, Format.RANK, Format.MOMENT)
+HEADS = {Format.PLOT: "plot", Format.HEAT: "c", Format.LINK: "act"}
 
 
 @dataclass(frozen=True)
@@ -65,8 +73,12 @@ class Column:
         Whether a value is one to look at.
     html
         Writes the content of the cell, of the row, where no format does.
-    classes
-        More classes of its cells.
+    cell
+        Makes the whole cell, of the row, where its classes depend on the row.
+    classes, head_classes
+        More classes of its cells and of its head.
+    group
+        The head above its own, which it shares with the columns beside it.
     """
 
     key: str
@@ -85,7 +97,10 @@ class Column:
     reason: str = ""
     is_marked: Callable[[Any], bool] | None = None
     html: Callable[[Any], SafeString | str] | None = None
+    cell: Callable[[Any], Cell] | None = None
     classes: str = ""
+    head_classes: str = ""
+    group: Words = ""
 
     @property
     def decimals(self) -> int:
@@ -95,9 +110,8 @@ class Column:
     @property
     def head_class(self) -> str:
         """The class of its head: numbers stand on the right."""
-        if self.format is Format.PLOT:
-            return "plot"
-        return "" if self.format in LEFT else "num"
+        known = HEADS.get(self.format, "" if self.format in LEFT else "num")
+        return f"{known} {self.head_classes}".strip()
 
 
 RANK = Column("rank", _("Rank"), Format.RANK, short=_("Rank"), term="rank")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotation.templatetags.crowdqc import moment
 from crowdqc import numbers
 from crowdqc.web.terms import Words
 from evaluation.results.columns import Column, Format
@@ -37,11 +39,12 @@ class Cell:
     label: Words = ""  # on a narrow screen
     span: int = 1
     is_head: bool = False  # of its row
+    title: str = ""  # what a pointer over it shows
 
     @property
     def markup(self) -> SafeString:
         """Its element."""
-        attributes = [("class", self.classes), ("data-label", self.label)]
+        attributes = [("class", self.classes), ("data-label", self.label), ("title", self.title)]
         if self.span > 1:
             attributes.append(("colspan", str(self.span)))
         if self.is_head:
@@ -90,6 +93,8 @@ class ResultTable:
     groups
         Its rows, in the order shown. A row with ``sure`` false gives its ``why`` in place of the
         columns that need an interval.
+    total
+        Rows below all others, which they sum up.
     heading, note
         Above it, where a page has several.
     axis, foot, is_long
@@ -103,6 +108,7 @@ class ResultTable:
     title: Words
     columns: Sequence[Column]
     groups: Sequence[Group]
+    total: Sequence[Any] = ()
     heading: Words = ""
     note: Words = ""
     axis: SafeString | str = ""
@@ -123,13 +129,22 @@ class ResultTable:
             for one in self.columns
         ]
 
+    def head_groups(self) -> list[tuple[Words, int]]:
+        """The heads above the heads, and how many columns each spans; none without any."""
+        spans = [
+            (label, len(list(columns)))
+            for label, columns in groupby(self.columns, key=lambda one: one.group)
+        ]
+        return spans if any(label for label, _ in spans) else []
+
     def body(self) -> Iterator[tuple[Group, list[Line]]]:
         """Each group with the lines of its rows."""
         for group in self.groups:
-            yield (
-                group,
-                [Line(list(self._cells(row)), self.row_class(row)) for row in group.rows],
-            )
+            yield group, self._lines(group.rows)
+
+    def total_lines(self) -> list[Line]:
+        """The rows below all others."""
+        return self._lines(self.total)
 
     def footer(self) -> Line:
         """The scale of the plots below them."""
@@ -145,6 +160,9 @@ class ResultTable:
         if column.format is not Format.PLOT:
             return ""
         return format_html('<span class="hidden">{}</span>{}', column.label, self.axis)
+
+    def _lines(self, rows: Sequence[Any]) -> list[Line]:
+        return [Line(list(self._cells(row)), self.row_class(row)) for row in rows]
 
     def _cells(self, row: Any) -> Iterator[Cell]:
         is_sure = getattr(row, "sure", True)
@@ -175,10 +193,15 @@ CLASSES = {
     Format.SIGNED: "num nowrap",
     Format.SHARE: "num nowrap",
     Format.FLAGS: "num nowrap",
+    Format.DURATION: "num nowrap",
+    Format.MOMENT: "dim nowrap",
+    Format.LINK: "act",
 }
 
 
 def _cell(column: Column, row: Any) -> Cell:
+    if column.cell is not None:
+        return column.cell(row)
     html, classes = _content(column, row)
     known = "l1" if column.names_row else CLASSES.get(column.format, "num")
     main = "l1r" if column.is_main else ""
@@ -222,18 +245,20 @@ def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
     return html
 
 
+WRITERS: Mapping[Format, Callable[[Any, int], SafeString | str]] = {
+    Format.PLOT: lambda value, _: "" if value is None else value,
+    Format.SCORE: numbers.score,
+    Format.SIGNED: numbers.format_signed,
+    Format.SHARE: numbers.percent,
+    Format.COUNT: lambda value, _: numbers.count(value),
+    Format.DURATION: lambda value, _: numbers.duration(value),
+    Format.MOMENT: lambda value, _: moment(value),
+}
+
+
 def _written(column: Column, value: Any) -> SafeString | str:
-    if column.format is Format.PLOT:
-        return value if value is not None else ""
-    if column.format is Format.SCORE:
-        return numbers.score(value, column.decimals)
-    if column.format is Format.SIGNED:
-        return numbers.format_signed(value, column.decimals)
-    if column.format is Format.SHARE:
-        return numbers.percent(value, column.decimals)
-    if column.format is Format.COUNT:
-        return numbers.count(value)
-    return str(value)
+    write = WRITERS.get(column.format)
+    return str(value) if write is None else write(value, column.decimals)
 
 
 def _with_interval(text: str, low: float | None, high: float | None) -> SafeString | str:

@@ -14,7 +14,7 @@ from evaluation.results.columns import (
     interval_column,
     score_column,
 )
-from evaluation.results.tables import Group, ResultTable, plain_table
+from evaluation.results.tables import Cell, Group, ResultTable, plain_table
 
 
 @dataclass(frozen=True)
@@ -91,3 +91,18 @@ def test_names_of_rows_are_heads_and_rows_have_the_class_of_what_they_are() -> N
     table = plain_table("Workers", COLUMNS, [SURE], row_class=lambda row: "mean")
     page = render_to_string("_includes/results/table.html", {"table": table})
     assert re.search(r'<tr class="mean"><th class="l1" scope="row">Ada &amp; Co</th>', page)
+
+
+def test_heads_share_a_head_above_them_and_totals_stand_below_all_rows() -> None:
+    columns = (
+        COLUMNS[0],
+        replace(COLUMNS[3], group="Given"),
+        replace(COLUMNS[4], group="Given"),
+        Column("n", "", Format.HEAT, cell=lambda row: Cell("h", "heat h1", title="of 9")),
+    )
+    table = plain_table("Workers", columns, [SURE], total=[replace(SURE, name="All")])
+    page = render_to_string("_includes/results/table.html", {"table": table})
+    assert table.head_groups() == [("", 1), ("Given", 2), ("", 1)]
+    assert '<th scope="colgroup" colspan="2" class="c group">Given</th>' in page
+    assert re.search(r'<tfoot><tr><th class="l1" scope="row">All</th>', page)
+    assert '<td class="heat h1" title="of 9">h</td>' in page
