@@ -6,9 +6,10 @@ attributes, none from styles, since the policy forbids inline style.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -247,6 +248,18 @@ def help(context: template.Context, slug: str) -> SafeString:
         usual=usual,
         more=more,
     )
+
+
+class HasTerms(Protocol):
+    """What writes itself, with a "?" beside its terms."""
+
+    def markup(self, explain: Callable[[str], SafeString]) -> SafeString: ...
+
+
+@register.simple_tag(takes_context=True)
+def with_terms(context: template.Context, part: HasTerms) -> SafeString:
+    """The cells of a row, with a "?" beside their terms."""
+    return part.markup(partial(help, context))
 
 
 @register.simple_tag

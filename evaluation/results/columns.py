@@ -39,6 +39,10 @@ class Format(StrEnum):
 DECIMALS = {Format.SHARE: 0, Format.SIGNED: 2}
 LEFT = (Format.TEXT, Format.NAME, Format.RANK, Format.MOMENT)
 HEADS = {Format.PLOT: "plot", Format.HEAT: "c", Format.LINK: "act"}
+NUMBERS = (
+    *(Format.NUMBER, Format.SCORE, Format.SIGNED, Format.SHARE, Format.COUNT),
+    Format.DURATION,
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Column:
     key
         The attribute of a row that it shows.
     label, short
-        Its head, and what stands beside the value on a narrow screen.
+        Its head, and what stands beside the value on a narrow screen: None for the head beside
+        numbers, except the main one, and nothing beside others.
     format, digits
         How a value is written, and with how many decimals: None for as many as usual.
     term
@@ -58,7 +63,9 @@ class Column:
     sort
         Its name in an address that sorts by it; "" where nobody can.
     names_row
-        Whether it is the head of its row.
+        Whether it is the head of its row, which explains the row's ``term`` where it has one.
+    note
+        The attribute of a row that stands below the value, in small type.
     is_main
         Whether it is the table's main figure: bold, and beside the name on a narrow screen.
     needs_interval
@@ -71,6 +78,10 @@ class Column:
         What stands for no value; the attribute of a row that says why there is none.
     is_marked
         Whether a value is one to look at.
+    fades_zero
+        Whether a value of 0 is paler than others.
+    axis
+        Of a plot: the scale above it, where a table has several; else the table's.
     html
         Writes the content of the cell, of the row, where no format does.
     cell
@@ -84,11 +95,12 @@ class Column:
     key: str
     label: Words
     format: Format = Format.TEXT
-    short: Words = ""
+    short: Words | None = None
     digits: int | None = None
     term: str = ""
     sort: str = ""
     names_row: bool = False
+    note: str = ""
     is_main: bool = False
     needs_interval: bool = False
     is_public: bool = True
@@ -96,6 +108,8 @@ class Column:
     missing: Words = ""
     reason: str = ""
     is_marked: Callable[[Any], bool] | None = None
+    fades_zero: bool = False
+    axis: SafeString | str = ""
     html: Callable[[Any], SafeString | str] | None = None
     cell: Callable[[Any], Cell] | None = None
     classes: str = ""
@@ -106,6 +120,13 @@ class Column:
     def decimals(self) -> int:
         """With how many decimals a value is written."""
         return DECIMALS.get(self.format, 3) if self.digits is None else self.digits
+
+    @property
+    def narrow_label(self) -> Words:
+        """What stands beside a value on a narrow screen."""
+        if self.short is not None:
+            return self.short
+        return self.label if self.format in NUMBERS and not self.is_main else ""
 
     @property
     def head_class(self) -> str:

@@ -30,6 +30,9 @@ class Head:
     content: SafeString | str = ""  # instead of the label
 
 
+Explain = Callable[[str], SafeString]  # the "?" of a term
+
+
 @dataclass(frozen=True)
 class Cell:
     """What stands in one cell, its classes and how many columns it takes."""
@@ -40,17 +43,23 @@ class Cell:
     span: int = 1
     is_head: bool = False  # of its row
     title: str = ""  # what a pointer over it shows
+    term: str = ""  # which it explains
+    note: Words = ""  # below, in small type
 
-    @property
-    def markup(self) -> SafeString:
+    def markup(self, explain: Explain) -> SafeString:
         """Its element."""
         attributes = [("class", self.classes), ("data-label", self.label), ("title", self.title)]
         if self.span > 1:
             attributes.append(("colspan", str(self.span)))
         if self.is_head:
             attributes.append(("scope", "row"))
-        said = format_html_join("", ' {}="{}"', (one for one in attributes if one[1]))
-        return format_html("<{0}{1}>{2}</{0}>", "th" if self.is_head else "td", said, self.html)
+        written = format_html_join("", ' {}="{}"', (one for one in attributes if one[1]))
+        html = self.html
+        if self.term:
+            html = format_html("{} {}", html, explain(self.term))
+        if self.note:
+            html = format_html("{}<small>{}</small>", html, self.note)
+        return format_html("<{0}{1}>{2}</{0}>", "th" if self.is_head else "td", written, html)
 
 
 @dataclass(frozen=True)
@@ -60,19 +69,25 @@ class Line:
     cells: Sequence[Cell]
     classes: str = ""
 
-    @property
-    def html(self) -> SafeString:
+    def markup(self, explain: Explain) -> SafeString:
         """Its cells as elements."""
-        return format_html_join("", "{}", ((cell.markup,) for cell in self.cells))
+        return format_html_join("", "{}", ((cell.markup(explain),) for cell in self.cells))
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that belong together, under a heading where there is one."""
+    """Rows that belong together, under a heading where there is one.
+
+    ``id``: of its element; ``detail``: the template of what stands below its rows, as wide as the
+    table, of which the first is its ``row``.
+    """
 
     heading: Words | SafeString
     rows: Sequence[Any]
     classes: str = "group"
+    id: str = ""
+    detail: str = ""
+    detail_class: str = ""
 
 
 def no_class(row: Any) -> str:
@@ -99,6 +114,8 @@ class ResultTable:
         Above it, where a page has several.
     axis, foot, is_long
         Of the column with plots: the scale above, and below where the table is long.
+    empty
+        What stands there without rows.
     sorts
         By a column's ``sort``: the address that its head leads to, and how it is sorted now.
     classes, row_class
@@ -114,6 +131,7 @@ class ResultTable:
     axis: SafeString | str = ""
     foot: SafeString | str = ""
     is_long: bool = False
+    empty: Words = ""
     sorts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     classes: str = BOARD
     row_class: Callable[[Any], str] = no_class
@@ -140,7 +158,10 @@ class ResultTable:
     def body(self) -> Iterator[tuple[Group, list[Line]]]:
         """Each group with the lines of its rows."""
         for group in self.groups:
-            yield group, self._lines(group.rows)
+            lines = self._lines(group.rows)
+            if self.empty and not lines:
+                lines = [Line([Cell(str(self.empty), "dim", span=self.width)])]
+            yield group, lines
 
     def total_lines(self) -> list[Line]:
         """The rows below all others."""
@@ -159,7 +180,8 @@ class ResultTable:
     def _axis_head(self, column: Column) -> SafeString | str:
         if column.format is not Format.PLOT:
             return ""
-        return format_html('<span class="hidden">{}</span>{}', column.label, self.axis)
+        axis = column.axis or self.axis
+        return format_html('<span class="hidden">{}</span>{}', column.label, axis)
 
     def _lines(self, rows: Sequence[Any]) -> list[Line]:
         return [Line(list(self._cells(row)), self.row_class(row)) for row in rows]
@@ -189,7 +211,7 @@ CLASSES = {
     Format.NAME: "l1 nowrap",
     Format.RANK: "n dim rank",
     Format.PLOT: "plot",
-    Format.INTERVAL: "num dim nowrap",
+    Format.INTERVAL: "num dim",
     Format.SIGNED: "num nowrap",
     Format.SHARE: "num nowrap",
     Format.FLAGS: "num nowrap",
@@ -203,10 +225,19 @@ def _cell(column: Column, row: Any) -> Cell:
     if column.cell is not None:
         return column.cell(row)
     html, classes = _content(column, row)
-    known = "l1" if column.names_row else CLASSES.get(column.format, "num")
+    known = CLASSES.get(column.format, "num")
+    if column.names_row and (column.format is not Format.NAME or column.note):
+        known = "l1"
     main = "l1r" if column.is_main else ""
     every = " ".join(part for part in (known, main, column.classes, classes) if part)
-    return Cell(html, every, column.short, is_head=column.names_row)
+    return Cell(
+        html,
+        every,
+        column.narrow_label,
+        is_head=column.names_row,
+        term=getattr(row, "term", "") if column.names_row else "",
+        note=getattr(row, column.note) if column.note else "",
+    )
 
 
 def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
@@ -214,7 +245,7 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
     if column.html is not None:
         return column.html(row), ""
     if column.format is Format.INTERVAL:
-        return _interval(column, row), ""
+        return _interval(column, row)
     if column.format is Format.NAME:
         return _name(row), ""
     value: Any = getattr(row, column.key)
@@ -222,18 +253,20 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
         return _flags(value), "" if value else "l0"
     if value is None and column.missing:
         return str(column.missing), "zero"
-    return _emphasised(column, row, value), ""
+    return _emphasised(column, row, value), "zero" if column.fades_zero and not value else ""
 
 
-def _interval(column: Column, row: Any) -> str:
+def _interval(column: Column, row: Any) -> tuple[str, str]:
     low, high = (getattr(row, name) for name in column.bounds or ("low", "high"))
     if low is None:
-        return str((column.reason and getattr(row, column.reason)) or column.missing)
-    return numbers.interval(low, high, column.decimals)
+        return str((column.reason and getattr(row, column.reason)) or column.missing), ""
+    return numbers.interval(low, high, column.decimals), "nowrap"
 
 
 def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
     """The value with its own interval, bold as the main one, marked where it stands out."""
+    if column.is_main and value is None:
+        return none()
     html: SafeString | str = _written(column, value)
     if column.bounds is not None:
         html = _with_interval(html, *(getattr(row, name) for name in column.bounds))
@@ -269,19 +302,26 @@ def _with_interval(text: str, low: float | None, high: float | None) -> SafeStri
     return format_html('{} <small class="inline">{}</small>', text, span)
 
 
+def none() -> SafeString:
+    """What stands for no value, paler than one."""
+    return format_html('<span class="dim">{}</span>', _("none"))
+
+
+def link(url: str, words: Words, classes: str = "name") -> SafeString:
+    """A link of a cell."""
+    return format_html('<a class="{}" href="{}">{}</a>', classes, url, words)
+
+
 def _name(row: Any) -> SafeString:
-    name = (
-        format_html('<a class="name" href="{}">{}</a>', row.url, row.name)
-        if row.url
-        else format_html("<b>{}</b>", row.name)
-    )
-    beside = row.beside or row.detail
+    url = getattr(row, "url", "")
+    name = link(url, row.name) if url else format_html("<b>{}</b>", row.name)
+    beside = getattr(row, "beside", "") or row.detail
     return format_html('{} <span class="dim">{}</span>', name, beside) if beside else name
 
 
 def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:
     if not flags:
-        return format_html('<span class="dim">{}</span>', _("none"))
+        return none()
     return format_html_join(
         " ", '<span class="chip warn">{}</span>', ((one["text"],) for one in flags)
     )

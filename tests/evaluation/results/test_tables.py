@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.template.loader import render_to_string
 
+from evaluation.charts.boards import Scale
 from evaluation.results.columns import (
     Column,
     Format,
@@ -14,6 +15,7 @@ from evaluation.results.columns import (
     interval_column,
     score_column,
 )
+from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
 from evaluation.results.tables import Cell, Group, ResultTable, plain_table
 
 
@@ -106,3 +108,31 @@ def test_heads_share_a_head_above_them_and_totals_stand_below_all_rows() -> None
     assert '<th scope="colgroup" colspan="2" class="c group">Given</th>' in page
     assert re.search(r'<tfoot><tr><th class="l1" scope="row">All</th>', page)
     assert '<td class="heat h1" title="of 9">h</td>' in page
+
+
+def test_numbers_repeat_their_head_on_narrow_screens_unless_they_are_the_main_one() -> None:
+    table = plain_table("Workers", (*COLUMNS[:2], Column("n", "Votes", Format.COUNT)), [SURE])
+    page = render_to_string("_includes/results/table.html", {"table": table})
+    assert re.findall(r'data-label="(\w+)"', page) == ["Votes"]
+
+
+def test_a_name_explains_its_term_and_has_a_note_below() -> None:
+    columns = estimate_columns(head_column("name", "Coefficient", note="detail"), "Value")
+    rows = drawn([EstimateRow("Alpha", 0.5, detail="by chance", term="alpha")], Scale.around([0]))
+    page = render_to_string(
+        "_includes/results/table.html", {"table": plain_table("Agreement", columns, rows)}
+    )
+    assert re.search(r"Alpha <button.*?</span><small>by chance</small></th>", page)
+    assert "Alpha: .500 without an interval" in page
+
+
+def test_nothing_and_zero_are_paler_and_no_rows_leave_a_sentence() -> None:
+    columns = (
+        score_column("Mean"),
+        Column("n", "Votes", Format.COUNT, fades_zero=True),
+    )
+    table = plain_table("Workers", columns, [replace(SURE, estimate=None, n=0)])
+    page = render_to_string("_includes/results/table.html", {"table": table})
+    assert '<td class="num l1r"><span class="dim">none</span></td>' in page
+    assert '<td class="num zero" data-label="Votes">0</td>' in page
+    assert cells(plain_table("Workers", columns, [], empty="No vote yet.")) == [["No vote yet."]]
