@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from crowdqc.web.terms import Words
-
-if TYPE_CHECKING:
-    from evaluation.results.tables import Cell
+from evaluation.results.cells import Cell
 
 
 class Format(StrEnum):
@@ -52,7 +50,7 @@ class Column:
     Parameters
     ----------
     key
-        The attribute of a row that it shows.
+        The attribute of a row that it shows; with dots, one of a part of the row.
     label, short
         Its head, and what stands beside the value on a narrow screen: None for the head beside
         numbers, except the main one, and nothing beside others.

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from annotation.templatetags.crowdqc import moment
 from crowdqc import numbers
 from crowdqc.web.terms import Words
+from evaluation.results.cells import Cell, Explain, beside, bold, chip, inline, link, none
 from evaluation.results.columns import Column, Format
 
 BOARD = "data board two-line"
@@ -28,38 +28,6 @@ class Head:
     query: str = ""
     aria: str = ""
     content: SafeString | str = ""  # instead of the label
-
-
-Explain = Callable[[str], SafeString]  # the "?" of a term
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What stands in one cell, its classes and how many columns it takes."""
-
-    html: SafeString | str
-    classes: str = ""
-    label: Words = ""  # on a narrow screen
-    span: int = 1
-    is_head: bool = False  # of its row
-    title: str = ""  # what a pointer over it shows
-    term: str = ""  # which it explains
-    note: Words = ""  # below, in small type
-
-    def markup(self, explain: Explain) -> SafeString:
-        """Its element."""
-        attributes = [("class", self.classes), ("data-label", self.label), ("title", self.title)]
-        if self.span > 1:
-            attributes.append(("colspan", str(self.span)))
-        if self.is_head:
-            attributes.append(("scope", "row"))
-        written = format_html_join("", ' {}="{}"', (one for one in attributes if one[1]))
-        html = self.html
-        if self.term:
-            html = format_html("{} {}", html, explain(self.term))
-        if self.note:
-            html = format_html("{}<small>{}</small>", html, self.note)
-        return format_html("<{0}{1}>{2}</{0}>", "th" if self.is_head else "td", written, html)
 
 
 @dataclass(frozen=True)
@@ -240,6 +208,13 @@ def _cell(column: Column, row: Any) -> Cell:
     )
 
 
+def _value(row: Any, path: str) -> Any:
+    """An attribute of a row, or by a path with dots of a part of it; None without the part."""
+    for name in path.split("."):
+        row = None if row is None else getattr(row, name)
+    return row
+
+
 def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
     """What stands in the cell, and what class it has by that."""
     if column.html is not None:
@@ -248,7 +223,7 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
         return _interval(column, row)
     if column.format is Format.NAME:
         return _name(row), ""
-    value: Any = getattr(row, column.key)
+    value = _value(row, column.key)
     if column.format is Format.FLAGS:
         return _flags(value), "" if value else "l0"
     if value is None and column.missing:
@@ -257,7 +232,7 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
 
 
 def _interval(column: Column, row: Any) -> tuple[str, str]:
-    low, high = (getattr(row, name) for name in column.bounds or ("low", "high"))
+    low, high = (_value(row, name) for name in column.bounds or ("low", "high"))
     if low is None:
         return str((column.reason and getattr(row, column.reason)) or column.missing), ""
     return numbers.interval(low, high, column.decimals), "nowrap"
@@ -269,9 +244,9 @@ def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
         return none()
     html: SafeString | str = _written(column, value)
     if column.bounds is not None:
-        html = _with_interval(html, *(getattr(row, name) for name in column.bounds))
+        html = _with_interval(html, *(_value(row, name) for name in column.bounds))
     if column.is_main:
-        return format_html("<b>{}</b>", html)
+        return bold(html)
     if column.is_marked is not None:
         mark = "paste" if column.is_marked(value) else "dim"
         return format_html('<span class="{}">{}</span>', mark, html)
@@ -298,30 +273,16 @@ def _with_interval(text: str, low: float | None, high: float | None) -> SafeStri
     """The value with its interval in small type."""
     if low is None:
         return text
-    span = numbers.interval(low, high, 1)
-    return format_html('{} <small class="inline">{}</small>', text, span)
-
-
-def none() -> SafeString:
-    """What stands for no value, paler than one."""
-    return format_html('<span class="dim">{}</span>', _("none"))
-
-
-def link(url: str, words: Words, classes: str = "name") -> SafeString:
-    """A link of a cell."""
-    return format_html('<a class="{}" href="{}">{}</a>', classes, url, words)
+    return inline(text, numbers.interval(low, high, 1))
 
 
 def _name(row: Any) -> SafeString:
     url = getattr(row, "url", "")
-    name = link(url, row.name) if url else format_html("<b>{}</b>", row.name)
-    beside = getattr(row, "beside", "") or row.detail
-    return format_html('{} <span class="dim">{}</span>', name, beside) if beside else name
+    name = link(url, row.name) if url else bold(row.name)
+    return beside(name, getattr(row, "beside", "") or row.detail)
 
 
 def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:
     if not flags:
         return none()
-    return format_html_join(
-        " ", '<span class="chip warn">{}</span>', ((one["text"],) for one in flags)
-    )
+    return format_html_join(" ", "{}", ((chip(one["text"], "warn"),) for one in flags))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from django.template.loader import render_to_string
 
 from evaluation.charts.boards import Scale
+from evaluation.results.cells import Cell
 from evaluation.results.columns import (
     Column,
     Format,
@@ -16,7 +17,7 @@ from evaluation.results.columns import (
     score_column,
 )
 from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
-from evaluation.results.tables import Cell, Group, ResultTable, plain_table
+from evaluation.results.tables import Group, ResultTable, plain_table
 
 
 @dataclass(frozen=True)

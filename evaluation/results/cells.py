@@ -1,0 +1,95 @@
+"""Cells of tables, and the small pieces of markup that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from crowdqc import numbers
+from crowdqc.web.terms import Words
+
+Html = SafeString | Words
+
+
+def bold(text: Html) -> SafeString:
+    return format_html("<b>{}</b>", text)
+
+
+def dim(text: Html) -> SafeString:
+    return format_html('<span class="dim">{}</span>', text)
+
+
+def hidden(text: Html) -> SafeString:
+    """What only those who hear the page get."""
+    return format_html('<span class="hidden">{}</span>', text)
+
+
+def none() -> SafeString:
+    """What stands for no value, paler than one."""
+    return dim(_("none"))
+
+
+def link(url: str, text: Html, classes: str = "name") -> SafeString:
+    if not classes:
+        return format_html('<a href="{}">{}</a>', url, text)
+    return format_html('<a class="{}" href="{}">{}</a>', classes, url, text)
+
+
+def chip(text: Html, kind: str = "plain") -> SafeString:
+    return format_html('<span class="chip {}">{}</span>', kind, text)
+
+
+def below(text: Html, note: Html) -> SafeString:
+    """A note below the text, in small type, where there is one."""
+    return format_html("{}<small>{}</small>" if note else "{}", text, note)
+
+
+def beside(text: Html, note: Html) -> SafeString:
+    """A note beside the text, paler, where there is one."""
+    return format_html('{} <span class="dim">{}</span>' if note else "{}", text, note)
+
+
+def inline(text: Html, note: Html) -> SafeString:
+    """A note beside the text, in small type, where there is one."""
+    return format_html('{} <small class="inline">{}</small>' if note else "{}", text, note)
+
+
+def of_all(part: int, every: int) -> str:
+    """``3 of 12``."""
+    return _("%(n)s of %(all)s") % {"n": numbers.count(part), "all": numbers.count(every)}
+
+
+Explain = Callable[[str], SafeString]  # the "?" of a term
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one cell, its classes and how many columns it takes."""
+
+    html: SafeString | str
+    classes: str = ""
+    label: Words = ""  # on a narrow screen
+    span: int = 1
+    is_head: bool = False  # of its row
+    title: str = ""  # what a pointer over it shows
+    term: str = ""  # which it explains
+    note: Words = ""  # below, in small type
+
+    def markup(self, explain: Explain) -> SafeString:
+        """Its element."""
+        attributes = [("class", self.classes), ("data-label", self.label), ("title", self.title)]
+        if self.span > 1:
+            attributes.append(("colspan", str(self.span)))
+        if self.is_head:
+            attributes.append(("scope", "row"))
+        written = format_html_join("", ' {}="{}"', (one for one in attributes if one[1]))
+        html = self.html
+        if self.term:
+            html = format_html("{} {}", html, explain(self.term))
+        if self.note:
+            html = below(html, self.note)
+        return format_html("<{0}{1}>{2}</{0}>", "th" if self.is_head else "td", written, html)
