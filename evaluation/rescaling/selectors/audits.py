@@ -3,24 +3,128 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, QuerySet
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Answer, ChoiceValue, Membership, Task
 from annotation.task_types.sentences import paragraphs
+from annotation.templatetags.crowdqc import ago, mark
 from annotation.work.snapshots import explanations
 from crowdqc.errors import Missing
-from crowdqc.numbers import percent, plural
+from crowdqc.numbers import count, percent, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.methods.rescaling.explanation_audit import Share, share
 from evaluation.models import AuditVerdict, ExplanationAudit
 from evaluation.rescaling.dataset import scale_of
+from evaluation.results.cells import bold, link, of_all
+from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.tables import BOARD, Group, ResultTable, plain_table
 
 SHOWN_NOTES = 40
+
+
+def _audit_link(row: ExplanationAudit) -> SafeString:
+    url = reverse("audit", args=[row.task.project_id, row.task_id, row.pk])
+    return link(url, gettext("Audit %(pk)s") % {"pk": row.pk}, "")
+
+
+def _state(row: ExplanationAudit) -> SafeString:
+    sign, word = ("closed", gettext("Closed")) if row.closed_at else ("open", gettext("Open"))
+    return format_html('<span class="state">{}{}</span>', mark(sign), word)
+
+
+AUDITS = (
+    head_column("pk", _("Audit"), html=_audit_link),
+    Column("judge", _("Judge"), short=_("Judge")),
+    Column("scale", _("Scale"), short=_("Scale")),
+    Column("per_label", _("Each"), Format.COUNT),
+    Column(
+        "judged",
+        _("Judged"),
+        Format.NUMBER,
+        html=lambda row: of_all(row.judged, len(row.answer_ids)),
+    ),
+    Column("closed_at", _("State"), html=_state, classes="nowrap"),
+    Column(
+        "created_at",
+        _("Opened"),
+        short=_("Opened"),
+        html=lambda row: ago(row.created_at),
+        classes="dim nowrap",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ShareRow:
+    """The share of explanations agreed with, of a worker, a label or everybody."""
+
+    name: str
+    url: str
+    share: Share
+    plot: SafeString
+
+    @property
+    def interval(self) -> str:
+        if self.share.low is None or self.share.high is None:
+            return gettext("none judged")
+        return f"{100 * self.share.low:.0f}–{100 * self.share.high:.0f}%"
+
+
+@dataclass(frozen=True)
+class DrawnRow:
+    """How many explanations of a person were drawn, by the value of their label."""
+
+    name: str
+    by_value: Mapping[int, int]
+    n: int
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An explanation that the judge did not agree with."""
+
+    name: str
+    label: str
+    explanation: str
+    note: str
+
+
+SHARES = (
+    head_column(
+        "name",
+        _("Whose"),
+        html=lambda row: link(row.url, row.name) if row.url else bold(row.name),
+        classes="nowrap",
+    ),
+    PLOT,
+    Column("share.agreed", _("Agreed"), Format.COUNT),
+    Column("share.n", _("Of"), Format.COUNT),
+    Column("share.value", _("Share"), Format.SHARE, is_main=True),
+    Column("interval", _("Interval"), Format.NUMBER, classes="dim nowrap"),
+)
+DISAGREEMENTS = (
+    head_column("name", _("Person"), html=lambda row: bold(row.name), classes="nowrap"),
+    Column("label", _("Label"), short=_("Label")),
+    Column("explanation", _("Explanation"), classes="full serif grow"),
+    Column(
+        "note", _("The judge’s note"), html=lambda row: row.note or gettext("none"), classes="full"
+    ),
+)
+
+
+def audit_table(audits: Sequence[ExplanationAudit]) -> ResultTable:
+    """The task's audits, as ``audits`` gives them."""
+    return plain_table(gettext("Audits of the task"), AUDITS, audits)
 
 
 def audits(task: Task) -> QuerySet[ExplanationAudit]:
@@ -92,66 +196,85 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
     drawn = Counter(worker[pk] for pk in audit.answer_ids)
     cells = Counter((worker[pk], value.get(pk)) for pk in audit.answer_ids)
 
-    def row(name: str, answers: Iterable[int], worker_id: int | None = None) -> dict[str, Any]:
+    def row(name: str, answers: Iterable[int], url: str = "") -> ShareRow:
         given = [verdicts[pk] for pk in answers if pk in verdicts]
-        return _share_row(name, share(sum(given), len(given)), axis, worker_id)
+        found = share(sum(given), len(given))
+        estimate = None
+        if found.value is not None and found.low is not None and found.high is not None:
+            estimate = Estimate(found.value, found.low, found.high)
+        plot = charts.forest_cell(axis, estimate, name=name)
+        return ShareRow(name, url, found, plot)
+
+    def of_worker(pk: int) -> ShareRow:
+        url = reverse("worker_card", args=[audit.task.project_id, pk])
+        return row(names[pk], (a for a in audit.answer_ids if worker[a] == pk), url)
 
     points = list(reversed(scale.points))
+    notes = _notes(audit, worker, value, names)
+    labels = [
+        row(point.label, (a for a in audit.answer_ids if value.get(a) == point.value))
+        for point in points
+    ]
+    columns = [
+        head_column("name", gettext("Person"), classes="nowrap"),
+        *(_drawn_column(point.label, point.value) for point in points),
+        Column("n", gettext("All"), Format.COUNT),
+    ]
     return {
-        "everybody": row(gettext("Everybody"), audit.answer_ids),
-        "people": [
-            row(names[pk], (a for a in audit.answer_ids if worker[a] == pk), pk) for pk in people
-        ],
-        "labels": [
-            row(point.label, (a for a in audit.answer_ids if value.get(a) == point.value))
-            for point in points
-        ],
-        "axis": charts.forest_axis(axis),
-        "scale": scale,
+        "shares": ResultTable(
+            gettext("Share of explanations agreed with, by person and by label"),
+            SHARES,
+            [
+                Group("", [of_worker(pk) for pk in people]),
+                Group(gettext("By label of %(label)s") % {"label": scale.label}, labels),
+            ],
+            total=[row(gettext("Everybody"), audit.answer_ids)],
+            axis=charts.forest_axis(axis),
+            classes=BOARD,
+        ),
+        "sample": plain_table(
+            gettext("Explanations drawn by person and label"),
+            columns,
+            [
+                DrawnRow(
+                    names[pk], {point.value: cells[pk, point.value] for point in points}, drawn[pk]
+                )
+                for pk in people
+            ],
+            classes="data",
+        ),
         "judged": len(verdicts),
         "drawn": len(audit.answer_ids),
-        "points": points,
-        "counts": [
-            (names[pk], drawn[pk], [cells[pk, point.value] for point in points]) for pk in people
-        ],
         "uneven": len(set(cells.values())) > 1 or len(cells) < len(people) * len(points),
-        "notes": _notes(audit, worker, value, names),
+        "notes": plain_table(
+            gettext("Explanations not agreed with"),
+            DISAGREEMENTS,
+            notes,
+            classes="data audit-notes two-line",
+        )
+        if notes
+        else None,
+        "is_cut": len(notes) == SHOWN_NOTES,
     }
 
 
-def _share_row(name: str, found: Share, axis: Scale, worker_id: int | None) -> dict[str, Any]:
-    estimate = None
-    words = ""
-    if found.value is not None and found.low is not None and found.high is not None:
-        estimate = Estimate(found.value, found.low, found.high)
-        words = f"{100 * found.low:.0f}–{100 * found.high:.0f}%"
-    # A share with its chart; ``name`` is a worker, a label, or everybody.
-    return {
-        "name": name,
-        "share": found,
-        "interval": words,
-        "plot": charts.forest_cell(axis, estimate, name=name),
-        "worker_id": worker_id,
-    }
+def _drawn_column(label: str, value: int) -> Column:
+    return Column(
+        f"value-{value}", label, Format.COUNT, html=lambda row: count(row.by_value[value])
+    )
 
 
 def _notes(
     audit: ExplanationAudit, worker: dict[int, Any], value: dict[int, Any], names: dict[int, str]
-) -> list[dict[str, Any]]:
+) -> list[Disagreement]:
     """Explanations that the judge did not agree with, those with a note first."""
     rows = list(audit.verdicts.filter(agrees=False).order_by("pk").values_list("answer_id", "note"))
     rows.sort(key=lambda one: not one[1])
     rows = rows[:SHOWN_NOTES]
     texts = explanations.words([pk for pk, _ in rows])
     scale = scale_of(audit.task, audit.scale)
-    # A disagreement with the judge's words.
     return [
-        {
-            "worker": names[worker[pk]],
-            "label": scale.label_of(value.get(pk, 0)),
-            "explanation": texts.get(pk, ""),
-            "note": note,
-        }
+        Disagreement(names[worker[pk]], scale.label_of(value.get(pk, 0)), texts.get(pk, ""), note)
         for pk, note in rows
     ]
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_noop
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Task
-from crowdqc.numbers import count, format_signed, interval, percent, plural, score
+from crowdqc.numbers import count, format_signed, interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.rescaling import calls as rescaling_calls
 from evaluation.rescaling.prompts import VARIANTS, Variant
 from evaluation.rescaling.run import SLUG
+from evaluation.results.cells import below, link
+from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.tables import BOARD, ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
 
 Row = Mapping[str, Any]
@@ -246,21 +251,26 @@ def overview(told: NamedFigures) -> dict[str, Any]:
         "no ties": gettext("noise of sd %(noise)s breaks ties; mean of %(draws)s")
         % {"noise": score(params["noise"], 2), "draws": plural(params["draws"], "draw")},
     }
-    known = [value for row in rows for value in (row["low"], row["high"], row["difference"])]
-    scale = Scale.around(known, include=[0.0])
+    changes = [
+        Change.of(
+            row,
+            gettext(SETTINGS[row["setting"]]),
+            note=protocols[row["setting"]],
+            why=gettext("noise is no sample") if row["setting"] == "no ties" else _why(row),
+        )
+        for row in rows
+    ]
+    title = gettext(
+        "Agreement before and after rescaling, by protocol, with %(level)s%% intervals of the "
+        "change"
+    ) % {"level": told.level}
+    name = head_column("label", gettext("Items"), note="note")
+    columns = [*change_columns(name, told.level), PAIRS]
     return {
         "figures": key_figures(told),
-        "axis": charts.forest_axis(scale),
-        "rows": [
-            _changed(
-                scale,
-                row,
-                label=gettext(SETTINGS[row["setting"]]),
-                note=protocols[row["setting"]],
-                reason=gettext("noise is no sample") if row["setting"] == "no ties" else _why(row),
-            )
-            for row in rows
-        ],
+        "table": change_table(title, columns, changes, change_scale(changes), f"{BOARD} protocols")
+        if rows
+        else None,
         "diagnostics": told.figures.get("diagnostics", {}),
         "steps": [
             told.names.get(pk, str(pk))
@@ -269,35 +279,102 @@ def overview(told: NamedFigures) -> dict[str, Any]:
     }
 
 
-def _changed(
-    scale: Scale, row: Row, *, label: str, note: str = "", reason: str = ""
-) -> dict[str, Any]:
-    low, high, difference = row["low"], row["high"], row["difference"]
-    sure = low is not None and high is not None and low < high
-    if difference is None:
-        reason = gettext(CONSTANT)
+@dataclass(frozen=True)
+class Change:
+    """An agreement before and after, with the interval of its change or why there is none."""
 
-    elif low is not None and low == high:
-        reason = gettext(UNMOVED)
+    label: str
+    before: float | None
+    after: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    why: str
+    n: int  # pairs of people, or ratings that two people share
+    note: str = ""
+    undefined: int = 0
+    plot: SafeString | str = ""
 
-    # An agreement before and after, with the interval of its change or why there is none.
-    return {
-        "label": label,
-        "note": note,
-        "before": row["before"],
-        "after": row["after"],
-        "difference": difference,
-        "interval": interval(low, high, 3) if sure else "",
-        "reason": "" if sure else reason or gettext(FEW),
-        "pairs": row["pairs"],
-        "undefined": row.get("undefined", 0),
-        "plot": charts.forest_cell(
-            scale,
-            None if difference is None else Estimate(difference, low, high),
-            reference=0.0,
-            name=label,
+    @classmethod
+    def of(cls, row: Row, label: str, *, note: str = "", why: str = "") -> Change:
+        """Of a row of a figure; ``why``: the reason where it has no interval."""
+        low, high, difference = row["low"], row["high"], row["difference"]
+        if difference is None:
+            why = gettext(CONSTANT)
+        elif low is not None and low == high:
+            low, high, why = None, None, gettext(UNMOVED)
+        return cls(
+            label,
+            row["before"],
+            row["after"],
+            difference,
+            low,
+            high,
+            why or gettext(FEW),
+            row["pairs"],
+            note,
+            row.get("undefined", 0),
+        )
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None and self.high is not None
+
+    def drawn(self, scale: Scale) -> Change:
+        """The same with its interval as a drawing."""
+        known = None
+        if self.difference is not None:
+            known = Estimate(self.difference, self.low, self.high)
+        plot = charts.forest_cell(scale, known, reference=0.0, name=self.label)
+        return replace(self, plot=plot)
+
+
+PAIRS = Column(
+    "n",
+    gettext_lazy("Pairs"),
+    Format.COUNT,
+    html=lambda row: below(
+        count(row.n),
+        row.undefined and gettext("%(undefined)s undefined") % {"undefined": count(row.undefined)},
+    ),
+)
+
+
+def change_columns(name: Column, level: int, digits: int = 3) -> tuple[Column, ...]:
+    """What every table of Changes shows; ``digits`` of the intervals."""
+    return (
+        name,
+        Column("before", gettext("Before"), Format.SCORE),
+        Column("after", gettext("After"), Format.SCORE),
+        replace(PLOT, label=gettext("Interval of the change")),
+        Column("difference", gettext("Change"), Format.SIGNED, digits=3, is_main=True),
+        Column(
+            "interval",
+            gettext("%(level)s%% interval") % {"level": level},
+            Format.NUMBER,
+            short=gettext("Interval"),
+            html=lambda row: interval(row.low, row.high, digits) if row.has_interval else row.why,
+            classes="dim interval",
         ),
-    }
+    )
+
+
+def change_scale(rows: Sequence[Change], **more: Any) -> Scale:
+    """The scale that these changes are drawn along; it holds 0."""
+    ends = [value for row in rows for value in (row.low, row.high, row.difference)]
+    return Scale.around(ends, include=[0.0], **more)
+
+
+def change_table(
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Change],
+    scale: Scale,
+    classes: str = BOARD,
+) -> ResultTable:
+    """Changes along a scale."""
+    drawn = [row.drawn(scale) for row in rows]
+    return plain_table(title, columns, drawn, axis=charts.forest_axis(scale), classes=classes)
 
 
 def _why(row: Row) -> str:
@@ -305,39 +382,111 @@ def _why(row: Row) -> str:
     return row.get("reason") or gettext(FEW)
 
 
+@dataclass(frozen=True)
+class Ensembles:
+    """The agreement at each weight in one setting."""
+
+    setting: str
+    label: str
+    table: ResultTable | None
+
+
 def ensembles(told: NamedFigures) -> dict[str, Any]:
     """Table 10: the agreement at each weight, and its change against the raw ratings."""
-    blocks = []
-    rows = [
-        dict(row, difference=_less(row["after"], row["before"])) for row in told.rows("ensembles")
-    ]
-    scale = Scale.around(
-        [value for row in rows for value in (row["low"], row["high"])], include=[0.0]
-    )
-    for setting in ("all", "incomplete"):
-        own = [row for row in rows if row["setting"] == setting]
-        ends = {0.0: gettext("the explanation alone"), 1.0: gettext("the annotator’s mean alone")}
-        blocks.append(
-            (
-                setting,
-                gettext(SETTINGS[setting]),
-                [
-                    _changed(
-                        scale,
-                        row,
-                        label=f"{row['lambda']:g}",
-                        note=ends.get(row["lambda"], ""),
-                        reason=_why(row),
-                    )
-                    for row in own
-                ],
-            )
+    ends = {0.0: gettext("the explanation alone"), 1.0: gettext("the annotator’s mean alone")}
+    by_setting: dict[str, list[Change]] = {"all": [], "incomplete": []}
+    for row in told.rows("ensembles"):
+        change = Change.of(
+            {**row, "difference": _less(row["after"], row["before"])},
+            f"{row['lambda']:g}",
+            note=ends.get(row["lambda"], ""),
+            why=_why(row),
         )
-    return {"blocks": blocks, "axis": charts.forest_axis(scale)}
+        by_setting[row["setting"]].append(change)
+    scale = change_scale([row for rows in by_setting.values() for row in rows])
+    name = head_column("label", "λ", term="lambda", note="note", classes="nowrap")
+    columns = change_columns(name, told.level)
+    blocks = []
+    for setting, rows in by_setting.items():
+        label = gettext(SETTINGS[setting])
+        title = gettext("Agreement by λ, %(label)s") % {"label": label}
+        table = change_table(title, columns, rows, scale) if rows else None
+        blocks.append(Ensembles(setting, label, table))
+    return {"blocks": blocks, "has_pairs": blocks[0].table is not None}
 
 
 def _less(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
+
+
+@dataclass(frozen=True)
+class PromptRow:
+    """One run among those that are compared."""
+
+    run: Run
+    prompt: str
+    paper: str  # its name in the paper
+    model: str
+    judges: bool  # the prompt lets the model judge for itself
+    weight: float
+    fallback: float  # share of means in place of a score
+    same: bool  # of the same ratings as the run on the page
+    order: int  # among the prompts of the paper
+    all: Change | None
+    incomplete: Change | None
+
+    @property
+    def note(self) -> str:
+        """Which run it is, and of what."""
+        values = {"number": self.run.number, "paper": self.paper}
+        if self.paper and not self.same:
+            return _("run %(number)s; in the paper: %(paper)s; of other ratings") % values
+        if self.paper:
+            return _("run %(number)s; in the paper: %(paper)s") % values
+        if not self.same:
+            return _("run %(number)s; of other ratings") % values
+        return _("run %(number)s") % values
+
+
+def _prompt(row: PromptRow) -> SafeString:
+    html = below(link(f"?view=variants&run={row.run.number}", row.prompt, ""), row.note)
+    if not row.judges:
+        return html
+    warning = gettext("lets the model judge for itself")
+    return format_html('{}<small class="chip warn">{}</small>', html, warning)
+
+
+def _after(change: Change | None) -> SafeString:
+    """The agreement after rescaling with its change below, or why there is none."""
+    if change is None or change.after is None:
+        return below(gettext("none"), change.why if change else gettext("nothing in common"))
+    note = format_signed(change.difference, 3)
+    if change.has_interval:
+        note += f" ({interval(change.low, change.high, 3)})"
+    return format_html('<b>{}</b> <small class="nowrap">{}</small>', score(change.after), note)
+
+
+def _prompt_columns() -> list[Column]:
+    columns = [
+        head_column("prompt", gettext("Prompt"), html=_prompt),
+        Column("model", gettext("Model"), short=gettext("Model"), classes="nowrap"),
+        Column("weight", "λ", Format.NUMBER, term="lambda", html=lambda row: f"{row.weight:g}"),
+        Column("fallback", gettext("Means instead"), Format.SHARE, digits=1),
+    ]
+    return [
+        *columns,
+        Column(
+            "all", gettext("τ-b, all"), Format.NUMBER, term="tau", html=lambda row: _after(row.all)
+        ),
+        Column("all.plot", gettext("Change on all, with interval"), Format.PLOT),
+        Column(
+            "incomplete",
+            gettext("τ-b, incomplete"),
+            Format.NUMBER,
+            html=lambda row: _after(row.incomplete),
+        ),
+        Column("incomplete.plot", gettext("Change on incomplete, with interval"), Format.PLOT),
+    ]
 
 
 def variants(told: NamedFigures, task: Task) -> dict[str, Any]:
@@ -349,50 +498,52 @@ def variants(told: NamedFigures, task: Task) -> dict[str, Any]:
         "run_id", "name", "data"
     ):
         found[pk][name] = data
-    known = [
-        value
-        for figures in found.values()
-        for row in figures.get("aggregate", [])
-        if row["setting"] != "no ties"
-        for value in (row["low"], row["high"])
+    rows = [_variant(told, run, found[run.pk]) for run in runs]
+    changes = [one for row in rows for one in (row.all, row.incomplete) if one is not None]
+    scale = change_scale(changes, width=NARROW, count=3)
+    rows = [
+        replace(
+            row,
+            all=row.all and row.all.drawn(scale),
+            incomplete=row.incomplete and row.incomplete.drawn(scale),
+        )
+        for row in rows
     ]
-    scale = Scale.around(known, include=[0.0], width=NARROW, count=3)
-    order = list(VARIANTS)
-    rows = [_variant(told, run, found[run.pk], scale) for run in runs]
-    rows.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[1]))
-    return {"rows": [row for _, _, row in rows], "axis": charts.forest_axis(scale)}
+    rows.sort(key=lambda row: (row.order, row.run.number))
+    table = plain_table(
+        gettext("Agreement by prompt"),
+        _prompt_columns(),
+        rows,
+        axis=charts.forest_axis(scale),
+        classes=f"{BOARD} variants",
+        row_class=lambda row: "current" if row.run.pk == told.run.pk else "",
+    )
+    return {"table": table}
 
 
-def _variant(
-    told: NamedFigures, run: Run, figures: Row, scale: Scale
-) -> tuple[str, int, dict[str, Any]]:
+def _variant(told: NamedFigures, run: Run, figures: Row) -> PromptRow:
     calls, frame = figures["recipe"]["calls"], figures["frame"]
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
-    changed = {
-        name: _changed(
-            scale, aggregate[name], label=gettext(SETTINGS[name]), reason=_why(aggregate[name])
-        )
+    changes = {
+        name: Change.of(aggregate[name], gettext(SETTINGS[name]), why=_why(aggregate[name]))
         for name in ("all", "incomplete")
         if name in aggregate
     }
     missing = frame["no_explanation"] + frame["no_number"]
-    same = (run.snapshot_id, frame["scale"]) == (told.run.snapshot_id, told.frame["scale"])
-    # One run among those that are compared.
-    row = {
-        "run": run,
-        "words": told_words(calls),
-        "paper": variant.paper if variant else "",
-        "model": calls["model"],
-        "judges": bool(variant and variant.judges),
-        "ensemble": figures["recipe"]["params"]["ensemble"],
-        "fallback": percent(missing / frame["ratings"], 1),
-        # of the same ratings as the run on the page
-        "same": same,
-        "all": changed.get("all"),
-        "incomplete": changed.get("incomplete"),
-    }
-    return variant.slug if variant else "", run.number, row
+    return PromptRow(
+        run,
+        told_words(calls),
+        paper=variant.paper if variant else "",
+        model=calls["model"],
+        judges=bool(variant and variant.judges),
+        weight=figures["recipe"]["params"]["ensemble"],
+        fallback=missing / frame["ratings"],
+        same=(run.snapshot_id, frame["scale"]) == (told.run.snapshot_id, told.frame["scale"]),
+        order=list(VARIANTS).index(variant.slug) if variant else len(VARIANTS),
+        all=changes.get("all"),
+        incomplete=changes.get("incomplete"),
+    )
 
 
 def importable(task: Task) -> list[tuple[Run, str]]:

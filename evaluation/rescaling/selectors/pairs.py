@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
-from crowdqc.numbers import format_signed, interval, plural, score
-from evaluation.charts import boards as charts
+from crowdqc.numbers import format_signed, plural, score
 from evaluation.charts.agreement import heat_step
-from evaluation.charts.boards import Estimate, Scale
-from evaluation.rescaling.selectors.boards import SETTINGS, NamedFigures, Row
+from evaluation.rescaling.selectors.boards import (
+    SETTINGS,
+    Change,
+    NamedFigures,
+    Row,
+    change_columns,
+    change_scale,
+    change_table,
+)
+from evaluation.results.cells import Cell, hidden
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 
 SHOWS = {
     "difference": gettext_noop("Change"),
@@ -40,26 +52,64 @@ def pairs(told: NamedFigures, wanted: Mapping[str, str], page: str | None) -> di
     ordered = sorted(known, key=lambda row: -row["difference"])
     ordered += [row for row in rows if row["difference"] is None]
     shown: Page[Row] = Paginator(ordered, PER_PAGE).get_page(page)
-    scale = Scale.around(
-        [value for row in rows for value in (row["difference"], row["low"], row["high"])],
-        include=[0.0],
-    )
+    shared = Column("n", gettext("Shared ratings"), Format.COUNT, short=gettext("Shared"))
+    name = head_column("label", gettext("Two people"), classes="nowrap")
+    first, *rest = change_columns(name, told.level, 2)
+    people = _people(told, rows)
     # Table 7 of one setting.
     return {
         **kept,
         "shows": {name: gettext(label) for name, label in SHOWS.items()},
         "settings": {name: gettext(SETTINGS[name]) for name in FIGURE},
-        "summaries": [
-            {"label": gettext(SETTINGS[name]), "row": row}
-            for name, row in told.figures.get("changes", {}).items()
-        ],
+        "directions": plain_table(
+            gettext("How many pairs rise and fall, and by how much"),
+            DIRECTIONS,
+            [Directions.of(*one) for one in told.figures.get("changes", {}).items()],
+        ),
         "page": shown,
-        "axis": charts.forest_axis(scale),
-        "list": [_row(told, row, scale) for row in shown.object_list],
-        "people": _people(told, rows),
-        "lines": _matrix(told, rows, kept["show"]),
+        "list": change_table(
+            gettext("Agreement of each two people before and after"),
+            [first, shared, *rest],
+            [_change(told, row) for row in shown.object_list],
+            change_scale([_change(told, row) for row in rows]),
+        ),
+        "people": people,
+        "matrix": _matrix(people, rows, kept["show"]),
         "most": MATRIX,
     }
+
+
+@dataclass(frozen=True)
+class Directions:
+    """How many pairs agree more and less after rescaling, and by how much."""
+
+    label: str
+    up: int
+    mean_up: float | None
+    down: int
+    mean_down: float | None
+    much_up: int
+    much_down: int
+    undefined: int
+
+    @classmethod
+    def of(cls, setting: str, row: Row) -> Directions:
+        """Of a setting's figure."""
+        return cls(
+            gettext(SETTINGS[setting]), *(row[name] for name in list(cls.__annotations__)[1:])
+        )
+
+
+DIRECTIONS = (
+    head_column("label", _("Items")),
+    Column("up", _("Rise"), Format.COUNT),
+    Column("mean_up", _("Mean rise"), Format.SIGNED, digits=3),
+    Column("down", _("Fall"), Format.COUNT),
+    Column("mean_down", _("Mean fall"), Format.SIGNED, digits=3),
+    Column("much_up", _("By more than .1"), Format.COUNT, short=_("Over .1")),
+    Column("much_down", _("By less than −.1"), Format.COUNT, short=_("Under −.1")),
+    Column("undefined", _("No τ-b"), Format.COUNT, term="tau"),
+)
 
 
 def _people(told: NamedFigures, rows: Sequence[Row]) -> list[tuple[int, str]]:
@@ -67,87 +117,89 @@ def _people(told: NamedFigures, rows: Sequence[Row]) -> list[tuple[int, str]]:
     return sorted(((pk, told.names.get(pk, str(pk))) for pk in ids), key=lambda one: one[1])
 
 
-def _row(told: NamedFigures, row: Row, scale: Scale) -> dict[str, Any]:
-    low, high, difference = row["low"], row["high"], row["difference"]
-    sure = low is not None and high is not None
-    one, two = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
+def _change(told: NamedFigures, row: Row) -> Change:
+    """Two people: what they shared, and their agreement before and after."""
     least = told.figures["recipe"]["params"]["min_items"]
-    why = (
-        ""
-        if sure
-        else (
-            gettext("one rating never changes")
-            if difference is None
-            else gettext("%(ratings)s; an interval needs %(least)s items")
-            % {"ratings": plural(row["n"], "shared rating"), "least": least}
-            if row["n"] < least
-            else gettext("it rests on a single item")
-        )
+    if row["difference"] is None:
+        why = gettext("one rating never changes")
+    elif row["n"] < least:
+        ratings = plural(row["n"], "shared rating")
+        why = gettext("%(ratings)s; an interval needs %(least)s items") % {
+            "ratings": ratings,
+            "least": least,
+        }
+    else:
+        why = gettext("it rests on a single item")
+    first, second = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
+    label = gettext("%(first)s and %(second)s") % {"first": first, "second": second}
+    return Change(
+        label,
+        row["before"],
+        row["after"],
+        row["difference"],
+        row["low"],
+        row["high"],
+        why,
+        row["n"],
     )
-    # Two people: what they shared, and their agreement before and after.
-    return {
-        "first": one,
-        "second": two,
-        "n": row["n"],
-        "before": row["before"],
-        "after": row["after"],
-        "difference": difference,
-        "interval": interval(low, high, 2) if sure else "",
-        "reason": why,
-        "plot": charts.forest_cell(
-            scale,
-            None if difference is None else Estimate(difference, low, high),
-            reference=0.0,
-            name=gettext("%(first)s and %(second)s") % {"first": one, "second": two},
-        ),
-    }
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A person of the matrix, with the pair that the person makes with each other one."""
+
+    pk: int
+    name: str
+    pairs: Mapping[int, Row]
 
 
 def _matrix(
-    told: NamedFigures, rows: Sequence[Row], show: str
-) -> list[tuple[str, list[dict[str, Any] | None]]]:
-    """A line a person; None where the person meets themself. Empty beyond MATRIX people."""
-    people = _people(told, rows)
+    people: Sequence[tuple[int, str]], rows: Sequence[Row], show: str
+) -> ResultTable | None:
+    """Every two people; None beyond MATRIX people."""
     if len(people) > MATRIX:
-        return []
-    by_pair = {}
+        return None
+    pairs: dict[int, dict[int, Row]] = {pk: {} for pk, _ in people}
     for row in rows:
-        by_pair[row["first"], row["second"]] = by_pair[row["second"], row["first"]] = row
+        pairs[row["first"]][row["second"]] = pairs[row["second"]][row["first"]] = row
     values = [abs(row[show]) for row in rows if row[show] is not None]
     top = 1.0 if max(values, default=0.0) > 0.55 else 0.5
-    return [
-        (
-            name,
-            [
-                None if pk == other else _cell(by_pair.get((pk, other)), show, top)
-                for other, _ in people
-            ],
+    columns = [
+        Column(
+            "name",
+            hidden(gettext("Person")),
+            names_row=True,
+            cell=lambda row: Cell(row.name, "nowrap", is_head=True),
         )
+    ]
+    columns += [
+        Column(str(pk), name, Format.HEAT, cell=partial(_cell, other=pk, show=show, top=top))
         for pk, name in people
     ]
+    return plain_table(
+        gettext("Agreement of each two people"),
+        columns,
+        [MatrixRow(pk, name, pairs[pk]) for pk, name in people],
+        classes="data heat pair-matrix",
+    )
 
 
-def _cell(row: Row | None, show: str, top: float) -> dict[str, Any]:
+def _cell(line: MatrixRow, *, other: int, show: str, top: float) -> Cell:
+    """The number, its step of the heat, and the sentence behind it."""
+    if line.pk == other:
+        return Cell(hidden(gettext("themself")), "c self")
+    row = line.pairs.get(other)
     if row is None:
-        return {"text": "", "css": "zero", "sentence": gettext("nothing in common")}
-    value = row[show]
+        sentence = gettext("nothing in common")
+        return Cell(hidden(sentence), "zero", title=sentence)
+    ratings, value = plural(row["n"], "shared rating"), row[show]
     if value is None:
-        return {
-            "text": gettext("none"),
-            "css": "zero",
-            "sentence": gettext("%(ratings)s, no τ-b")
-            % {"ratings": plural(row["n"], "shared rating")},
-        }
+        title = gettext("%(ratings)s, no τ-b") % {"ratings": ratings}
+        return Cell(gettext("none"), "zero", title=title)
     text = format_signed(value, 2) if show == "difference" else score(value, 2)
-    css = f"heat {heat_step(value, top)}" if value > 0 else "heat below"
-    # A cell of the matrix: the number, its step of the heat, and the sentence behind it.
-    return {
-        "text": text,
-        "css": css,
-        "sentence": gettext("%(ratings)s: %(before)s before, %(after)s after")
-        % {
-            "ratings": plural(row["n"], "shared rating"),
-            "before": score(row["before"], 2),
-            "after": score(row["after"], 2),
-        },
+    title = gettext("%(ratings)s: %(before)s before, %(after)s after") % {
+        "ratings": ratings,
+        "before": score(row["before"], 2),
+        "after": score(row["after"], 2),
     }
+    return Cell(text, f"heat {heat_step(value, top) if value > 0 else 'below'}", title=title)

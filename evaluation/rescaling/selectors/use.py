@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import F, FloatField, Func
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Task
 from annotation.task_types.sentences import sentences
 from annotation.work.snapshots import explanations
-from crowdqc.numbers import interval
+from crowdqc.numbers import interval, score
 from evaluation.charts import rescaling as charts_rescaling
 from evaluation.models import AnswerScore, ItemScore, WorkerScore
 from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
 from evaluation.rescaling.selectors.boards import NamedFigures, Row
+from evaluation.results.cells import bold, chip, link
+from evaluation.results.columns import Column, Format, head_column, interval_column
+from evaluation.results.tables import ResultTable, plain_table
 
 WORKERS, ITEMS = 12, 15
 ORDERS = {
@@ -38,33 +46,87 @@ def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
     )
     shown = Paginator(rows, WORKERS).get_page(page)
     calls = told.figures["recipe"]["calls"]
-    # One person's use of the scale.
+    columns = _label_columns(told.level)
     return {
         "page": shown,
         # Table 6 of the paper is spoken of beside its own scores alone.
         "published": (calls["model"], calls["prompt"]) == (PUBLISHED_MODEL, PUBLISHED_PROMPT),
         "everybody": charts_rescaling.scale_use(told.rows("by_label"), who=gettext("Everybody")),
-        "labels": [_label(row) for row in reversed(told.rows("by_label"))],
+        "table": plain_table(
+            gettext("Ratings and mean rescaled score by label"),
+            columns,
+            _labels(told.rows("by_label")),
+        ),
         "people": [
-            {
-                "worker_id": pk,
-                "name": name,
-                "n": n,
-                "before": extra["place"],
-                "after": after,
-                "interval": interval(low, high, 1) if low is not None else "",
-                "fallback": extra["fallback"],
-                "chart": charts_rescaling.scale_use(extra["labels"], who=name),
-                "labels": [_label(row) for row in reversed(extra["labels"])],
-            }
+            PersonUse(
+                pk,
+                name,
+                n,
+                before=extra["place"],
+                after=after,
+                interval=interval(low, high, 1) if low is not None else "",
+                fallback=extra["fallback"],
+                chart=charts_rescaling.scale_use(extra["labels"], who=name),
+                table=plain_table(
+                    gettext("Labels and scores of %(name)s") % {"name": name},
+                    [one for one in columns if one.key not in ("value", "spread")],
+                    _labels(extra["labels"]),
+                    classes="data",
+                ),
+            )
             for pk, name, n, after, low, high, extra in shown.object_list
         ],
     }
 
 
-def _label(row: Row) -> Row:
-    known = row["low"] is not None and row["high"] is not None
-    return {**row, "interval": interval(row["low"], row["high"], 1) if known else ""}
+@dataclass(frozen=True)
+class PersonUse:
+    """One person's use of the scale."""
+
+    worker_id: int
+    name: str
+    n: int
+    before: float
+    after: float | None
+    interval: str
+    fallback: int  # means in place of a score
+    chart: SafeString
+    table: ResultTable
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """What the ratings with one label became."""
+
+    label: str
+    value: float
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    spread: float | None
+
+
+def _label_columns(level: int) -> tuple[Column, ...]:
+    return (
+        head_column("label", gettext("Label")),
+        Column("value", gettext("Value"), Format.NUMBER, html=lambda row: f"{row.value:g}"),
+        Column("n", gettext("Ratings"), Format.COUNT),
+        Column("mean", gettext("Mean score"), Format.SCORE, digits=1, is_main=True),
+        replace(
+            interval_column(1, needs_interval=False),
+            label=gettext("%(level)s%% interval") % {"level": level},
+            short=gettext("Interval"),
+            term="",
+            missing=gettext("under 10 items"),
+        ),
+        Column("spread", gettext("Spread"), Format.SCORE, term="spread", digits=1),
+    )
+
+
+def _labels(rows: Sequence[Row]) -> list[LabelScores]:
+    names = ("label", "value", "n", "mean", "low", "high", "spread")
+    return [LabelScores(**{name: row[name] for name in names}) for row in reversed(rows)]
 
 
 def _number(name: str) -> Cast:
@@ -93,7 +155,63 @@ def moved_items(
     }
 
 
-def _items(told: NamedFigures, task: Task, rows: list[ItemScore]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class MovedItem:
+    """An item before and after, with its ratings."""
+
+    key: str
+    question: str
+    answer: str
+    before: float
+    after: float
+    spread_before: float
+    spread: float
+    chart: SafeString
+    table: ResultTable
+
+
+@dataclass(frozen=True)
+class RescaledRating:
+    """One rating of an item: the label, what it became, and the words for it."""
+
+    name: str
+    url: str
+    label: str
+    score: float | None
+    why: str  # why a mean stands in place of a score; "" where none does
+    call_url: str
+    explanation: str
+    cited: Sequence[tuple[int, str]]  # sentences of the document, by number
+
+
+def _explanation(row: RescaledRating) -> SafeString:
+    cited = format_html_join(
+        "", '<span class="cited"><span class="n">{}</span> {}</span>', row.cited
+    )
+    html = format_html(
+        '<span class="serif">{}</span>{}', row.explanation or gettext("No explanation."), cited
+    )
+    if not row.call_url:
+        return html
+    return format_html("{} {}", html, link(row.call_url, gettext("See the call"), "quiet"))
+
+
+def _score(row: RescaledRating) -> SafeString:
+    if not row.why:
+        return bold(score(row.score, 0))
+    why = gettext("mean, %(why)s") % {"why": row.why}
+    return format_html("{} {}", bold(score(row.score, 0)), chip(why, "warn"))
+
+
+RATINGS = (
+    head_column("name", _("Person"), html=lambda row: link(row.url, row.name), classes="nowrap"),
+    Column("label", _("Label"), short=_("Label")),
+    Column("score", _("Score"), Format.NUMBER, html=_score),
+    Column("explanation", _("Explanation"), html=_explanation, classes="full grow"),
+)
+
+
+def _items(told: NamedFigures, task: Task, rows: list[ItemScore]) -> list[MovedItem]:
     about = explanations.rated_documents(task, [row.item_id for row in rows])
     ratings = _ratings(told, task, rows, about)
     made = []
@@ -101,24 +219,25 @@ def _items(told: NamedFigures, task: Task, rows: list[ItemScore]) -> list[dict[s
         item, extra = about[row.item_id], row.extra
         own = ratings.get(row.item_id, [])
         after = row.estimate if row.estimate is not None else extra["before"]
-        # An item with its ratings.
         made.append(
-            {
-                "key": item.key,
-                "question": item.question,
-                "answer": item.answer,
-                "n": row.n,
-                "before": extra["before"],
-                "after": after,
-                "spread_before": extra["spread_before"],
-                "spread": extra["spread"],
-                "chart": charts_rescaling.moved_item(
-                    extra["before"],
-                    after,
-                    [one["score"] for one in own if one["score"] is not None],
+            MovedItem(
+                item.key,
+                item.question,
+                item.answer,
+                before=extra["before"],
+                after=after,
+                spread_before=extra["spread_before"],
+                spread=extra["spread"],
+                chart=charts_rescaling.moved_item(
+                    extra["before"], after, [one.score for one in own if one.score is not None]
                 ),
-                "ratings": own,
-            }
+                table=plain_table(
+                    gettext("Ratings of %(key)s") % {"key": item.key},
+                    RATINGS,
+                    own,
+                    classes="data moved-ratings two-line",
+                ),
+            )
         )
     return made
 
@@ -128,7 +247,7 @@ def _ratings(
     task: Task,
     rows: list[ItemScore],
     about: Mapping[int, explanations.RatedDocument],
-) -> dict[int, list[dict[str, Any]]]:
+) -> dict[int, list[RescaledRating]]:
     scores = list(
         AnswerScore.objects.filter(run=told.run, answer__item__in=[row.item_id for row in rows])
         .order_by("estimate", "answer_id")
@@ -142,24 +261,20 @@ def _ratings(
             task, {item.group_id for item in about.values()}
         ).items()
     }
-    found: dict[int, list[dict[str, Any]]] = {}
+    found: dict[int, list[RescaledRating]] = {}
     for pk, item, worker, estimate, extra in scores:
-        cited = _cited(spans.get(pk, []), texts.get(about[item].group_id, []))
-        # One rating of an item: the label, what it became, and the words for it.
-        found.setdefault(item, []).append(
-            {
-                "worker_id": worker,
-                "name": told.names.get(worker, str(worker)),
-                "label": extra["label"],
-                "score": estimate,
-                # why a mean stands in place of a score; "" where none does
-                "why": extra["why"],
-                "call": extra["call"],
-                "explanation": words.get(pk, ""),
-                # sentences of the document, by number
-                "cited": cited,
-            }
+        call = extra["call"]
+        rating = RescaledRating(
+            told.names.get(worker, str(worker)),
+            reverse("worker_card", args=[task.project_id, worker]),
+            extra["label"],
+            estimate,
+            why=extra["why"],
+            call_url=reverse("models_call", args=[task.project_id, call]) if call else "",
+            explanation=words.get(pk, ""),
+            cited=_cited(spans.get(pk, []), texts.get(about[item].group_id, [])),
         )
+        found.setdefault(item, []).append(rating)
     return found
 
 

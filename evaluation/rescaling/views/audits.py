@@ -113,6 +113,7 @@ def _list(
         "title": title_of(task),
         "form": form,
         "rows": rows,
+        "table": reads.audit_table(rows),
         "mine": next(
             (one for one in rows if one.judge_id == access.user.pk and one.closed_at is None), None
         ),
