@@ -1,4 +1,4 @@
-"""Where things live: rooms and their order (docs/adr/ground/0025-rooms)."""
+"""Where things live: rooms and their order (docs/adr/infrastructure/0025-packages-and-imports)."""
 
 from __future__ import annotations
 

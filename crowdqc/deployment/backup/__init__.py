@@ -1,1 +1,1 @@
-"""Everything of an installation as one file, and back (docs/adr/ground/0031-backup.md)."""
+"""Everything of an installation as one file, and back (docs/adr/infrastructure/0031-backups.md)."""
