@@ -55,13 +55,23 @@ SHOWN = """() => {
 MODES = ("ok", "slow", "offline", "busy", "lost")
 
 
+LINE = re.compile(r"attribute-(\d+)")
+
+
 def clean(draft: dict[str, Any]) -> dict[str, str]:
-    """What a draft says, without what is empty or seen by nobody: equal for form and server."""
-    return {
+    """What a draft says, without what is empty or seen by nobody: equal for form and server.
+
+    Lines of a list are numbered anew, as empty ones between them are not stored.
+    """
+    filled = {
         name: str(value).strip()
         for name, value in draft.items()
         if name not in ("seen", "skipped", "declined") and value and str(value).strip()
     }
+    lines = sorted((int(found[1]), name) for name in filled if (found := LINE.fullmatch(name)))
+    for place, (_, name) in enumerate(lines):
+        filled[f"line {place}"] = filled.pop(name)
+    return filled
 
 
 def words_of(draft: dict[str, Any]) -> set[str]:
