@@ -39,6 +39,7 @@ from annotation.work.actions.drafts import (
     DraftChanged,
     Outcome,
     Version,
+    check_size,
     other_versions,
     place_draft,
 )
@@ -295,6 +296,7 @@ def _take_drafts(
         draft = task_type.clean_draft(drafts[entry.item_id])
         before = entry.draft
         if entry.item_id not in versions:
+            check_size(draft)
             entry.draft = draft
         elif place_draft(entry, draft, versions[entry.item_id]) == Outcome.APART:
             raise DraftChanged(entry)

@@ -7,6 +7,7 @@ and a text of another tab or device is never overwritten unseen: both are kept u
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,9 +16,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.models import AssignmentItem
-from crowdqc.errors import Conflict
+from crowdqc.errors import Conflict, Invalid
 
+MAX_DRAFT_BYTES = 1024 * 1024  # of one version, as JSON
 MOST_OTHERS = 10  # versions of one draft that wait for a choice
+# Of all that wait. The latest always fits, so that nothing is dropped as it is saved.
+MAX_OTHERS_BYTES = 2 * MAX_DRAFT_BYTES
 MOST_SEEN = 50  # tabs that a draft remembers
 
 
@@ -84,8 +88,23 @@ def versions_for_page(entry: AssignmentItem, *, beyond: Version | None = None) -
     return {"seq": held.seq, "tab": held.tab, "seen": dict(held.seen), "others": others}
 
 
+def check_size(draft: Mapping[str, Any]) -> None:
+    """Raise Invalid where one version alone is larger than a draft may be."""
+    if _size(draft) > MAX_DRAFT_BYTES:
+        raise Invalid(
+            _("This answer is too long to be saved. Shorten it."),
+            fields={
+                "draft": _("At most %(bytes)s bytes as JSON.") % {"bytes": f"{MAX_DRAFT_BYTES:,}"}
+            },
+        )
+
+
 def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Version) -> Outcome:
-    """Put a save into its entry, which the caller locks and stores: as the draft, or beside it."""
+    """Put a save into its entry, which the caller locks and stores: as the draft, or beside it.
+
+    Raises Invalid where the draft alone is too large.
+    """
+    check_size(draft)
     held = current_version(entry)
     last = held.seen.get(version.tab, -1) if version.tab else held.seq
     if version.seq <= last:
@@ -99,7 +118,7 @@ def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Versio
             return Outcome.STALE
         others.append(_row(version, draft))
         state = {"tab": held.tab, "seen": dict(held.seen)}
-        entry.draft_versions = {**state, "others": others[-MOST_OTHERS:]}
+        entry.draft_versions = {**state, "others": _latest(others)}
         return Outcome.APART
     before = dict(held.seen)
     if not known:
@@ -113,9 +132,24 @@ def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Versio
     entry.draft_versions = {
         "tab": version.tab,
         "seen": {**dict(latest), version.tab: version.seq},
-        "others": others[-MOST_OTHERS:],
+        "others": _latest(others),
     }
     return Outcome.KEPT
+
+
+def _size(value: Mapping[str, Any]) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+def _latest(others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The latest versions that fit in the bounds, always the last one; the oldest go first."""
+    first, room = len(others), MAX_OTHERS_BYTES
+    for one in reversed(others[-MOST_OTHERS:]):
+        room -= _size(one["draft"])
+        if room < 0 and first < len(others):
+            break
+        first -= 1
+    return others[first:]
 
 
 def _of(row: Mapping[str, Any]) -> Version:

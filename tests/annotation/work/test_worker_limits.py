@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Assignment
-from annotation.work.actions import answers
+from annotation.work.actions import answers, drafts
 from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import work
 from crowdqc.errors import Invalid
@@ -218,3 +218,35 @@ def test_a_submit_with_an_unknown_version_names_the_question(
     assert told.json()["detail"].startswith("Number 1 was changed in another tab")
     held.refresh_from_db()
     assert held.state == "leased" and kept(held)["text"] == "from the first tab"
+
+
+def test_versions_that_wait_are_bounded_in_bytes_and_the_latest_stays(
+    monkeypatch: pytest.MonkeyPatch, world: factories.World, held: Assignment
+) -> None:
+    monkeypatch.setattr(drafts, "MAX_OTHERS_BYTES", 1000)
+    client = signed_in(world.worker)
+    save(client, held, "first", "a100")
+    for tab in "bcdef":
+        assert save(client, held, f"{tab} " + "word " * 50, f"{tab}200").status_code == 409
+    assert [text[0] for text in waiting(held)] == ["d", "e", "f"]
+    assert save(client, held, "g " + "word " * 300, "g200").status_code == 409
+    assert [text[0] for text in waiting(held)] == ["g"]
+
+
+def test_a_draft_that_alone_is_too_large_is_refused_and_what_was_kept_stays(
+    monkeypatch: pytest.MonkeyPatch, world: factories.World, held: Assignment
+) -> None:
+    assert drafts.MAX_OTHERS_BYTES >= drafts.MAX_DRAFT_BYTES  # the latest one always fits
+    monkeypatch.setattr(drafts, "MAX_DRAFT_BYTES", 1000)
+    client = signed_in(world.worker)
+    save(client, held, "kept", "a100")
+    refused = save(client, held, "ü" * 600, "a110")
+    assert (refused.status_code, list(refused.json()["fields"])) == (422, ["draft"])
+    submit = {"key": str(uuid.uuid4()), "drafts": {"1": {"draft": {"text": "ü" * 600}, "seq": 1}}}
+    assert post_json(client, "work_submit", held, submit).status_code == 422
+    by = world.worker.user
+    with pytest.raises(Invalid, match="too long"):
+        entry = held.entries.get(position=0)
+        sent = {entry.item_id: {"text": "ü" * 600}}
+        answers.submit(by=by, assignment=held, key=uuid.uuid4(), drafts=sent)
+    assert (kept(held)["text"], waiting(held)) == ("kept", [])
