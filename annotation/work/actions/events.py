@@ -5,6 +5,7 @@ Texts and positions are in UTF-16 code units, as browsers count them.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Sequence
@@ -76,6 +77,8 @@ MAX_STREAMS = 200
 # Nobody types faster than this for long; a script that does is refused until time catches up.
 RATE = 200  # events a second and stream, on average since it was opened
 BURST = 10_000  # events
+# The last events of a page may arrive after its submit; what comes later was not work.
+GRACE = dt.timedelta(minutes=10)
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -322,5 +325,18 @@ def _writable(by: User, assignment: Assignment) -> None:
     _own(by, assignment)
     if assignment.state == AssignmentState.RETURNED:
         raise Conflict(gettext("The assignment was returned; nothing more is recorded."))
+    if _is_over(assignment):
+        raise Conflict(
+            gettext("The assignment was submitted; nothing more is recorded."), code="log-closed"
+        )
     if current_consent(assignment.worker) is None:
         raise NotAllowed(gettext("Nothing is recorded without your agreement."), code="no-consent")
+
+
+def _is_over(assignment: Assignment) -> bool:
+    """Whether its log is closed: decided, or submitted longer ago than the grace."""
+    if assignment.state != AssignmentState.SUBMITTED or assignment.submitted_at is None:
+        return False
+    # A quiz is settled by its own submit.
+    decided = assignment.settled_at is not None and assignment.quiz is None
+    return decided or timezone.now() - assignment.submitted_at > GRACE

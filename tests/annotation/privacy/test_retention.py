@@ -148,6 +148,9 @@ def test_nothing_is_recorded_after_the_log_was_erased(world: World) -> None:
     stream = EventStream.objects.get(assignment=old)
     factories.make_consent(old.worker)  # to the text in force now
     assert retention.erase_due_logs() == 1
+    # A decision closes the log, too; one that was overturned opens it no more.
+    Assignment.objects.filter(pk=old.pk).update(settled_at=None, submitted_at=timezone.now())
+    old.refresh_from_db()
     send = {"by": old.worker.user, "assignment": old, "first_seq": 2, "events": TYPED}
     with pytest.raises(Exception, match="no such stream"):
         events.append(**send, stream_key=stream.key)  # type: ignore[arg-type]

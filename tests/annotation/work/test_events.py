@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import uuid
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from annotation.accounts.projects import actions as people
-from annotation.models import EventBatch, EventStream
+from annotation.models import Assignment, EventBatch, EventStream
 from annotation.work.actions import events
 from annotation.work.selectors import log, log_words
 from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
@@ -88,6 +90,31 @@ def test_nothing_is_stored_without_or_after_agreement(opened: dict[str, Any]) ->
     with pytest.raises(NotAllowed):
         events.open_stream(by=worker.user, assignment=opened["assignment"], key=uuid.uuid4())
     assert not EventBatch.objects.exists()
+
+
+def test_the_log_takes_the_last_events_of_a_submit_and_nothing_after_a_decision(
+    opened: dict[str, Any],
+) -> None:
+    held = factories.submit(opened["assignment"])
+    assert events.append(**opened | {"assignment": held}, first_seq=0, events=clicks(1)) == 1
+    now = timezone.now()
+    late = {"submitted_at": now - events.GRACE - dt.timedelta(seconds=1)}
+    for change in ({"settled_at": now}, {"settled_at": None, **late}):
+        Assignment.objects.filter(pk=held.pk).update(**change)
+        held.refresh_from_db()
+        with pytest.raises(Conflict) as refused:
+            events.append(**opened | {"assignment": held}, first_seq=1, events=clicks(1))
+        # Without the number that is missing, so that the page drops what it holds.
+        assert (refused.value.code, refused.value.fields) == ("log-closed", {})
+        with pytest.raises(Conflict):
+            events.open_stream(by=opened["by"], assignment=held, key=uuid.uuid4())
+    assert EventBatch.objects.count() == 1
+
+
+def test_the_log_of_a_quiz_takes_its_last_events_as_any_other(opened: dict[str, Any]) -> None:
+    held = factories.submit(opened["assignment"])
+    held.quiz, held.settled_at = 1, held.submitted_at
+    assert events.append(**opened | {"assignment": held}, first_seq=0, events=clicks(1)) == 1
 
 
 @pytest.mark.parametrize(
