@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -183,10 +182,8 @@ class ProjectDetail(Endpoint):
         body = read(SettingsIn, request)
         if MONEY & set(body):
             require_scope(request, "pay")
-        with transaction.atomic():
-            # What is left out stays as it is now, whatever it was when the request began.
-            locks.hold_project(access.project)
-            access.project.refresh_from_db(fields=SETTINGS)
+        # What is left out stays as it is now, whatever it was when the request began.
+        with locks.locked(access.project):
             now = {name: getattr(access.project, name) for name in SETTINGS}
             people.change_project(by=access.user, project=access.project, **{**now, **body})
         return self.get(request, project_id)

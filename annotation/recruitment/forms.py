@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.projects.forms import CURRENCIES, TitleField
 from annotation.models import Recruitment
 from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms.entry_params import OUTCOMES
+from crowdqc.web.edits import EditForm
 from crowdqc.web.fields import MoneyField
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def _secret(label: StrPromise, help_text: StrPromise) -> forms.CharField:
     )
 
 
-class RecruitmentForm(forms.Form):
+class RecruitmentForm(EditForm):
     """What both kinds have."""
 
     name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
@@ -101,13 +103,13 @@ class RecruitmentForm(forms.Form):
         return [self[f"code_{name}"] for name in OUTCOMES]
 
     @classmethod
-    def of(cls, row: Recruitment) -> RecruitmentForm:
+    def of(cls, row: Recruitment, sent: QueryDict | None = None) -> RecruitmentForm:
         """The form as the way in stands, without its secrets."""
         initial = {name: getattr(row, name, None) for name in cls.base_fields}
         initial |= {f"code_{name}": row.codes.get(name, "") for name in OUTCOMES}
         initial |= {f"parameter_{word}": name for word, name in row.parameters.items()}
         initial |= {"token": "", "webhook": ""}
-        return cls(initial=initial)
+        return cls(sent, initial=initial)
 
 
 class ProlificForm(RecruitmentForm):

@@ -10,6 +10,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from crowdqc.numbers import several
+from crowdqc.web.edits import EditForm
 from evaluation.embeddings.folders import PATH, is_sentence_model, model_folders
 from evaluation.methods.core.params import CHOICE, FLAG, TEXT, WHOLE, Param, Params
 from evaluation.models import LanguageModel
@@ -127,7 +128,7 @@ class RunForm(forms.Form):
         widget.choices = [*kept, *named.items()]
 
 
-class ScheduleForm(forms.Form):
+class ScheduleForm(EditForm):
     """When runs of a task start automatically, of whose answers ``known`` knows the words."""
 
     enabled = forms.BooleanField(

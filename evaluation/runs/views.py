@@ -282,8 +282,12 @@ def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     access, task = get_task(request, project_id, task_id)
     schedule, known = schedules.schedule_of(task), adapter_of(task)
     status = 200
+    names = ("enabled", "after_answers", "every_minutes")
+    initial = {name: getattr(schedule, name) for name in names}
+    form = ScheduleForm(
+        request.POST if request.method == "POST" else None, initial=initial, known=known
+    )
     if request.method == "POST":
-        form = ScheduleForm(request.POST, known=known)
         if form.is_valid():
             try:
                 schedules.change_schedule(
@@ -295,15 +299,6 @@ def run_schedule(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
                 messages.success(request, _("The schedule is saved."))
                 return redirect(reverse("run_schedule", args=[project_id, task_id]))
         status = 422
-    else:
-        form = ScheduleForm(
-            initial={
-                "enabled": schedule.enabled,
-                "after_answers": schedule.after_answers,
-                "every_minutes": schedule.every_minutes,
-            },
-            known=known,
-        )
     context = {
         "task": task,
         "title": reads.title_of(task),

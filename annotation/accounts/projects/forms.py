@@ -15,6 +15,7 @@ from annotation.accounts.security.stepup import ConfirmationNeeded
 from annotation.models import Role
 from crowdqc.currencies import USABLE
 from crowdqc.errors import DomainError, Invalid
+from crowdqc.web.edits import EditForm
 from crowdqc.web.fields import MoneyField
 
 # The usual ones first.
@@ -89,7 +90,7 @@ class InvitationForm(forms.Form):
     )
 
 
-class ProjectSettingsForm(forms.Form):
+class ProjectSettingsForm(EditForm):
     name = TitleField(max_length=120)
     budget = MoneyField(
         css="mid num",
@@ -156,7 +157,7 @@ class ProjectSettingsForm(forms.Form):
     )
 
 
-class ConsentForm(forms.Form):
+class ConsentForm(EditForm):
     text = forms.CharField(
         label=gettext_lazy("Text"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 18})
     )

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -31,6 +31,7 @@ from annotation.models import Invitation, Membership, Role, RoleGrant, User
 from annotation.notifications.kinds import KINDS
 from annotation.privacy.actions.erasure import KEPT_DAYS
 from annotation.privacy.selectors import erasure, retention
+from annotation.records.actions import locks
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed, TooMuch
 
@@ -158,26 +159,43 @@ SETTINGS = (
 )
 
 
+def _settings_form(access: Access, sent: QueryDict | None = None) -> ProjectSettingsForm:
+    initial = {name: getattr(access.project, name) for name in SETTINGS}
+    form = ProjectSettingsForm(sent, initial=initial)
+    _close(form, access)
+    # A disabled field keeps its initial value, whatever is sent.
+    for name in ("single_approval", "correction_limit"):
+        form.fields[name].disabled = not access.is_owner
+    return form
+
+
+def _save_settings(access: Access, form: ProjectSettingsForm) -> bool:
+    """Whether they are saved; else the form has the errors."""
+    if not form.is_valid():
+        return False
+    try:
+        actions.change_project(by=access.user, project=access.project, **form.cleaned_data)
+    except Invalid as error:
+        add_errors(form, error)
+        return False
+    return True
+
+
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
     """Name, budget and floor; only the owner may let one person propose and approve."""
     access = _read_or_write(request, project_id)
     project = access.project
-    initial = {name: getattr(project, name) for name in SETTINGS}
-    form = ProjectSettingsForm(request.POST or None, initial=initial)
-    _close(form, access)
-    # A disabled field keeps its initial value, whatever is sent.
-    for name in ("single_approval", "correction_limit"):
-        form.fields[name].disabled = not access.is_owner
-    if request.method == "POST" and form.is_valid():
-        try:
-            actions.change_project(by=access.user, project=project, **form.cleaned_data)
-        except Invalid as error:
-            add_errors(form, error)
-        else:
+    if request.method == "POST":
+        with locks.locked(project):
+            form = _settings_form(access, request.POST)
+            saved = _save_settings(access, form)
+        if saved:
             messages.success(request, _("The settings are saved."))
             return redirect("project_settings", project_id)
+    else:
+        form = _settings_form(access)
     context: dict[str, Any] = {
         "access": access,
         "project": project,
@@ -225,7 +243,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     form = ConsentForm(request.POST or None, initial=initial)
     _close(form, access)
     if request.method == "POST" and form.is_valid():
-        if not form.has_changed():
+        if not form.changes():
             messages.info(
                 request, _("Nothing was changed: the text is that of the version in force.")
             )
@@ -250,6 +268,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
         "versions": versions,
         "current": current,
         "text": form["text"].value() or "",
+        "opened_with": form["text"].as_hidden(only_initial=True),
     }
     status = 422 if form.errors else 200
     return render(

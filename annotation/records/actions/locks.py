@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from django.db import connection
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+from django.db.models import Model
 
 from annotation.models import Answer, Project, Task, TaskVersion
 
@@ -24,6 +28,14 @@ def hold_answer(answer: Answer) -> None:
 def hold_project(project: Project) -> None:
     """A project's settings."""
     Project.objects.select_for_update().get(pk=project.pk)
+
+
+@contextmanager
+def locked(row: Model) -> Iterator[None]:
+    """A transaction in which nobody else changes the row, whose values are read anew."""
+    with transaction.atomic():
+        row.refresh_from_db(from_queryset=type(row)._base_manager.select_for_update())
+        yield
 
 
 def line_up(version: TaskVersion) -> None:

@@ -18,6 +18,7 @@ from annotation.accounts.roles.selectors import gives_roles
 from annotation.accounts.security.stepup import require_recent
 from annotation.models import Recruitment, Role, User
 from annotation.payouts.actions import payments
+from annotation.records.actions import locks
 from annotation.recruitment import selectors
 from annotation.recruitment.actions import ways_in as actions
 from annotation.recruitment.forms import FORMS, LetInForm, LinksForm, RecruitmentForm
@@ -139,16 +140,19 @@ def recruitment_edit(
     row = selectors.get_recruitment(task, recruitment_id)
     _confirm_before_secrets(request, task, row.kind)
     made = FORMS[row.kind]
-    form = made(request.POST) if request.method == "POST" else made.of(row)
-    if request.method == "POST" and form.is_valid():
-        try:
-            actions.change(by=access.user, recruitment=row, fields=form.cleaned_data)
-        except DomainError as error:
-            add_errors(form, error)
-        else:
-            messages.success(request, _("It is changed."))
-            return redirect("recruitment", project_id, task_id, row.pk)
-    return _form(request, task, form, row)
+    if request.method != "POST":
+        return _form(request, task, made.of(row), row)
+    with locks.locked(row):
+        form = made.of(row, request.POST)
+        if form.is_valid():
+            try:
+                actions.change(by=access.user, recruitment=row, fields=form.cleaned_data)
+            except DomainError as error:
+                add_errors(form, error)
+    if form.errors:
+        return _form(request, task, form, row)
+    messages.success(request, _("It is changed."))
+    return redirect("recruitment", project_id, task_id, row.pk)
 
 
 @login_required

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.accounts.projects.forms import TitleField
+from crowdqc.web.edits import EditForm
 from crowdqc.web.fields import MoneyField
 from evaluation.models import Endpoint, LanguageModel
 
@@ -42,7 +44,7 @@ def _money(label: str, help_text: str) -> MoneyField:
     )
 
 
-class EndpointForm(forms.Form):
+class EndpointForm(EditForm):
     """An endpoint's address, pace and budgets."""
 
     name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
@@ -75,9 +77,9 @@ class EndpointForm(forms.Form):
     )
 
     @classmethod
-    def of(cls, endpoint: Endpoint) -> EndpointForm:
+    def of(cls, endpoint: Endpoint, sent: QueryDict | None = None) -> EndpointForm:
         """The form as the endpoint stands."""
-        return cls(initial={name: getattr(endpoint, name) for name in cls.base_fields})
+        return cls(sent, initial={name: getattr(endpoint, name) for name in cls.base_fields})
 
 
 class KeyForm(forms.Form):
@@ -121,7 +123,7 @@ class KeyForm(forms.Form):
         }
 
 
-class PriceForm(forms.Form):
+class PriceForm(EditForm):
     """Prices for a million tokens."""
 
     price_in = MoneyField(
@@ -142,6 +144,11 @@ class PriceForm(forms.Form):
         help_text=gettext_lazy("Empty: not known, so no cost can be told."),
         css="mid num",
     )
+
+    @classmethod
+    def of(cls, model: LanguageModel, sent: QueryDict | None = None) -> PriceForm:
+        """The form as the model's prices stand."""
+        return cls(sent, initial={name: getattr(model, name) for name in PriceForm.base_fields})
 
 
 class ModelForm(PriceForm):

@@ -14,15 +14,17 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_access
+from annotation.access import Access, get_access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role
+from annotation.records.actions import locks
 from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation.llm.endpoints import actions
 from evaluation.llm.endpoints import probe as probing
 from evaluation.llm.endpoints.forms import EndpointForm, KeyForm, ModelForm, PriceForm
 from evaluation.llm.selectors import calls as call_reads
 from evaluation.llm.selectors import models as reads
+from evaluation.models import Endpoint
 
 FORMS = ["GET", "HEAD", "POST"]
 
@@ -79,6 +81,30 @@ def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
     return render(request, "evaluation/llm/endpoint.html", context, status=status)
 
 
+def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
+    """What was done; empty where the form says why not."""
+    if key.is_valid():
+        try:
+            actions.set_key(by=access.user, endpoint=found, **key.chosen())
+        except (Invalid, Conflict) as error:
+            add_errors(key, error)
+        else:
+            return _("The key is replaced.")
+    return ""
+
+
+def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str:
+    """What was done; empty where the form says why not."""
+    if form.is_valid():
+        try:
+            actions.change_endpoint(by=access.user, endpoint=found, **form.cleaned_data)
+        except (Invalid, Conflict) as error:
+            add_errors(form, error)
+        else:
+            return _("%(found)s is changed.") % {"found": found.name}
+    return ""
+
+
 @login_required
 @require_http_methods(FORMS)
 def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
@@ -87,28 +113,16 @@ def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRes
     found = reads.get_endpoint(access.project, endpoint_id)
     form, key, status = EndpointForm.of(found), KeyForm(), 200
     if request.method == "POST":
-        about_key = "key_kind" in request.POST
-        bound: forms.Form
-        if about_key:
-            bound = key = KeyForm(request.POST)
+        if "key_kind" in request.POST:
+            key = KeyForm(request.POST)
+            done = _replace_key(access, found, key)
         else:
-            bound = form = EndpointForm(request.POST)
-        if bound.is_valid():
-            try:
-                if about_key:
-                    actions.set_key(by=access.user, endpoint=found, **key.chosen())
-                else:
-                    actions.change_endpoint(by=access.user, endpoint=found, **form.cleaned_data)
-            except (Invalid, Conflict) as error:
-                add_errors(bound, error)
-            else:
-                done = (
-                    _("The key is replaced.")
-                    if about_key
-                    else _("%(found)s is changed.") % {"found": found.name}
-                )
-                messages.success(request, done)
-                return redirect("models", project_id)
+            with locks.locked(found):
+                form = EndpointForm.of(found, request.POST)
+                done = _change_endpoint(access, found, form)
+        if done:
+            messages.success(request, done)
+            return redirect("models", project_id)
         status = 422
     mark, word = reads.key_state(found)
     context = {"form": form, "key": key, "endpoint": found, "key_mark": mark, "key_word": word}
@@ -169,14 +183,16 @@ def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
     """Change a model's prices."""
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_model(access.project, model_id)
-    initial = {name: getattr(found, name) for name in ("price_in", "price_out")}
-    form = PriceForm(request.POST if request.method == "POST" else None, initial=initial)
-    if request.method == "POST" and form.is_valid():
-        try:
-            actions.change_model(by=access.user, model=found, **form.cleaned_data)
-        except (Invalid, Conflict) as error:
-            add_errors(form, error)
-        else:
+    form = PriceForm.of(found)
+    if request.method == "POST":
+        with locks.locked(found):
+            form = PriceForm.of(found, request.POST)
+            if form.is_valid():
+                try:
+                    actions.change_model(by=access.user, model=found, **form.cleaned_data)
+                except (Invalid, Conflict) as error:
+                    add_errors(form, error)
+        if not form.errors:
             messages.success(
                 request, _("The prices of %(found)s are changed.") % {"found": found.name}
             )

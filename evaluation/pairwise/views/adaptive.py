@@ -16,6 +16,7 @@ from annotation.access import Access
 from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role, Task
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.web.edits import EditForm
 from evaluation.models import AdaptivePlan
 from evaluation.pairwise import adaptive as collection
 from evaluation.pairwise.selectors import adaptive as pair_adaptive
@@ -24,7 +25,7 @@ from evaluation.pairwise.views.frame import frame, study
 SHORT = {"attrs": {"class": "short num"}}
 
 
-class PlanForm(forms.Form):
+class PlanForm(EditForm):
     """What a requester chooses; the actions decide."""
 
     dimension = forms.ChoiceField(
