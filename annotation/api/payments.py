@@ -23,6 +23,7 @@ from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors import payments as paying
 from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import trial_balances
+from annotation.payouts.statement_file import LIMITS
 from crowdqc.errors import Missing
 from crowdqc.web.fields import PlainMoneyField
 
@@ -237,7 +238,7 @@ class SentOut(serializers.Serializer[Any]):
 class StatementIn(Body):
     name = serializers.CharField(max_length=200)
     content = serializers.CharField(
-        trim_whitespace=False, max_length=5_000_000, help_text="The platform's CSV file"
+        trim_whitespace=False, max_length=LIMITS.size, help_text="The platform's CSV file"
     )
     recruitment = serializers.IntegerField(
         required=False, help_text="The way into the task; left out: payments by hand"

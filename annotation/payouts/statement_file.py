@@ -12,8 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Field, Problem, Row, guess, missing, refuse
-from annotation.files.reading.sheet import read
+from annotation.files.reading.limits import Limits
+from annotation.files.reading.sheet import spooled
+from annotation.files.reading.sources import of_bytes
+from annotation.files.reading.tables import open_table
 from crowdqc import money
+from crowdqc.currencies import DIGITS
 
 FIELDS = (
     Field(
@@ -43,7 +47,11 @@ KINDS = {
     "bonus": "bonus",
 }
 MOST = Decimal(1_000_000)
-MAX_ROWS = 20_000
+# A statement is read while its page waits: the largest takes less than a second.
+LIMITS = Limits(
+    size=2 * 1024 * 1024, rows=10_000, columns=50, cell=1000, line=20_000, decoded=4 * 1024 * 1024
+)
+MOST_BAD = 1000  # rows after which no further ones are read
 
 
 @dataclass(frozen=True)
@@ -73,30 +81,29 @@ class ReportedPayment:
 
 
 def read_statement(content: bytes, name: str, currency: str) -> list[ReportedPayment]:
-    """Every row of the file, or Invalid naming all rows that cannot be read."""
-    sheet = read(content, name)
+    """Every row of the file, or Invalid naming all rows that cannot be read.
+
+    It is read no further where it passes one of ``LIMITS``, or after ``MOST_BAD`` such rows.
+    """
+    sheet = spooled(open_table(of_bytes(content), name, LIMITS))
     columns = guess(list(sheet.columns), FIELDS)
     problems = list(sheet.unreadable)
     problems += [
         _column(one.name, _("There is no column %(name)s.") % {"name": one.name})
         for one in missing(columns, FIELDS)
     ]
-    if len(sheet.rows) > MAX_ROWS:
-        problems.append(
-            _column(
-                "",
-                _("It has %(rows)s rows; %(max_rows)s is the most.")
-                % {"rows": f"{len(sheet.rows):,}", "max_rows": f"{MAX_ROWS:,}"},
-            )
-        )
     if problems:
         refuse(name, problems, len(sheet.rows), "rows")
-    good = []
+    good, bad = [], 0
     for row in sheet.rows:
         reported, wrong = _row(row, columns, currency)
         problems += wrong
         if reported is not None:
             good.append(reported)
+            continue
+        bad += 1
+        if bad == MOST_BAD:
+            refuse(name, problems, len(sheet.rows) - bad, "rows")
     refuse(name, problems, len(good), "rows")
     return good
 
@@ -115,7 +122,11 @@ def _row(
     def add_error(field: str, says: str, mend: str) -> None:
         wrong.append(Problem(row.line, columns.get(field, field), value.get(field, ""), says, mend))
 
-    currency = (value.get("currency") or currency).upper()[:3]
+    currency = value.get("currency", "").upper() or currency
+    if currency not in DIGITS:
+        add_error(
+            "currency", _("There is no such currency."), _("A code of three letters, as EUR.")
+        )
 
     def parse_amount(field: str) -> Decimal | None:
         try:

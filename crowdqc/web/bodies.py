@@ -30,7 +30,6 @@ LIMITS = (
     (rf"{TASK}/import/[a-z_-]+/$", UPLOAD),
     (rf"{TASK}/build/media/$", UPLOAD),
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
-    (r"/projects/[0-9]+/statements/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
     (r"/api/token/$", SMALL),
     (r"/(projects|api)/", FORM),

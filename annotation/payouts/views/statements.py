@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
+from annotation.files.reading.limits import check_size
 from annotation.models import Correction, Payment, Recruitment, Statement, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import payments, statements
@@ -20,14 +21,12 @@ from annotation.payouts.actions.rules import require_decider, why_not_decide_in
 from annotation.payouts.selectors import balance
 from annotation.payouts.selectors import payments as reads
 from annotation.payouts.selectors.statements import page_of, statements_of, ways_of
+from annotation.payouts.statement_file import LIMITS
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.files.cells import csv_lines
 from crowdqc.money import parse
 from crowdqc.numbers import parse_whole, plural
-
-MAX_BYTES = 5 * 1024 * 1024
-
 
 # Paid by hand ----------------------------------------------------------------------------------
 
@@ -122,10 +121,7 @@ def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
             file = request.FILES.get("file")
             if file is None:
                 raise Invalid(gettext("Choose a file."), fields={"file": gettext("A CSV file.")})
-            if (file.size or 0) > MAX_BYTES:
-                raise Invalid(
-                    gettext("The file is too large."), fields={"file": gettext("5 MB at most.")}
-                )
+            check_size(file.size or 0, LIMITS.size)
             statement, new = statements.import_statement(
                 by=access.user,
                 task=task,

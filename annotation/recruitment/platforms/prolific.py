@@ -17,6 +17,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from crowdqc import outbound
+from crowdqc.currencies import DIGITS
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.outbound import addresses
 
@@ -89,10 +90,10 @@ class Prolific:
     def study(self, study: str) -> Study:
         """What an approval in this study pays, and in which currency."""
         told = self._ask("GET", f"studies/{quote(study, safe='')}/")
-        reward, currency = told.get("reward"), told.get("presentment_currency_code")
+        reward, currency = told.get("reward"), str(told.get("presentment_currency_code")).upper()
         return Study(
             int(reward) if isinstance(reward, int | float) else None,
-            currency.upper()[:3] if isinstance(currency, str) else "",
+            currency if currency in DIGITS else "",
         )
 
     # What changes it -----------------------------------------------------------------------------

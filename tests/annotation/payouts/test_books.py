@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -23,11 +24,13 @@ from annotation.models import (
     Role,
     Statement,
 )
+from annotation.payouts import statement_file
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments, rejections, statements
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.balance import hand_payments, trial_balances
+from annotation.payouts.statement_file import LIMITS
 from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
 from tests.support import factories
 from tests.support.factories import REJECTION, World
@@ -295,6 +298,50 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
     later = read(world, text + f"{lacks.pk},,base,1.80,EUR,,2999-01-06\n")
     assert outcomes(later) == ["matched", "different", "twice", "unknown", "different", "different"]
     assert [row["books"] for row in later.rows] == [False] * 5 + [True]
+
+
+@pytest.mark.parametrize("code", ["EURO", "EU", "€", "ZZZ"])
+def test_a_currency_that_is_none_is_refused_with_its_row_and_field(world: World, code: str) -> None:
+    """ "EURO" is not cut to "EUR": whoever wrote the file meant something."""
+    text = f"submission,amount,currency\n1,1.80,eur\n2,1.80,{code}\n"
+    with pytest.raises(Invalid) as refused:
+        read(world, text)
+    assert [(row["line"], row["column"], row["value"]) for row in refused.value.rows] == [
+        (3, "currency", code)
+    ]
+    assert not Statement.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("submission,amount\n" + "1,1.80\n" * (LIMITS.rows + 1), "10,000 is the most"),
+        ("submission,amount\n" + "1," + "8" * LIMITS.size, "2 MB is the most"),
+    ],
+)
+def test_a_statement_that_a_page_cannot_wait_for_is_refused_before_its_rows_are_looked_at(
+    world: World, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    monkeypatch.setattr(statement_file, "_row", lambda *_: pytest.fail("A row was looked at."))
+    with pytest.raises(Invalid, match=says):
+        read(world, text)
+    url = reverse("statement_list", args=[world.project.pk])
+    client = Client()
+    client.force_login(world.manager)
+    file = SimpleUploadedFile("bank.csv", text.encode())
+    page = client.post(url, {"way": str(world.task.pk), "file": file})
+    assert page.status_code == 422
+
+
+def test_of_a_file_of_bad_rows_no_more_are_looked_at_than_help(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+    row = statement_file._row
+    monkeypatch.setattr(statement_file, "_row", lambda *given: looked.append(1) or row(*given))
+    with pytest.raises(Invalid):
+        read(world, "submission,amount\n" + "1,none\n" * 5000)
+    assert len(looked) == statement_file.MOST_BAD
 
 
 def test_a_payment_that_two_files_lack_is_booked_back_once(world: World) -> None:

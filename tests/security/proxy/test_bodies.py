@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from annotation.files.reading.importer import MAX_BYTES
 from annotation.files.reading.recordings import MAX_RECORDING
+from annotation.payouts.statement_file import LIMITS as STATEMENT
 from crowdqc.web import bodies
 from tests.support import factories
 
@@ -42,11 +43,14 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
     assert set(forms) == set(pages), (
         "give a new form with a file its line in crowdqc.web.bodies.LIMITS"
     )
+    others = {
+        "work_recording": (MAX_RECORDING, bodies.RECORDING),
+        "statement_list": (STATEMENT.size, bodies.FORM),
+    }
     for name, places in pages.values():
-        spoken = name == "work_recording"
-        largest = MAX_RECORDING if spoken else MAX_BYTES
+        largest, wanted = others.get(name, (MAX_BYTES, bodies.UPLOAD))
         limit = bodies.limit_of(reverse(name, kwargs=places))
-        assert limit == (bodies.RECORDING if spoken else bodies.UPLOAD)
+        assert limit == wanted
         assert limit > largest + bodies.SMALL
 
 
