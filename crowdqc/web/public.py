@@ -3,11 +3,14 @@
 ``SameForAll`` takes sessions and tokens from requests to addresses whose answer is the same for
 everybody, so that no session is read, none is begun, and shared caches may keep the answer.
 ``AnonymousLimit`` counts all other requests that nobody has signed in for. It counts in memory, a
-process for itself: a refusal must cost less than an answer, and works without the database.
+process for itself: a refusal must cost less than an answer, and works without the database. Wrong
+tokens of the API count as such requests, and beyond the limit no token is looked up but those that
+were right in this process before.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import threading
@@ -30,6 +33,7 @@ SAME_FOR_ALL = re.compile(r"/(healthz$|readyz$|docs/|words/|boards/|shared/|api/
 UNLIMITED = frozenset({"/healthz"})
 MINUTE = 60
 MOST_NETWORKS = 20_000  # about 4 MB of counters
+MOST_TOKENS = 20_000  # that were right, as far as a process knows
 
 
 class Counter:
@@ -52,6 +56,13 @@ class Counter:
             self._windows[network] = ends, min(number + 1, most + 1)
         return math.ceil(ends - now) if number >= most else 0
 
+    def wait(self, network: str, most: int) -> int:
+        """Seconds until a request of the network is within the limit again; counts nothing."""
+        now = time.monotonic()
+        with self._lock:
+            ends, number = self._windows.get(network, (0.0, 0))
+        return max(0, math.ceil(ends - now)) if number >= most else 0
+
     def _make_room(self, now: float) -> None:
         """Forget windows that have ended; where all are open, the oldest."""
         while self._windows:
@@ -66,7 +77,44 @@ class Counter:
             self._windows.clear()
 
 
+class RightTokens:
+    """Tokens that opened something in this process: others' guesses do not shut these out.
+
+    It lets a request through to where its token is looked up, and opens nothing itself. Digests
+    are kept, the latest ones.
+    """
+
+    def __init__(self, most: int = MOST_TOKENS) -> None:
+        self._known: dict[bytes, None] = {}
+        self._most = most
+        self._lock = threading.Lock()
+
+    def note(self, header: str, *, right: bool) -> None:
+        """Know this header's token from now on, or no longer."""
+        digest = _digest(header)
+        with self._lock:
+            if not right:
+                self._known.pop(digest, None)
+            elif digest not in self._known:
+                if len(self._known) >= self._most:
+                    del self._known[next(iter(self._known))]
+                self._known[digest] = None
+
+    def __contains__(self, header: str) -> bool:
+        return _digest(header) in self._known
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._known.clear()
+
+
+def _digest(header: str) -> bytes:
+    return hashlib.sha256(header.encode("utf-8", "surrogatepass")).digest()
+
+
 anonymous = Counter()
+right_tokens = RightTokens()
 
 
 class SameForAll:
@@ -94,9 +142,17 @@ class AnonymousLimit:
         if not _has_token(request):
             wait = _count(request)
             return _refusal(request, wait) if wait else self.get_response(request)
+        header = request.META["HTTP_AUTHORIZATION"]
+        # Asked before the token is looked up.
+        if header not in right_tokens and (wait := _wait(request)):
+            return _refusal(request, wait)
         response = self.get_response(request)
+        right = hasattr(request, "rate")
         # A right token has a limit of its own, and a fault of ours says nothing of it.
-        if hasattr(request, "rate") or response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if not right and response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return response
+        right_tokens.note(header, right=right)
+        if right:
             return response
         wait = _count(request)
         return _refusal(request, wait) if wait else response
@@ -117,6 +173,12 @@ def _count(request: HttpRequest) -> int:
     """Count a request; seconds to wait where it is one too many, else 0."""
     most = settings.CROWDQC_ANONYMOUS_REQUESTS
     return anonymous.count(limits.network(request), most) if most else 0
+
+
+def _wait(request: HttpRequest) -> int:
+    """Seconds until the network's requests are within the limit again; 0 where they are."""
+    most = settings.CROWDQC_ANONYMOUS_REQUESTS
+    return anonymous.wait(limits.network(request), most) if most else 0
 
 
 def _refusal(request: HttpRequest, wait: int) -> HttpResponse:

@@ -10,14 +10,19 @@ from unittest.mock import patch
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
+from annotation.accounts.projects import actions as people
 from annotation.accounts.signing.middleware import SEEN
 from annotation.api.frame import docs
 from annotation.api.frame.auth import TokenAuthentication
+from annotation.models import ApiToken, Invitation
+from crowdqc.errors import Missing
 from crowdqc.web import public
 from crowdqc.web.middleware import SecurityHeaders
 from tests.support import factories
@@ -34,8 +39,10 @@ UNLIMITED = {
 def no_requests_yet() -> Iterator[None]:
     """No request was counted before."""
     public.anonymous.clear()
+    public.right_tokens.clear()
     yield
     public.anonymous.clear()
+    public.right_tokens.clear()
 
 
 def path_of(name: str) -> str:
@@ -86,6 +93,46 @@ def test_a_right_token_is_not_counted_as_wrong_while_the_database_is_away(settin
     with patch.object(TokenAuthentication, "authenticate", side_effect=OperationalError):
         assert [client.get("/api/projects/").status_code for _ in range(4)] == [503] * 4
     assert client.get("/api/projects/").status_code == 200
+
+
+@pytest.mark.django_db
+def test_beyond_the_limit_no_wrong_token_is_looked_up_and_right_ones_go_on(settings: Any) -> None:
+    settings.CROWDQC_ANONYMOUS_REQUESTS = 3
+    token = factories.api_token(factories.make_user(), ("read",))
+    program = Client(headers={"Authorization": f"Token {token}"})
+    assert program.get("/api/projects/").status_code == 200
+    looked_up = []
+    real = TokenAuthentication.authenticate_credentials
+
+    def counted(self: TokenAuthentication, key: str) -> Any:
+        looked_up.append(key)
+        return real(self, key)
+
+    with patch.object(TokenAuthentication, "authenticate_credentials", counted):
+        wrong = [Client(headers={"Authorization": f"Token wrong-{n}"}) for n in range(8)]
+        statuses = [one.get("/api/projects/").status_code for one in wrong]
+        assert statuses == [401] * 3 + [429] * 5
+        assert len(looked_up) == 3
+        assert program.get("/api/projects/").status_code == 200
+    # One that was ended is no right one any more.
+    ApiToken.objects.update(revoked_at=timezone.now())
+    assert [program.get("/api/projects/").status_code for _ in range(2)] == [429] * 2
+
+
+def test_right_tokens_take_bounded_memory() -> None:
+    known = public.RightTokens(most=100)
+    for n in range(1000):
+        known.note(f"Token {n}", right=True)
+    assert len(known._known) == 100 and "Token 999" in known
+
+
+@pytest.mark.django_db
+def test_a_wrong_invitation_is_refused_by_its_signature_before_anything_is_looked_up() -> None:
+    right = people.invitation_token(Invitation(pk=1))
+    for token in ("nonsense", right[:-1], f"2{right[1:]}", right.replace(":", ":x", 1)):
+        with CaptureQueriesContext(connection) as queries, pytest.raises(Missing):
+            people.read_invitation(token)
+        assert not queries.captured_queries
 
 
 def test_counters_of_many_networks_take_bounded_memory() -> None:
