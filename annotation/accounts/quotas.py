@@ -13,11 +13,22 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import F, Q, Sum
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.models import ImportFile, MediaFile, Project, QuotaOverride, StoredFile, User
+from annotation.models import (
+    ImportFile,
+    Invitation,
+    MediaFile,
+    Panel,
+    Project,
+    QuotaOverride,
+    StoredFile,
+    Task,
+    User,
+)
 from annotation.records.actions.audit import record
 from crowdqc.errors import Invalid, TooMuch
 
@@ -52,12 +63,35 @@ def _all_bytes(_: None) -> int:
     return StoredFile.objects.aggregate(n=Sum("size"))["n"] or 0
 
 
+def _open_invitations(project: Project) -> int:
+    rows = Invitation.objects.filter(project=project, revoked_at=None, uses__lt=F("max_uses"))
+    return rows.filter(expires_at__gt=timezone.now()).count()
+
+
 QUOTAS = {
     "projects": Quota(
         PERSON,
         100,
         gettext_noop("You own %(used)s of the %(most)s projects that you may have."),
         lambda person: Project.objects.filter(owner=person).count(),
+    ),
+    "tasks": Quota(
+        PROJECT,
+        1_000,
+        gettext_noop("This project has %(used)s of the %(most)s tasks that it may have."),
+        lambda project: Task.objects.filter(project=project).count(),
+    ),
+    "invitations": Quota(
+        PROJECT,
+        5_000,
+        gettext_noop("%(used)s invitations to this project are open; %(most)s may. Revoke some."),
+        _open_invitations,
+    ),
+    "panels": Quota(
+        PROJECT,
+        200,
+        gettext_noop("This project has %(used)s of the %(most)s panels that it may have."),
+        lambda project: Panel.objects.filter(project=project).count(),
     ),
     "waiting_of_person": Quota(
         PERSON,
@@ -119,6 +153,12 @@ def hold(name: str, owner: Owner = None, more: int = 1) -> None:
     ask = _("Whoever runs this site can raise the limit.")
     figures = {"used": f"{used // quota.unit:,}", "most": f"{limit:,}"}
     raise TooMuch(f"{_(quota.text) % figures} {ask}", code="quota")
+
+
+def hold_in_project(name: str, project: Project, more: int = 1) -> None:
+    """``hold``, one request of the project after the other; within a transaction."""
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    hold(name, project, more)
 
 
 def hold_bytes(project: Project | None, size: int) -> None:

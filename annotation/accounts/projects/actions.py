@@ -275,6 +275,7 @@ def invite(
             gettext("Invitations to this role are sent by e-mail."),
             fields={"emails": gettext("Enter the person’s e-mail address.")},
         )
+    quotas.hold_in_project("invitations", project)
     invitation = Invitation.objects.create(
         project=project,
         role=role,

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts import quotas
 from annotation.authoring.actions import drafts
 from annotation.authoring.actions.drafts import clean_rules, clean_title, discard_draft, draft_of
 from annotation.authoring.actions.items import (
@@ -99,6 +100,7 @@ def create_task(
         return there
     task_type = get_type(type)
     title = clean_title(title, needed=_("A task needs a title."))
+    quotas.hold_in_project("tasks", project)
     task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
     TaskVersion.objects.create(
         task=task,

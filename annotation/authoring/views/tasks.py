@@ -37,7 +37,7 @@ from annotation.payouts.selectors.next_steps import next_steps
 from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
 from crowdqc import numbers
-from crowdqc.errors import Invalid
+from crowdqc.errors import Invalid, TooMuch
 
 
 @login_required
@@ -65,7 +65,7 @@ def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             task = actions.create_task(by=access.user, project=access.project, **form.cleaned_data)
-        except Invalid as error:
+        except (Invalid, TooMuch) as error:
             add_errors(form, error)
         else:
             return redirect("task_build", project_id, task.pk)

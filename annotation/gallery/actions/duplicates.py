@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from annotation.accounts import quotas
 from annotation.accounts.projects.actions import (
     MAX_NAME,
     change_consent_text,
@@ -137,6 +138,7 @@ def _copy_task(
 ) -> tuple[Task, Copied]:
     """Copy a version as a task's first draft; ``texts``: ids in another project by those here."""
     task = source.task
+    quotas.hold_in_project("tasks", project)
     new = Task.objects.create(
         project=project, type=task.type, created_by=by, domain=task.domain, form_key=key
     )

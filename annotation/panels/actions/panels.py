@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts import quotas
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify
@@ -39,6 +40,7 @@ def _reason(why: str) -> str:
 def create(*, by: User, project: Project, name: str) -> Panel:
     """A new panel with nobody on it. Raises Conflict where the name is taken."""
     name = _named(name)
+    quotas.hold_in_project("panels", project)
     try:
         with transaction.atomic():
             made = Panel.objects.create(project=project, name=name, created_by=by)

@@ -13,9 +13,12 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from annotation.accounts import quotas
-from annotation.accounts.projects.actions import create_project
+from annotation.accounts.projects.actions import create_project, invite, revoke_invitation
+from annotation.authoring.actions.tasks import create_task
 from annotation.formats.uploads import actions as uploads
+from annotation.gallery.actions.duplicates import duplicate_task
 from annotation.models import AuditEntry, ImportFile, Project
+from annotation.panels.actions import panels
 from crowdqc import limits
 from crowdqc.errors import Invalid, TooMuch
 from tests.support import factories
@@ -61,6 +64,36 @@ def test_projects_are_made_at_a_rate() -> None:
     limits.hold(limits.PROJECTS, user.pk, "", units=limits.PROJECTS.most)
     with pytest.raises(TooMuch):
         create_project(by=user, name="one more")
+
+
+def test_a_project_has_so_many_tasks_open_invitations_and_panels(settings: Any) -> None:
+    world = factories.make_world(1)
+    project, owner = world.project, world.requester
+    settings.CROWDQC_QUOTAS = {"tasks": "2", "invitations": "1", "panels": "1"}
+    create_task(by=owner, project=project, type="free_text", title="Second")
+    with pytest.raises(TooMuch) as refused:
+        create_task(by=owner, project=project, type="free_text", title="Third")
+    assert refused.value.code == "quota" and "2 of the 2" in refused.value.message
+    with pytest.raises(TooMuch):
+        duplicate_task(by=owner, task=world.task)
+    client = Client()
+    client.force_login(owner)
+    url = reverse("task_new", args=[project.pk])
+    page = client.post(url, {"title": "Third", "type": "free_text"})
+    assert page.status_code == 422 and b"2 of the 2" in page.content
+    quota("--project", str(project.pk), "--set", "tasks", "3")
+    assert client.post(url, {"title": "Third", "type": "free_text"}).status_code == 302
+
+    invitation = invite(by=owner, project=project, role="worker")
+    with pytest.raises(TooMuch, match="1 invitations"):
+        invite(by=owner, project=project, role="worker")
+    revoke_invitation(by=owner, invitation=invitation)
+    invite(by=owner, project=project, role="worker")
+
+    panels.create(by=owner, project=project, name="first")
+    with pytest.raises(TooMuch):
+        panels.create(by=owner, project=project, name="second")
+    assert panels.get_or_create_panel(by=owner, project=project, name="first").name == "first"
 
 
 @pytest.mark.parametrize(
