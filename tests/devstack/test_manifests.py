@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import ipaddress
+import os
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,32 @@ def test_units_serve_each_queue_once_with_one_scheduler_and_the_settings_that_th
     known = {line.partition("=")[0].strip("# ") for line in told}
     lines = (UNITS[0].parent / "crowdqc.env").read_text().splitlines()
     assert {line.partition("=")[0] for line in lines if not line.startswith("#")} <= known
+
+
+def test_limits_and_hsts_reach_every_way_to_deploy_and_no_quotas_are_none() -> None:
+    names = (
+        "CROWDQC_JOB_MEMORY",
+        "CROWDQC_QUOTAS",
+        "SECURE_HSTS_INCLUDE_SUBDOMAINS",
+        "SECURE_HSTS_PRELOAD",
+    )
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = [one for one in compose["services"].values() if "environment" in one]
+    passed = [one["environment"] for one in services if "SECRET_KEY" in one["environment"]]
+    (cluster,) = read("configuration.yaml")
+    lines = (UNITS[0].parent / "crowdqc.env").read_text().splitlines()
+    units = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    for name in names:
+        assert passed and all(one[name].startswith(f"${{{name}:-") for one in passed)
+        assert isinstance(cluster["data"][name], str) and name in units
+    assert passed[0]["CROWDQC_QUOTAS"] == "${CROWDQC_QUOTAS:-}"
+    assert cluster["data"]["CROWDQC_QUOTAS"] == units["CROWDQC_QUOTAS"] == ""
+    env = {**os.environ, "CROWDQC_QUOTAS": "", "DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
+    told = subprocess.run(
+        [sys.executable, "-c", "from django.conf import settings; print(settings.CROWDQC_QUOTAS)"],
+        capture_output=True, text=True, check=True, env=env, cwd=ROOT,
+    )  # fmt: skip
+    assert told.stdout.strip() == "{}"
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
