@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Membership, Notice, Panel, PayoutLine, Task
+from annotation.models import Membership, Notice, Panel, PayoutLine, Task, User
 from annotation.panels.actions import exclusions, panels
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import Run, Selection, SystemScore, WatchNote, WorkerScore
@@ -260,6 +260,31 @@ def client(task: Task) -> Client:
     client = Client()
     client.force_login(task.project.owner)
     return client
+
+
+def test_a_program_settles_a_note_of_its_own_panel_once(run: Run) -> None:
+    task, by = run.task, run.project.owner
+    panel = panels.create(by=by, project=task.project, name="Keepers")
+    watched = panel_watch.watch(
+        by=by, panel=panel, task=task, threshold=0.5, ranks=None, incentive=None
+    )
+    worker = member(task, "good-0")
+    note = WatchNote.objects.create(watch=watched, run=run, worker=worker, kind="below")
+    other = panels.create(by=by, project=task.project, name="Others")
+    outsider, program = factories.make_user(), Client()
+
+    def settle(who: User, panel: Panel, what: str) -> int:
+        program.defaults["HTTP_AUTHORIZATION"] = f"Token {factories.api_token(who)}"
+        place = [task.project_id, panel.pk, note.pk]
+        url = reverse("api_watch_note_settle", args=place)
+        return program.post(url, {"what": what}, "application/json").status_code
+
+    assert [settle(outsider, panel, "kept"), settle(by, other, "kept")] == [404, 404]
+    assert settle(by, panel, "proposed") == 422  # pays nobody for answers that lie below
+    assert not WatchNote.objects.exclude(done="").exists()
+    assert [settle(by, panel, "kept"), settle(by, panel, "kept")] == [200, 409]
+    note.refresh_from_db()
+    assert (note.done, note.seen_by) == ("kept", by)
 
 
 def test_the_preview_follows_the_rule_and_the_button_lets_in(client: Client, run: Run) -> None:
