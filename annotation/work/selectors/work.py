@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from annotation.access import work_ever, worker_memberships
@@ -56,6 +56,7 @@ __all__ = [
     "memberships_with_consent",
     "opened_ms",
     "passage_state",
+    "places_lost",
     "ran_out",
     "recorded_assignments",
     "seconds_left",
@@ -365,6 +366,22 @@ def _attention(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int
 def is_open(assignment: Assignment) -> bool:
     """Whether its page still takes answers (also after its time ran out)."""
     return assignment.state in (AssignmentState.LEASED, AssignmentState.EXPIRED)
+
+
+def places_lost(assignment: Assignment) -> int:
+    """How many answers of a lease that ran out would not count if it was submitted now.
+
+    Their places were given to others since, or their worker took them again.
+    """
+    if assignment.state != AssignmentState.EXPIRED:
+        return 0
+    entries = AssignmentItem.objects.filter(assignment=assignment, item__expected__isnull=True)
+    again = AssignmentItem.objects.filter(
+        item=OuterRef("item"),
+        assignment__worker=assignment.worker_id,
+        assignment__state__in=(AssignmentState.LEASED, AssignmentState.SUBMITTED),
+    ).exclude(assignment=assignment)
+    return entries.filter(Q(item__held__gte=F("item__redundancy")) | Exists(again)).count()
 
 
 def passage_state(assignment: Assignment, group: ItemGroup) -> str:

@@ -257,6 +257,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "answered": sum(step.state == "done" for step in steps),
         "declined": sum(step.declined for step in steps),
         "wait": work.seconds_to_wait(found),
+        "lost": work.places_lost(found),
         "key": uuid.uuid4(),
     }
     name = "review" if begun else "start"

@@ -7,9 +7,13 @@ import uuid
 from typing import Any
 
 import pytest
+from django.db.models import F
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Answer, Assignment, AuditEntry
+from annotation.payouts.selectors.proposals import work_facts
 from annotation.work.actions import answers, assignments, leases
 from annotation.work.actions.drafts import Version
 from crowdqc.errors import Conflict, Invalid, NotAllowed
@@ -125,6 +129,36 @@ def test_a_late_submit_counts_while_its_slot_is_free() -> None:
     factories.submit(late)
     assert Answer.objects.filter(counts=True).count() == 2
     slots_agree(world.task)
+
+
+def test_a_late_submit_of_which_a_part_has_a_place_counts_and_is_paid_as_one_in_time() -> None:
+    """Whoever was late in good faith is told before the submit what cannot count, and is paid."""
+    world = factories.make_world(4, redundancy=1, items_per_assignment=4)
+    late = factories.claim(world.task, world.worker)
+    for entry in late.entries.all():
+        draft = {"text": "Yes."}
+        assignments.save_draft(
+            by=world.worker.user, assignment=late, item_id=entry.item_id, draft=draft, seq=1
+        )
+    run_out(late)
+    leases.release_expired()
+    client = Client()
+    client.force_login(world.worker.user)
+    review = reverse("work_assignment", args=[late.pk])
+    assert "cannot count" not in client.get(review).content.decode()
+    gone = world.task.items.filter(key__in=["q-001", "q-003"])
+    gone.update(held=F("redundancy"))  # as claims of others leave it
+    assert "2 answers cannot count any more" in client.get(review).content.decode()
+    answers.submit(by=world.worker.user, assignment=late, key=uuid.uuid4())
+    gone.update(held=0)
+    kept = Answer.objects.filter(assignment=late)
+    assert set(kept.filter(counts=True).values_list("item__key", flat=True)) == {"q-002", "q-004"}
+    uncounted = kept.filter(counts=False).values_list("uncounted_reason", flat=True)
+    assert set(uncounted) == {answers.SLOT_GONE} and kept.count() == 4
+    # The pay is the assignment's: the proposer sees what does not count, and decides.
+    late.refresh_from_db()
+    assert (late.state, late.pay) == ("submitted", late.version.pay)
+    assert work_facts([late.pk])[late.pk].uncounted == 2
 
 
 def test_a_late_submit_is_kept_uncounted_when_the_slot_is_gone() -> None:
