@@ -124,7 +124,8 @@ SELECT %(assignment)s, id, place - 1, holds, flipped, draft::jsonb, 0, told_at F
 # Items whose answer is known, in a drawn order: those that the worker has not met, and where
 # ``again`` says so the others after them. Of a lease that was returned or ran out they stay met:
 # an item that came twice would be known by that. First those of the bundle's own passages, where
-# one of another passage would stand out; with ``only_near`` no others.
+# one of another passage would stand out; with ``only_near`` no others. Then those that fewer people
+# were given than other items are: workers who compare would know the others by that.
 KNOWN = """
 WITH met AS MATERIALIZED (
     SELECT e.item_id FROM annotation_assignment a
@@ -140,6 +141,8 @@ WHERE i.task_id = %(task)s AND i.expected IS NOT NULL
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = %(worker)s)
 ORDER BY i.id IN (SELECT item_id FROM met), i.group_id <> ALL(%(near)s),
+  EXISTS (SELECT 1 FROM annotation_assignmentitem e WHERE e.item_id = i.id
+    OFFSET %(redundancy)s - 1),
   md5(i.id || ':' || %(salt)s), i.id LIMIT %(wanted)s
 """
 # The bundle that a worker returned, as it was: its open items locked in the order of their ids, and
@@ -323,6 +326,7 @@ def known_items(
         again=again,
         near=list(near),
         only_near=only_near,
+        redundancy=version.redundancy,
         salt=secrets.token_hex(16),
     )
     return [Picked(*row) for row in rows]

@@ -11,10 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.authoring.actions import items
+from annotation.authoring.actions.known import set_known
 from annotation.models import Assignment, EventBatch, ItemGroup, Task, User
 from annotation.models.tasks import TaskState
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -264,3 +266,21 @@ def test_the_table_of_questions_is_paginated(world: World) -> None:
     opened = client.get(url("task_build", world.task, question="k240"))
     assert opened.context["page"].number == 3
     assert "Number 240?" in opened.content.decode()
+
+
+def test_the_builder_says_how_many_known_answers_are_enough_to_stay_hidden() -> None:
+    """8 questions are asked, 4 in an assignment with 1 known answer."""
+    project = factories.make_project()
+    task = factories.make_task(
+        project, 9, settings={"gold_per_assignment": 1}, publish=False, redundancy=5,
+        items_per_assignment=4,
+    )  # fmt: skip
+    set_known(by=project.owner, task=task, key="q-001", given={"answer": "x"})
+    client = Client()
+    client.force_login(project.owner)
+    url = reverse("task_build", args=[project.pk, task.pk]) + "?part=known"
+    page = html_of(client.get(url))
+    assert "shown to about 10 workers, the others to 5" in page
+    assert "2 known answers are enough" in page
+    set_known(by=project.owner, task=task, key="q-002", given={"answer": "x"})
+    assert "are enough" not in html_of(client.get(url))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -269,6 +270,16 @@ def test_a_task_is_taken_again_so_often_an_hour_and_others_are_as_free_as_before
     assert AuditEntry.objects.filter(action__startswith="assignment.").count() == 6
     assert factories.claim(task, factories.make_worker(task.project))
     assert factories.claim(factories.make_task(task.project), worker)
+
+
+def test_known_items_are_drawn_for_no_more_workers_than_others_while_there_are_enough() -> None:
+    """Workers who compare their bundles find none by how often it was given."""
+    task = with_known(items=16, known=4, redundancy=4)
+    given: Counter[int] = Counter()
+    for _ in range(16):  # all that the other items ask for
+        given.update(hidden(factories.claim(task, factories.make_worker(task.project))))
+    assert sorted(given.values()) == [4, 4, 4, 4]
+    slots_agree(task)
 
 
 def test_where_known_items_stand_does_not_follow_from_the_address() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +39,22 @@ class KnownBuild:
             {"item": item, "words": in_words(self.fields, item.expected)}
             for item in items.order_by("position", "pk")[:LISTED]
         ]
+
+    @cached_property
+    def there(self) -> int:
+        """How many known answers there are."""
+        return int(self.build.known.count())
+
+    @property
+    def needed(self) -> int:
+        """The known answers from which on none is shown to more workers than other items are."""
+        mixed_in = self.build.questions * self.settings.get("gold_per_assignment", 0)
+        return math.ceil(mixed_in / self.build.version.items_per_assignment)
+
+    @property
+    def shown_to(self) -> int:
+        """Workers that each is shown to on average, once every other item has its answers."""
+        return round(self.build.version.redundancy * self.needed / self.there) if self.there else 0
 
     @property
     def choices(self) -> list[Item]:
