@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from annotation.payouts.statement_file import LIMITS as LIMITS_OF_STATEMENTS
+from annotation.payouts.statement_file import MOST_BAD
+from annotation.work.actions import drafts, events
 from crowdqc import limits
 from crowdqc.proxy import Proxy
 from crowdqc.web.bodies import FORM, LIMITS, MB, SMALL, UPLOAD, in_words
@@ -84,6 +87,12 @@ def test_the_limits_on_the_page_are_those_of_the_code(settings: Any) -> None:
         "request bodies": f"{in_words(SMALL)} for anybody; signed in {in_words(FORM)}, "
             f"{in_words(dict(LIMITS)['/work/'])} for answers, {in_words(UPLOAD)} on pages that "
             "take files (`crowdqc/web/bodies.py`)",
+        "drafts": f"{drafts.MAX_DRAFT_BYTES // MB} MB for one version, {drafts.MOST_OTHERS} "
+            f"versions and {drafts.MAX_OTHERS_BYTES // MB} MB that wait for a choice",
+        "interaction log": f"{events.MAX_ASSIGNMENT_BYTES // MB} MB of one assignment, until it is "
+            f"decided or {events.GRACE.seconds // 60} minutes after its submit",
+        "statements of platforms": f"{LIMITS_OF_STATEMENTS.size // MB} MB and "
+            f"{LIMITS_OF_STATEMENTS.rows:,} rows; reading ends after {MOST_BAD:,} bad rows",
         "imported files": "CSV, JSONL or Parquet: "
             f"{settings.CROWDQC_IMPORT_MAX_BYTES // MB} MB, "
             f"{settings.CROWDQC_IMPORT_MAX_ROWS:,} rows, {settings.CROWDQC_IMPORT_MAX_COLUMNS} "
