@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -170,6 +170,7 @@ def interval_column(
     high: str = "high",
     needs_interval: bool = True,
     reason: str = "",
+    html: Callable[[Any], SafeString | str] | None = None,
 ) -> Column:
     """The interval of the column before it, of these attributes of a row."""
     return Column(
@@ -183,4 +184,11 @@ def interval_column(
         needs_interval=needs_interval,
         missing=_("none"),
         reason=reason,
+        html=html,
     )
+
+
+def reasons_beside_names(*columns: Column) -> tuple[Column, ...]:
+    """The columns; a row that is not sure gives its reason in place of all but the first."""
+    first, *others = columns
+    return (first, *(replace(one, needs_interval=True) for one in others))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
+from crowdqc.numbers import interval, score
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
+from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
 
@@ -30,16 +35,22 @@ class EstimateRow:
     plot: SafeString | str = ""
     url: str = ""
     term: str = ""
+    sure: bool = True  # else ``why`` stands in place of what needs an interval
+
+
+Row = TypeVar("Row", bound=EstimateRow)
 
 
 def drawn(
-    rows: Sequence[EstimateRow], scale: Scale, *, height: float = charts.ROW
-) -> list[EstimateRow]:
+    rows: Sequence[Row], scale: Scale, *, height: float = charts.ROW, reference: float | None = None
+) -> list[Row]:
     """The rows with their intervals as drawings along a scale."""
     made = []
     for row in rows:
         known = None if row.estimate is None else Estimate(row.estimate, row.low, row.high)
-        plot = charts.forest_cell(scale, known, name=str(row.name), height=height)
+        plot = charts.forest_cell(
+            scale, known, name=str(row.name), height=height, reference=reference
+        )
         made.append(replace(row, plot=plot))
     return made
 
@@ -60,3 +71,17 @@ def estimate_columns(
         interval_column(digits, needs_interval=False, reason="why"),
         *([count] if count else []),
     )
+
+
+DIFFERENCE = Column("estimate", _("Difference"), Format.SIGNED, short=_("Difference"), is_main=True)
+
+
+def with_interval(estimate: Estimate, digits: int = 2) -> SafeString:
+    """An estimate and its interval in one cell."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    return format_html("<b>{}</b> {}", score(value, digits), interval(low, high, digits))
+
+
+def known_estimates(row: Mapping[str, Any], *names: str) -> list[Estimate | None]:
+    """Estimates that a stored row has, each with ``_low`` and ``_high``; None for no value."""
+    return [known_estimate(row[one], row[f"{one}_low"], row[f"{one}_high"]) for one in names]

@@ -69,8 +69,8 @@ class ResultTable:
 
     Parameters
     ----------
-    title
-        What it says, for those who hear it: the caption.
+    title, shows_title
+        What it says: the caption, which only those see who hear the page, unless it is shown.
     columns
         What it shows of a row, in order.
     groups
@@ -100,6 +100,7 @@ class ResultTable:
     foot: SafeString | str = ""
     is_long: bool = False
     empty: Words = ""
+    shows_title: bool = False
     sorts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     classes: str = BOARD
     row_class: Callable[[Any], str] = no_class
@@ -222,7 +223,7 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
     if column.format is Format.INTERVAL:
         return _interval(column, row)
     if column.format is Format.NAME:
-        return _name(row), ""
+        return _name(row, with_detail=not column.note), ""
     value = _value(row, column.key)
     if column.format is Format.FLAGS:
         return _flags(value), "" if value else "l0"
@@ -276,10 +277,10 @@ def _with_interval(text: str, low: float | None, high: float | None) -> SafeStri
     return inline(text, numbers.interval(low, high, 1))
 
 
-def _name(row: Any) -> SafeString:
+def _name(row: Any, *, with_detail: bool) -> SafeString:
     url = getattr(row, "url", "")
     name = link(url, row.name) if url else bold(row.name)
-    return beside(name, getattr(row, "beside", "") or row.detail)
+    return beside(name, getattr(row, "beside", "") or (row.detail if with_detail else ""))
 
 
 def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:

@@ -118,12 +118,13 @@ def test_numbers_repeat_their_head_on_narrow_screens_unless_they_are_the_main_on
 
 
 def test_a_name_explains_its_term_and_has_a_note_below() -> None:
-    columns = estimate_columns(head_column("name", "Coefficient", note="detail"), "Value")
+    name = head_column("name", "Coefficient", format=Format.NAME, note="detail")
+    columns = estimate_columns(name, "Value")
     rows = drawn([EstimateRow("Alpha", 0.5, detail="by chance", term="alpha")], Scale.around([0]))
     page = render_to_string(
         "_includes/results/table.html", {"table": plain_table("Agreement", columns, rows)}
     )
-    assert re.search(r"Alpha <button.*?</span><small>by chance</small></th>", page)
+    assert re.search(r"<b>Alpha</b> <button.*?</span><small>by chance</small></th>", page)
     assert "Alpha: .500 without an interval" in page
 
 
