@@ -10,6 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -19,9 +21,11 @@ from annotation.work.snapshots.labels import SystemLabel
 from crowdqc.numbers import count, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.labels.selectors.study import ShownField
+from evaluation.labels.selectors.study import ShownField, known_right
 from evaluation.methods.core import units
 from evaluation.models import ItemLabel, Run
+from evaluation.results.cells import below, link
+from evaluation.results.tables import Group
 
 LEVEL = 0.95
 STANDS_OUT = 3  # items from which a difference is named
@@ -63,10 +67,22 @@ class ModelRow:
     name: str
     strategy: str
     n: int
-    same: Share
+    estimate: float | None
+    low: float | None
+    high: float | None
     known: Share
     mistake: str
     plot: SafeString
+
+    @property
+    def known_right(self) -> SafeString:
+        """Known answers right."""
+        return known_right(self.known.right, self.known.n, *self.known.bounds)
+
+    @property
+    def label(self) -> SafeString:
+        """Its name with its prompt below."""
+        return below(self.name, self.strategy)
 
 
 @dataclass
@@ -101,7 +117,7 @@ def model_rows(run: Run, shown: ShownField, scale: Scale) -> list[ModelRow]:
         else:
             own.differs[label, one.code] += 1
     made = [_row(own, shown, scale) for own in held.values()]
-    return sorted(made, key=lambda row: (-(row.same.value or 0), row.name, row.strategy))
+    return sorted(made, key=lambda row: (-(row.estimate or 0), row.name, row.strategy))
 
 
 def _row(own: _Held, shown: ShownField, scale: Scale) -> ModelRow:
@@ -112,7 +128,9 @@ def _row(own: _Held, shown: ShownField, scale: Scale) -> ModelRow:
         name=first.system,
         strategy=first.strategy,
         n=len(own.labels),
-        same=same,
+        estimate=same.value,
+        low=same.low,
+        high=same.high,
         known=Share(sum(one.known == one.code for one in known), len(known)),
         mistake=_mistake(own, shown),
         plot=charts.forest_cell(scale, estimate, name=first.system, height=charts.TWO_LINES),
@@ -134,11 +152,17 @@ def _mistake(own: _Held, shown: ShownField) -> str:
     }
 
 
-def heading(rows: Sequence[ModelRow]) -> str:
-    """What the figures of models are, which are no competence."""
-    return _("%(models)s: share labelled as estimated from people; they never vote") % {
+def group(task: Task, rows: Sequence[ModelRow]) -> list[Group]:
+    """Models below the workers; their figures are no competence. None without models."""
+    heading = _("%(models)s: share labelled as estimated from people; they never vote") % {
         "models": plural(len(rows), "model")
     }
+    ask = link(
+        reverse("replacement", args=[task.project_id, task.pk]),
+        _("Can one replace an annotator?"),
+        "",
+    )
+    return [Group(format_html("{}. {}", heading, ask), rows)] if rows else []
 
 
 def labels_of_items(

@@ -27,10 +27,16 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         row.id, row.name = 0, _("Worker %(place)s") % {"place": place}
     names = (*study.FIGURES, *worker_reads.FIGURES, *tables.COMPARE)
     told = reads.figures_of(run, *names)
-    found = worker_reads.worker_list(run, rows, ShownField.of(told), page=page, opened=None)
+    found = worker_reads.worker_list(run, rows, ShownField.of(told), page=page)
     return {
         **found,
-        "boards": [{"heading": "", "axis": found["axis"], "groups": found["groups"]}],
+        "boards": [
+            {
+                "heading": "",
+                "axis": found["table"].axis,
+                "groups": [vars(group) for group in found["table"].groups],
+            }
+        ],
         "rows": rows,
         "verdict": study.verdict(run, told, worker_reads.count_reliable(run, rows)),
         "method": METHOD % {"model": "MACE" if found["by_mace"] else "Dawid-Skene"},

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
 from annotation.work.snapshots.labels import LabelField
-from crowdqc.numbers import count, listed, plural, score
+from crowdqc.numbers import count, interval, listed, plural, score
+from crowdqc.web.terms import Words
 from evaluation.models import Run, RunState
+from evaluation.results.cells import none
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import more_work, next_steps, shell
 from evaluation.runs.selectors.more_work import StillOut
@@ -25,7 +29,7 @@ Told = Mapping[str, Any]
 SINGLE_ENOUGH = 0.667  # the alpha below which one worker's labels should not be used alone
 FEW_DIFFER = 0.1  # a share of items on which counting differs that people can decide by hand
 FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement")
-NAMES = {
+NAMES: dict[str, Words] = {
     "majority": gettext_lazy("Majority vote"),
     "dawid_skene": "Dawid-Skene",
     "mace": "MACE",
@@ -70,6 +74,21 @@ class ShownField:
     def word(self, code: str) -> str:
         """What a code is called; a code that is none as it stands."""
         return self.labels.get(code, code)
+
+
+def of(right: float, n: int) -> str:
+    """``17.5 of 20``: how many are right, where a tie is shared."""
+    written = count(right) if float(right).is_integer() else f"{right:.1f}"
+    return _("%(right)s of %(n)s") % {"right": written, "n": count(n)}
+
+
+def known_right(right: int, n: int, low: float | None, high: float | None) -> SafeString:
+    """Known answers right of those seen, with the interval of the share."""
+    if not n:
+        return none()
+    if low is None:
+        return format_html("{}", of(right, n))
+    return format_html('{} <small class="dim">{}</small>', of(right, n), interval(low, high, 2))
 
 
 def verdict(run: Run, told: Told, reliable: int | None, decided: int = 0) -> Verdict:

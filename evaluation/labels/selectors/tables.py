@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 
 from crowdqc.files.cells import csv_text
 from crowdqc.numbers import count, percent, plural, score
+from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts import labels as label_charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Said, reliability_curve
-from evaluation.labels.selectors.study import NAMES, ShownField
+from evaluation.labels.selectors.study import NAMES, ShownField, of
 from evaluation.labels.selectors.workers import matrix
 from evaluation.methods.labels.items import CALIBRATED, COMPARED
+from evaluation.results.cells import bold, none
+from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
+from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import votes_used
 
 AGREEMENT = ("agreement", "data", "compare", "class", "pairs", "other_fields", votes_used.FIGURE)
@@ -74,6 +81,18 @@ SAID = {
     "majority": gettext_lazy("every worker counts the same"),
 }
 ORDER = ("dawid_skene", "mace", "glad", "majority")
+VALUES = estimate_columns(
+    head_column("name", gettext_lazy("Coefficient"), format=Format.NAME, note="detail"),
+    gettext_lazy("Value"),
+)
+CLASS_VALUES = estimate_columns(gettext_lazy("Class"), gettext_lazy("Alpha"), term="alpha")
+PAIR_VALUES = estimate_columns(
+    head_column("name", gettext_lazy("Workers"), classes="nowrap"),
+    gettext_lazy("Kappa"),
+    term="kappa",
+    count=Column("n", gettext_lazy("Shared items"), Format.COUNT, short=gettext_lazy("Shared")),
+)
+WIDE = "data two-line coefficients"
 PAIRS = 20  # of workers on a page
 WEAK = 0.67  # alpha below which single labels are not relied on
 LEVEL = 0.05
@@ -96,34 +115,32 @@ def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
         )
         % {"others": count(others)},
     }
+    groups = [
+        Group(heads[scope], _coefficients(found, scale))
+        for scope in heads
+        if (scope == "all" or others) and (found := [row for row in rows if row["scope"] == scope])
+    ]
+    by_class = [_estimate(row, field.word(row["label"])) for row in rows if row["scope"] == "class"]
+    look: dict[str, Any] = {"axis": charts.forest_axis(scale), "classes": WIDE}
+    title = gettext("Krippendorff’s alpha of each class, with 95% CIs")
     return {
-        "axis": charts.forest_axis(scale),
-        "groups": [
-            {"heading": heads[scope], "rows": found}
-            for scope in heads
-            if (scope == "all" or others)
-            and (found := [_coefficient(row, scale) for row in rows if row["scope"] == scope])
-        ],
-        "by_class": [
-            {**_coefficient(row, scale), "name": field.word(row["label"])}
-            for row in rows
-            if row["scope"] == "class"
-        ],
+        "coefficients": ResultTable(
+            gettext("Coefficients of agreement, with 95% CIs"), VALUES, groups, **look
+        ),
+        "by_class": by_class and plain_table(title, CLASS_VALUES, drawn(by_class, scale), **look),
         "data": told["data"],
     }
 
 
-def other_fields(told: Told) -> list[dict[str, Any]]:
+def other_fields(told: Told) -> list[tuple[Told, ResultTable]]:
     """Agreement in the task's fields of several options and of spans; none in older runs."""
-    return [
-        {
-            **one,
-            "axis": charts.forest_axis(scale),
-            "rows": [_coefficient(row, scale) for row in one["rows"]],
-        }
-        for one in told.get("other_fields", [])
-        for scale in [_scale(one["rows"])]
-    ]
+    made = []
+    for one in told.get("other_fields", []):
+        scale = _scale(one["rows"])
+        title = gettext("Agreement in “%(label)s”, with 95%% CIs") % {"label": one["label"]}
+        rows, axis = _coefficients(one["rows"], scale), charts.forest_axis(scale)
+        made.append((one, plain_table(title, VALUES, rows, axis=axis, classes=WIDE)))
+    return made
 
 
 def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | None:
@@ -133,23 +150,21 @@ def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | N
         return None
     shown = Paginator(found["rows"], PAIRS).get_page(page)
     scale = _scale([{**row, "value": row["kappa"]} for row in found["rows"]])
+    rows = []
+    for row in shown.object_list:
+        first, second = (names.get(pk, gettext("a deleted worker")) for pk in row["workers"])
+        name = gettext("%(value)s and %(value2)s") % {"value": first, "value2": second}
+        rows.append(EstimateRow(name, row["kappa"], row["low"], row["high"], row["n"]))
     return {
         **found,
         "page": shown,
-        "axis": charts.forest_axis(scale),
-        "rows": [
-            {
-                **row,
-                "names": [names.get(pk, gettext("a deleted worker")) for pk in row["workers"]],
-                "plot": charts.forest_cell(
-                    scale,
-                    Estimate(row["kappa"], row["low"], row["high"]),
-                    name=gettext("Cohen’s kappa"),
-                    height=charts.ROW,
-                ),
-            }
-            for row in shown.object_list
-        ],
+        "table": plain_table(
+            gettext("Cohen’s kappa of pairs of workers, with 95% CIs"),
+            PAIR_VALUES,
+            drawn(rows, scale),
+            axis=charts.forest_axis(scale),
+            classes="data coefficients",
+        ),
     }
 
 
@@ -173,22 +188,17 @@ def _scale(rows: Sequence[Told]) -> Scale:
     return Scale.around(values, width=290.0, include=[0.0, 0.8])
 
 
-def _coefficient(row: Told, scale: Scale) -> dict[str, Any]:
-    name, said = COEFFICIENTS.get(row["coefficient"], (row["coefficient"], ""))
-    value = row["value"]
-    estimate = None if value is None else Estimate(value, row["low"], row["high"])
-    return {
-        **row,
-        "name": name,
-        "said": said,
-        "term": _term(row),
-        "plot": charts.forest_cell(
-            scale,
-            estimate,
-            name=str(name),
-            height=charts.ROW if row["scope"] == "class" else charts.TWO_LINES,
-        ),
-    }
+def _estimate(row: Told, name: Words, **more: Any) -> EstimateRow:
+    why = row.get("reason") or ""
+    return EstimateRow(name, row["value"], row["low"], row["high"], why=why, **more)
+
+
+def _coefficients(rows: Sequence[Told], scale: Scale) -> list[EstimateRow]:
+    made = []
+    for row in rows:
+        name, detail = COEFFICIENTS.get(row["coefficient"], (row["coefficient"], ""))
+        made.append(_estimate(row, name, detail=detail, term=_term(row)))
+    return drawn(made, scale, height=charts.TWO_LINES)
 
 
 def rail_agreement(told: Told) -> list[tuple[str, Told]]:
@@ -209,35 +219,54 @@ def rail_agreement(told: Told) -> list[tuple[str, Told]]:
 # Classes ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ClassRow(EstimateRow):
+    """How frequent a class is, and how many of its known answers are labelled right."""
+
+    majority_share: float | None = None
+    known: int = 0
+    right: str = ""
+
+
 def classes(told: Told, field: ShownField) -> dict[str, Any]:
     """Prevalence of the classes, and what all workers together take for what."""
-    rows = told["class"]
-    values = [row[name] for row in rows for name in ("prevalence", "low", "high", "majority_share")]
+    ends = ("prevalence", "low", "high", "majority_share")
+    values = [row[name] for row in told["class"] for name in ends]
     scale = Scale.around(values, width=270.0, count=4, include=[0.0])
-    pooled = told["pooled"]
+    rows = [_class_row(row, field.word(row["label"]), scale) for row in told["class"]]
+    pooled, any_known = told["pooled"], any(row.known for row in rows)
+    right = Column("right", gettext("Labelled right"), Format.NUMBER, short=gettext("Right"))
+    columns = [
+        head_column("name", gettext("Class")),
+        PLOT,
+        Column("estimate", "Dawid-Skene", Format.SHARE, term="dawid-skene", is_main=True),
+        interval_column(html=lambda row: share_span(row.low, row.high) or gettext("none")),
+        Column("majority_share", gettext("Majority"), Format.SHARE, term="majority"),
+        *((replace(KNOWN, key="known"), right) if any_known else ()),
+    ]
+    title = gettext("Prevalence of each class by Dawid-Skene, with 95% CIs, and by majority vote")
     return {
-        "axis": label_charts.share_axis(scale),
-        "rows": [
-            {
-                **row,
-                "name": field.word(row["label"]),
-                "span": share_span(row["low"], row["high"]),
-                "plot": label_charts.prevalence_cell(
-                    scale,
-                    Estimate(row["prevalence"], row["low"], row["high"]),
-                    row["majority_share"],
-                    name=field.word(row["label"]),
-                )
-                if row["prevalence"] is not None
-                else "",
-            }
-            for row in rows
-        ],
+        "table": plain_table(title, columns, rows, axis=label_charts.share_axis(scale)),
         "matrix": matrix(pooled["probability"], field, [code for code, _ in field.options]),
         "in_words": confusion_words(pooled, field),
-        "any_known": any(row["known"] for row in rows),
+        "any_known": any_known,
         "certainty": told["certainty"],
     }
+
+
+def _class_row(row: Told, name: str, scale: Scale) -> ClassRow:
+    share, low, high, majority = (
+        row[key] for key in ("prevalence", "low", "high", "majority_share")
+    )
+    plot: SafeString | str = ""
+    if share is not None:
+        estimate = Estimate(share, low, high)
+        plot = label_charts.prevalence_cell(scale, estimate, majority, name=name)
+    known = row["known"]
+    right = of(row["known_right"], known) if known else gettext("none")
+    return ClassRow(
+        name, share, low, high, plot=plot, majority_share=majority, known=known, right=right
+    )
 
 
 def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
@@ -285,61 +314,132 @@ def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
 # Methods ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class MethodRow(EstimateRow):
+    """A method by the share of known answers that it labels right."""
+
+    right: SafeString | str = ""
+    brier: float | None = None
+    log_score: float | None = None
+    held_out: float | None = None
+    differ: int | None = None
+    uncertain: str = ""
+
+
+METHOD = head_column("name", gettext_lazy("Method"))
+KNOWN = Column("n", gettext_lazy("Known answers"), Format.COUNT, term="known-answer")
+SCORES = (
+    Column("brier", gettext_lazy("Brier score"), Format.SCORE, is_public=False),
+    Column("log_score", gettext_lazy("Log score"), Format.SCORE, is_public=False),
+)
+HELD_OUT = Column("held_out", gettext_lazy("Left-out votes"), Format.SCORE, is_public=False)
+COUNTS = (
+    Column(
+        *("differ", gettext_lazy("Differs from majority"), Format.COUNT),
+        short=gettext_lazy("Differs"),
+        missing=gettext_lazy("none"),
+    ),
+    Column(
+        *("uncertain", gettext_lazy("Posterior under .90"), Format.NUMBER),
+        short=gettext_lazy("Uncertain"),
+        term="posterior",
+    ),
+)
+RELIABILITY = (
+    METHOD,
+    Column("detail", gettext_lazy("Posterior"), Format.NUMBER),
+    Column("estimate", gettext_lazy("Right"), Format.SCORE, digits=2),
+    interval_column(2, needs_interval=False),
+    KNOWN,
+)
+CALIBRATION = (
+    METHOD,
+    Column(
+        *("estimate", gettext_lazy("Expected calibration error"), Format.SCORE),
+        short=gettext_lazy("Calibration error"),
+        digits=2,
+        classes="l1r",
+    ),
+    KNOWN,
+)
+
+
+def _method_columns(*, known: int, calibrated: bool, unseen: int) -> list[Column]:
+    right = replace(KNOWN, key="right", format=Format.NUMBER, short="", classes="l1r nowrap")
+    return [
+        replace(METHOD, format=Format.NAME, note="detail"),
+        *([PLOT] if known else []),
+        replace(right, html=lambda row: row.right),
+        interval_column(2, needs_interval=False),
+        *(SCORES if calibrated else ()),
+        *([HELD_OUT] if unseen else []),
+        *COUNTS,
+    ]
+
+
 def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
     """Methods by known answers; ``single``: single labels right, and how many there are."""
     by_name = {row["method"]: row for row in told["compare"]}
-    rows = [by_name[name] for name in ORDER if name in by_name]
-    ends = [
-        value
-        for row in rows
-        for value in (row["low"], row["high"], _share(row))
-        if value is not None
+    stored = [by_name[name] for name in ORDER if name in by_name]
+    rows = [_method(row, told["certainty"]) for row in stored]
+    if single[1]:
+        detail = gettext("one worker, drawn at random")
+        rows.append(_by_right(gettext("Single label"), *single, detail=detail, uncertain="none"))
+    ends = [end for row in rows for end in (row.low, row.high, row.estimate) if end is not None]
+    scale = Scale.around([math.floor(min([*ends, 0.9]) * 10) / 10, 1.0], width=220.0)
+    calibrated = [
+        EstimateRow(NAMES[row["method"]], row["calibration"], n=row["n"])
+        for row in stored
+        if row["brier"] is not None
     ]
-    low = min([*ends, single[0] / single[1] if single[1] else 1.0, 0.9], default=0.5)
-    scale = Scale.around([math.floor(low * 10) / 10, 1.0], width=220.0)
+    known = max((row["n"] for row in stored), default=0)
+    unseen = max((row.get("held_out_n") or 0 for row in stored), default=0)
+    title = gettext("Calibration of the methods on known answers")
     return {
-        "axis": charts.forest_axis(scale),
-        "compared": [_method(row, scale, told["certainty"]) for row in rows],
-        "single": {
-            "right": single[0],
-            "n": single[1],
-            "plot": charts.forest_cell(
-                scale,
-                Estimate(single[0] / single[1]),
-                name=gettext("Single label"),
-                height=charts.TWO_LINES,
-            ),
-        }
-        if single[1]
-        else None,
-        "known": max((row["n"] for row in rows), default=0),
-        "calibrated": [
-            {**row, "name": NAMES[row["method"]]} for row in rows if row["brier"] is not None
-        ],
+        "table": plain_table(
+            gettext("Methods by known answers right, with 95% CIs"),
+            _method_columns(known=known, calibrated=bool(calibrated), unseen=unseen),
+            drawn(rows, scale, height=charts.TWO_LINES),
+            axis=charts.forest_axis(scale),
+        ),
+        "known": known,
+        "calibrated": calibrated and plain_table(title, CALIBRATION, calibrated, classes="data"),
         "least_calibrated": CALIBRATED,
-        "unseen": max((row.get("held_out_n") or 0 for row in rows), default=0),
+        "unseen": unseen,
         "curves": curves(told),
+        "reliability": plain_table(
+            gettext("Labels that are right by their posterior"),
+            RELIABILITY,
+            [
+                EstimateRow(
+                    *(NAMES[name], row["right"], row["low"], row["high"], row["n"]),
+                    detail=score(row["confidence"], 2),
+                )
+                for name in ORDER
+                for row in _reliability(told, name)
+            ],
+            classes="data",
+        ),
         "which": which_one(told),
     }
 
 
-def curves(told: Told) -> list[dict[str, Any]]:
+def _reliability(told: Told, method: str) -> list[Told]:
+    return [row for row in told.get("reliability") or () if row["method"] == method]
+
+
+def curves(told: Told) -> list[tuple[Words, SafeString]]:
     """A reliability curve a method; none of a run without enough known answers, or an older one."""
     found = []
     for name in ORDER:
-        rows = [row for row in told.get("reliability") or () if row["method"] == name]
         points = [
             Said(row["confidence"], Estimate(row["right"], row["low"], row["high"]), row["n"])
-            for row in rows
+            for row in _reliability(told, name)
         ]
         if points:
-            drawn = reliability_curve(
-                points,
-                name=str(NAMES[name]),
-                across="posterior",
-                up=gettext("share of labels that are right"),
-            )
-            found.append({"name": NAMES[name], "chart": drawn, "rows": rows})
+            up = gettext("share of labels that are right")
+            chart = reliability_curve(points, name=str(NAMES[name]), across="posterior", up=up)
+            found.append((NAMES[name], chart))
     return found
 
 
@@ -357,31 +457,32 @@ def figures_csv(told: Told, table: str) -> str:
     return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
-def _share(row: Told) -> float | None:
-    return row["right"] / row["n"] if row["n"] else None
+def _method(row: Told, certainty: Told) -> MethodRow:
+    name = row["method"]
+    is_majority = name == "majority"
+    return _by_right(
+        *(NAMES[name], row["right"], row["n"], row["low"], row["high"]),
+        detail=SAID[name],
+        brier=row["brier"],
+        log_score=row["log_score"],
+        held_out=row.get("held_out"),
+        differ=None if is_majority else row["differ"],
+        uncertain=plural(certainty["ties"], "tie")
+        if is_majority
+        else count(certainty["uncertain"].get(name)),
+    )
 
 
-def _whole(value: float) -> str:
-    """``18``, or ``17.5`` where a tie was shared."""
-    return count(value) if float(value).is_integer() else f"{value:.1f}"
-
-
-def _method(row: Told, scale: Scale, certainty: Told) -> dict[str, Any]:
-    name, share = row["method"], _share(row)
-    estimate = None if share is None else Estimate(share, row["low"], row["high"])
-    uncertain = certainty["uncertain"].get(name)
-    if name == "majority":
-        uncertain = plural(certainty["ties"], "tie")
-    return {
-        **row,
-        "slug": name,
-        "name": NAMES[name],
-        "said": SAID[name],
-        "share": share,
-        "plot": charts.forest_cell(scale, estimate, name=str(NAMES[name]), height=charts.TWO_LINES),
-        "uncertain": uncertain if isinstance(uncertain, str) else count(uncertain),
-        "right_words": _whole(row["right"]),
-    }
+def _by_right(
+    name: Words,
+    right: float,
+    n: int,
+    low: float | None = None,
+    high: float | None = None,
+    **more: Any,
+) -> MethodRow:
+    written = bold(of(right, n)) if n else none()
+    return MethodRow(name, right / n if n else None, low, high, n, right=written, **more)
 
 
 def which_one(told: Told) -> list[str]:
@@ -427,25 +528,11 @@ def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
     rows = {row["method"]: row for row in told["compare"] if row["n"]}
     if not rows:
         return []
-    found = (
-        [
-            (
-                gettext("Single labels right"),
-                gettext("%(right)s of %(n)s") % {"right": count(single[0]), "n": count(single[1])},
-            )
-        ]
-        if single[1]
-        else []
-    )
+    found = [(gettext("Single labels right"), of(*single))] if single[1] else []
     for name in ("majority", "dawid_skene", "mace"):
         if name in rows:
-            right, n = _whole(rows[name]["right"]), count(rows[name]["n"])
-            found.append(
-                (
-                    gettext("%(method)s right") % {"method": NAMES[name]},
-                    gettext("%(right)s of %(n)s") % {"right": right, "n": n},
-                )
-            )
+            known = of(rows[name]["right"], rows[name]["n"])
+            found.append((gettext("%(method)s right") % {"method": NAMES[name]}, known))
     return found
 
 

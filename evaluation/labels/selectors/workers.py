@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
@@ -18,9 +20,14 @@ from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.labels import Block, agreement_over_time
 from evaluation.labels.results import NOT_SCORED, WORSE
-from evaluation.labels.selectors.study import ShownField
+from evaluation.labels.selectors.models import ModelRow
+from evaluation.labels.selectors.models import group as group_of
+from evaluation.labels.selectors.study import ShownField, known_right
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.selectors.workers import pair_seconds
+from evaluation.results.cells import inline
+from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.results import look_alikes, votes_used
 
 PER_PAGE = 100
@@ -102,8 +109,8 @@ class WorkerRow:
     external_id: str = ""
     user: int | None = None
     plot: SafeString | None = None
-    open: bool = False
     mistake: str = ""
+    label: SafeString | str = ""
 
     @property
     def in_file(self) -> str:
@@ -117,9 +124,9 @@ class WorkerRow:
         return "reliable" if standing == "better" and self.extra["reliable"] else standing
 
     @property
-    def known(self) -> dict[str, Any]:
-        """Known answers seen (``n``) and right, with the bounds of the share."""
-        return {name: self.extra[f"known_{name}"] for name in ("n", "right", "low", "high")}
+    def known_right(self) -> SafeString:
+        """Known answers right of those seen, with the interval of the share."""
+        return known_right(*(self.extra[f"known_{name}"] for name in ("right", "n", "low", "high")))
 
     @property
     def known_share(self) -> float | None:
@@ -172,29 +179,109 @@ def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[Work
     return sorted(plain, key=key)
 
 
+@dataclass(frozen=True)
+class Opening:
+    """Lines that open and close at their name; ``keep`` keeps the run shown in addresses."""
+
+    keep: str
+    opened: int | None
+    requester: bool
+
+    def label(self, run: Run, row: WorkerRow) -> SafeString:
+        """The name that shows or hides the confusion matrix below it."""
+        ids = [run.task.project_id, run.task_id]
+        is_open = row.id == self.opened
+        url = reverse("label_worker", args=[*ids, row.id])
+        name = format_html(
+            '<a class="name" id="open-{id}" aria-expanded="{expanded}" href="{href}" '
+            'hx-get="{url}?run={run}{closed}" hx-target="#worker-{id}" hx-swap="outerHTML">{name}'
+            "</a>",
+            id=row.id,
+            expanded="true" if is_open else "false",
+            href=(reverse("label_results", args=ids) if is_open else url) + self.keep,
+            url=url,
+            run=run.number,
+            closed="&closed=1" if is_open else "",
+            name=row.name,
+        )
+        return inline(name, row.in_file if self.requester else "")
+
+    def group(self, row: WorkerRow) -> Group:
+        """The line, with the confusion matrix below it where it is open."""
+        detail = "evaluation/labels/_confusion.html" if row.id == self.opened else ""
+        return Group("", [row], "", f"worker-{row.id}", detail, "confusion-row")
+
+
+def competence_table(
+    groups: Sequence[Group], *, any_known: bool, opened: int | None = None, **more: Any
+) -> ResultTable:
+    """Workers, and models below them, by their competence."""
+    known = Column(
+        "known_right",
+        _("Known answers"),
+        Format.NUMBER,
+        short=_("Known"),
+        sort="known",
+        classes="nowrap",
+        is_public=False,
+    )
+    columns = [
+        head_column("label", _("Worker"), sort="worker", classes="nowrap"),
+        PLOT,
+        Column(
+            "estimate", _("Competence"), Format.SCORE, sort="competence", digits=2, is_main=True
+        ),
+        interval_column(2, needs_interval=False),
+        Column("n", _("Labels"), Format.COUNT, sort="labels"),
+        *([known] if any_known else ()),
+        Column("mistake", _("Most frequent mistake"), classes="mistake", is_public=False),
+    ]
+    return ResultTable(
+        _("Workers by competence, with 95% CIs"),
+        columns,
+        groups,
+        axis=charts.forest_axis(SCALE),
+        classes="data two-line competence",
+        row_class=lambda row: "selected" if opened and getattr(row, "id", None) == opened else "",
+        **more,
+    )
+
+
 def worker_list(
     run: Run,
     rows: Sequence[WorkerRow],
     field: ShownField,
     *,
     page: Any,
-    opened: int | None,
+    opening: Opening | None = None,
+    models: Sequence[ModelRow] = (),
+    sorts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """A page of workers, in their order by group; ``opened`` shows the confusion matrix of one."""
+    """A page of workers, in their order by group, whose lines open; models below them."""
     shown = Paginator(rows, PER_PAGE).get_page(page)
     listed: list[WorkerRow] = list(shown.object_list)
     by_mace = is_by_mace(run)
     for row in listed:
-        _dress(row, field, by_mace=by_mace)
-        row.open = row.id == opened
+        _dress(run, row, field, opening)
+    groups = []
+    for group in _groups(run, rows, listed):
+        if opening is None:
+            groups.append(group)
+        else:
+            groups += [replace(group, rows=()), *(opening.group(row) for row in group.rows)]
+    any_known = any(row.extra["known_n"] for row in rows) or any(row.known.n for row in models)
     return {
         "page": shown,
-        "groups": _groups(run, rows, listed),
-        "axis": charts.forest_axis(SCALE),
-        "foot": charts.forest_axis(SCALE, bottom=True),
+        "table": competence_table(
+            [*groups, *group_of(run.task, models)],
+            any_known=any_known,
+            opened=opening.opened if opening else None,
+            foot=charts.forest_axis(SCALE, bottom=True) if opening else "",
+            is_long=True,
+            sorts=sorts or {},
+        ),
         "chance": None if by_mace else _chance(rows),
         "by_mace": by_mace,
-        "any_known": any(row.extra["known_n"] for row in rows),
     }
 
 
@@ -203,11 +290,12 @@ def is_by_mace(run: Run) -> bool:
     return run.params.get("competence_from") == "mace"
 
 
-def _dress(row: WorkerRow, field: ShownField, *, by_mace: bool) -> None:
+def _dress(run: Run, row: WorkerRow, field: ShownField, opening: Opening | None) -> None:
     estimate = None if row.estimate is None else Estimate(row.estimate, row.low, row.high)
-    chance = None if by_mace else row.extra["chance"]
+    chance = None if is_by_mace(run) else row.extra["chance"]
     row.plot = charts.forest_cell(SCALE, estimate, reference=chance, name=row.name)
     row.mistake = mistake_words(row, field)
+    row.label = opening.label(run, row) if opening else row.name
 
 
 def mistake_words(row: WorkerRow, field: ShownField) -> str:
@@ -229,18 +317,12 @@ def mistake_words(row: WorkerRow, field: ShownField) -> str:
     }
 
 
-def _groups(
-    run: Run, rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]
-) -> list[dict[str, Any]]:
+def _groups(run: Run, rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[Group]:
     sizes = {slug: sum(row.group == slug for row in rows) for slug in GROUPS}
     return [
-        {
-            "slug": slug,
-            "heading": heading(slug, sizes[slug], run.params.get("reliable")),
-            "rows": [row for row in listed if row.group == slug],
-        }
+        Group(heading(slug, sizes[slug], run.params.get("reliable")), inside)
         for slug in GROUPS
-        if any(row.group == slug for row in listed)
+        if (inside := [row for row in listed if row.group == slug])
     ]
 
 
@@ -261,13 +343,13 @@ def _chance(rows: Iterable[WorkerRow]) -> float | None:
 # One worker ------------------------------------------------------------------------------------
 
 
-def get_row(run: Run, worker: Membership, field: ShownField) -> WorkerRow:
+def get_row(run: Run, worker: Membership, field: ShownField, opening: Opening) -> WorkerRow:
     """The worker's line; Missing where the run does not hold them."""
     values = WorkerScore.objects.filter(run=run, worker=worker).values_list(*COLUMNS).first()
     if values is None:
         raise Missing(_("Run %(run)s has no labels of this worker.") % {"run": run.number})
     row = WorkerRow(*values)
-    _dress(row, field, by_mace=is_by_mace(run))
+    _dress(run, row, field, opening)
     return row
 
 
@@ -340,13 +422,13 @@ def how_to_read(row: WorkerRow, field: ShownField) -> str:
     ) % {"true": true, "given": given, "n": round(100 * extra["mistake_share"])}
 
 
-def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, tuple[str, str]]:
+def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, dict[str, str]]:
     """For each column its address and how it is sorted now; the sorted one turns round."""
     made = {}
     for name in SORTS:
         up = not ascending if name == by else name == "worker"
         aria = ("ascending" if ascending else "descending") if name == by else ""
-        made[name] = (f"?sort={name}&dir={'up' if up else 'down'}{keep}", aria)
+        made[name] = {"query": f"?sort={name}&dir={'up' if up else 'down'}{keep}", "aria": aria}
     return made
 
 

@@ -139,24 +139,24 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     by = request.GET.get("sort", "competence")
     by = by if by in worker_reads.SORTS else "competence"
     ascending, opened = request.GET.get("dir") == "up", number_of(request, "open")
+    models = model_reads.model_rows(run, field, worker_reads.SCALE)
+    keep = kept_run(request, run)
     context.update(
         worker_reads.worker_list(
             run,
             worker_reads.ordered(rows, by, ascending=ascending),
             field,
             page=request.GET.get("page"),
-            opened=opened,
+            opening=worker_reads.Opening(context["keep"], opened, access.is_requester),
+            models=models,
+            sorts=worker_reads.sort_links(by, ascending=ascending, keep=keep),
         ),
-        sorts=worker_reads.sort_links(by, ascending=ascending, keep=kept_run(request, run)),
         look_alikes=look_alikes.listed(run, told, {row.id: row.name for row in rows}),
         warnings=warning_reads.of_workers(task, told, rows, requester=access.is_requester),
         agreement=tables.rail_agreement(told),
         prevalence=tables.prevalence_lines(told, field),
         known=tables.known_lines(told, worker_reads.single_labels(rows)),
     )
-    models = model_reads.model_rows(run, field, worker_reads.SCALE)
-    context.update(models=models, models_heading=model_reads.heading(models))
-    context["any_known"] = context["any_known"] or any(row.known.n for row in models)
     row = next((row for row in rows if row.id == opened), None)
     if row is not None:
         context["detail"] = worker_reads.detail(task, row, field)
@@ -179,19 +179,21 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
         page = reverse("label_results", args=[project_id, task_id])
         return redirect(f"{page}?open={person.pk}{kept_run(request, run)}#worker-{person.pk}")
     field = ShownField.of(reads.figures_of(run, "field"))
-    row = worker_reads.get_row(run, person, field)
-    row.open = "closed" not in request.GET
+    is_open = "closed" not in request.GET
+    opening = worker_reads.Opening(
+        kept_run(request, run, "?"), person.pk if is_open else None, access.is_requester
+    )
+    row = worker_reads.get_row(run, person, field, opening)
     context = {
         "task": task,
         "access": access,
         "run": run,
-        "row": row,
-        "field": field,
-        "any_known": True,
-        "keep": kept_run(request, run, "?"),
-        "detail": worker_reads.detail(task, row, field) if row.open else None,
+        "table": worker_reads.competence_table(
+            [opening.group(row)], any_known=True, opened=opening.opened
+        ),
+        "detail": worker_reads.detail(task, row, field) if is_open else None,
     }
-    response = render(request, "evaluation/labels/_worker.html", context)
+    response = render(request, "_includes/results/body.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -238,7 +240,7 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     context.update(tables.agreement(told, field, told["summary"]))
     context["others"] = tables.other_fields(told)
     names = worker_reads.names_of(run)
-    context["kinds"] = kind_reads.kinds(told, names)
+    context["kinds"] = kind_reads.kinds(told, names, task.project_id)
     context["pairs"] = tables.pairs(told, names, request.GET.get("page"))
     context["trust"] = tables.trust_words(study.alpha_of(told))
     return render(request, "evaluation/labels/agreement.html", context)
