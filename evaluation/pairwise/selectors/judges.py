@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Count
@@ -21,6 +21,10 @@ from evaluation.charts.agreement import WIDE
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, RunFigure, SystemScore
 from evaluation.results.boards import rank_words
+from evaluation.results.cells import Cell, beside, bold
+from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
 from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
@@ -29,7 +33,57 @@ BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = gettext_noop("not compared")
 
 
-def boards_by_judge(run: Run, told: Row, dimension: str) -> dict[int, dict[str, Any]]:
+@dataclass(frozen=True)
+class Place:
+    """A system on one of the two boards."""
+
+    rank: str
+    plot: SafeString
+
+
+@dataclass(frozen=True)
+class SystemPlaces:
+    """A system on both boards; ``is_apart``: no rank is possible on both."""
+
+    name: str
+    people: Place
+    judge: Place
+    is_apart: bool
+
+
+@dataclass(frozen=True)
+class JudgeBoard:
+    """A judge's board beside people's, on one dimension."""
+
+    lines: Sequence[SystemPlaces]
+    people_axis: SafeString
+    judge_axis: SafeString
+    sentence: str
+
+    def table(self, judge: str, dimension: str) -> ResultTable:
+        """The board of a judge of this name."""
+        people, model = _("People"), _("The model")
+        rank = Column("", _("Rank"), Format.NUMBER, term="rank", classes="nowrap")
+        plot = replace(PLOT, label=_("Bradley-Terry score"))
+        columns = [
+            head_column("name", _("System"), classes="nowrap"),
+            replace(rank, key="people.rank", short=people, group=people),
+            replace(plot, key="people.plot", axis=self.people_axis, group=people),
+            replace(rank, short=model, group=model, html=_judge_rank),
+            replace(plot, key="judge.plot", axis=self.judge_axis, group=model),
+        ]
+        title = _("Systems on people’s board and on that of %(name)s, %(dimension)s") % {
+            "name": judge,
+            "dimension": dimension,
+        }
+        return plain_table(title, columns, self.lines, classes="data two-line judge-board")
+
+
+def _judge_rank(row: SystemPlaces) -> SafeString:
+    return beside(row.judge.rank, _("apart") if row.is_apart else "")
+
+
+def boards_by_judge(run: Run, told: Row, dimension: str) -> dict[int, JudgeBoard]:
     """The boards of each judge on one dimension ("" for all together), by the judge's id."""
     rows = [row for row in told.get("judge_system", []) if row["dimension"] == dimension]
     if not rows:
@@ -60,7 +114,7 @@ def boards_by_judge(run: Run, told: Row, dimension: str) -> dict[int, dict[str, 
     return found
 
 
-def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> dict[str, Any]:
+def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> JudgeBoard:
     scales = [_scale(side.values()) for side in (people, own)]
     lines = []
     for pk, row in people.items():
@@ -69,20 +123,14 @@ def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> dict
         ends = [row.get("rank_low"), row.get("rank_high")]
         others = [theirs.get("rank_low"), theirs.get("rank_high")]
         known = all((*ends, *others))
-        # A system on both boards; ``apart``: no rank is possible on both.
+        is_apart = known and (ends[1] < others[0] or others[1] < ends[0])  # type: ignore[operator]
         lines.append(
-            {
-                "name": name,
-                "people": _side(row, scales[0], name),
-                "judge": _side(theirs, scales[1], name),
-                "apart": (
-                    known and (ends[1] < others[0] or others[1] < ends[0])  # type: ignore[operator]
-                ),
-            }
+            SystemPlaces(
+                name, _place(row, scales[0], name), _place(theirs, scales[1], name), is_apart
+            )
         )
-    axes = [charts.forest_axis(scale) for scale in scales]
-    # A judge's board beside people's, on one dimension.
-    return {"lines": lines, "people_axis": axes[0], "judge_axis": axes[1], "sentence": _said(tau)}
+    people_axis, judge_axis = (charts.forest_axis(scale) for scale in scales)
+    return JudgeBoard(lines, people_axis, judge_axis, _said(tau))
 
 
 def _scale(rows: Any) -> charts.Scale:
@@ -92,7 +140,7 @@ def _scale(rows: Any) -> charts.Scale:
     return charts.Scale.around(values, width=WIDE, count=4)
 
 
-def _side(row: Row, scale: charts.Scale, name: str) -> dict[str, Any]:
+def _place(row: Row, scale: charts.Scale, name: str) -> Place:
     estimate = None
     if row.get("component") and row.get("estimate") is not None:
         estimate = Estimate(row["estimate"], row["low"], row["high"])
@@ -102,8 +150,7 @@ def _side(row: Row, scale: charts.Scale, name: str) -> dict[str, Any]:
     elif row.get("component", 0) > 1:
         rank = _("%(rank)s, board %(board)s") % {"rank": rank, "board": row["component"]}
     plot = charts.forest_cell(scale, estimate, reference=0.0, name=name)
-    # A system on one of the two boards.
-    return {"rank": rank, "plot": plot}
+    return Place(rank, plot)
 
 
 def _said(tau: Row) -> str:
@@ -150,6 +197,62 @@ class Share:
     low: float | None
     high: float | None
     n: int = 0
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One model, or one way of prompting it."""
+
+    name: str
+    lines: Sequence[JudgeLine]
+    sentence: str
+    reason: str  # why the figures over all have no interval
+    board: JudgeBoard | None  # none: a run from before judges had boards
+    dimension: str  # of its board
+
+    def table(self, axis: SafeString) -> ResultTable:
+        """Its agreement by dimension, all together first."""
+        first = self.lines[:1]
+        return plain_table(
+            _("%(name)s with itself, with estimated labels, and with people") % {"name": self.name},
+            _line_columns(),
+            self.lines,
+            axis=axis,
+            classes="data two-line judges",
+            row_class=lambda row: "every" if row in first else "",
+        )
+
+    def board_table(self) -> ResultTable | None:
+        """Its board beside people's."""
+        return self.board.table(self.name, self.dimension) if self.board else None
+
+
+def _line_columns() -> list[Column]:
+    orders, labels = _("Both orders"), _("With estimated labels")
+    people = _("With the majority of people, decisive votes")
+    itself = Column(
+        "itself.value", "α", Format.SCORE, short=_("α with itself"), term="alpha", digits=2
+    )
+    share = Column("", "", Format.SHARE)
+    return [
+        head_column("label", _("Dimension"), classes="nowrap"),
+        replace(share, key="same", label=_("Same label"), short=_("Same both ways"), group=orders),
+        replace(itself, short=_("α with itself"), group=orders),
+        replace(itself, short="", html=_alpha, classes="nowrap l1r", group=labels),
+        replace(share, key="decisive.value", label=_("Decisive agree"), group=labels),
+        replace(PLOT, label=_("Plot"), group=people),
+        replace(
+            share, key="majority.value", label=_("Model"), short=_("With people"), group=people
+        ),
+        replace(share, key="person.value", label=_("One person"), group=people),
+        replace(share, key="neutral", label=_("Neutral")),
+        Column("rho", _("ρ with others"), Format.SCORE, digits=2, term="rho"),
+    ]
+
+
+def _alpha(row: JudgeLine) -> SafeString:
+    span = "" if row.gold.low is None else interval(row.gold.low, row.gold.high, 2)
+    return beside(bold(score(row.gold.value, 2)), span)
 
 
 @dataclass(frozen=True)
@@ -200,16 +303,16 @@ def judges(
             labels,
             scale=scale,
             board=boards.get(pk),
+            dimension=labels.get(dimension, _(ALL)),
         )
         for pk in machines
     ]
+    axis = charts.forest_axis(scale)
     counts = told["diagnostics"]["counts"]
     # The page.
     return {
-        "judges": made,
-        "axis": charts.forest_axis(scale),
+        "judges": [(one, one.table(axis)) for one in made],
         "pairs": _pairs(told.get("judge_pair", []), names, labels),
-        "heads": [labels.get(name, name) for name in people if name],
         # what the printed table and the corrected one say, by prompting
         "published": _printed(published),
         "sentence": _sentence(made, counts["machine_judgments"]),
@@ -218,11 +321,11 @@ def judges(
     }
 
 
-def _verdict(run: Run, made: Sequence[Row]) -> Verdict:
+def _verdict(run: Run, made: Sequence[Judge]) -> Verdict:
     """What is said of the one judge there is, and how to learn whether it may do people's work."""
     if len(made) != 1:
         return Verdict("")
-    return Verdict(made[0]["sentence"], why_not_exact(made[0]["reason"])).then(
+    return Verdict(made[0].sentence, why_not_exact(made[0].reason)).then(
         NextStep(
             _("Before you rely on this model, test whether it may do the work of one person."),
             _("Test the model"),
@@ -242,8 +345,9 @@ def _judge(
     labels: Mapping[str, str],
     *,
     scale: drawn.Scale,
-    board: dict[str, Any] | None,
-) -> dict[str, Any]:
+    board: JudgeBoard | None,
+    dimension: str = "",
+) -> Judge:
     lines = [_line(row, people.get(row["dimension"], {}), labels, scale) for row in rows]
     every = next(
         (line for row, line in zip(rows, lines, strict=True) if not row["dimension"]), lines[0]
@@ -256,17 +360,7 @@ def _judge(
         )
     said = "; ".join(told)
     sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
-    # One model, or one way of prompting it.
-    return {
-        "id": rows[0]["machine"],
-        "name": name,
-        "lines": lines,
-        "sentence": sentence,
-        # why the figures over all have no interval
-        "reason": every.reason,
-        # none: a run from before judges had boards
-        "board": board,
-    }
+    return Judge(name, lines, sentence, every.reason, board, dimension)
 
 
 def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:
@@ -298,25 +392,27 @@ def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) 
 
 def _pairs(
     rows: Sequence[Row], names: Mapping[int, str], labels: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    found: dict[tuple[int, int], dict[str, Share]] = {}
+) -> ResultTable | None:
+    """Agreement of every two models, by dimension; None of fewer than two."""
+    found: dict[tuple[int, int], dict[str, Row]] = {}
     for row in rows:
-        cells = found.setdefault((row["machine_a"], row["machine_b"]), {})
-        cells[row["dimension"]] = _share(row, "alpha")
-    # Agreement of two models, by dimension.
-    return [
-        {
-            "first": names.get(a, str(a)),
-            "second": names.get(b, str(b)),
-            "cells": [cell for name, cell in cells.items() if name],
-            "mean": cells.get("", Share(None, None, None)),
-        }
-        for (a, b), cells in found.items()
-    ]
+        found.setdefault((row["machine_a"], row["machine_b"]), {})[row["dimension"]] = row
+    if not found:
+        return None
+    dimensions = list(dict.fromkeys(row["dimension"] for row in rows if row["dimension"]))
+    lines = []
+    for (a, b), by in found.items():
+        alphas = [score(by.get(name, {}).get("alpha"), 2) for name in dimensions]
+        mean = bold(score(by.get("", {}).get("alpha"), 2))
+        cells = [*(Cell(text, "num") for text in alphas), Cell(mean, "num")]
+        lines.append(MatrixRow(names.get(a, str(a)), cells, note=names.get(b, str(b))))
+    heads = [*(labels.get(name, name) for name in dimensions), _("Mean")]
+    title = _("Agreement of models with each other")
+    return matrix_table(title, _("Models"), heads, lines, format=Format.SCORE, classes="data")
 
 
-def _sentence(made: Sequence[dict[str, Any]], labels: int) -> str:
-    who = made[0]["name"] if len(made) == 1 else plural(len(made), "judge")
+def _sentence(made: Sequence[Judge], labels: int) -> str:
+    who = made[0].name if len(made) == 1 else plural(len(made), "judge")
     return _("%(who)s, %(calls)s, in canonical order beside people’s estimated labels.") % {
         "who": who,
         "calls": plural(labels, "call"),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from django.db.models import Avg, Q
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, Task
@@ -28,6 +29,9 @@ from evaluation.pairwise.selectors import workers as pair_workers
 from evaluation.pairwise.selectors.pages import LETTERS
 from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
 from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
+from evaluation.results.cells import below, bold, link, of_all
+from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.tables import BOARD, ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 LEAST_AGAIN = 5  # votes on pairs that came again, from which none being the same is worth a line
@@ -69,20 +73,144 @@ class Sitting:
         return self.same / self.compared if self.compared else None
 
 
+@dataclass(frozen=True)
+class OtherLabel:
+    """A pair on which the worker's vote is another than the estimated label."""
+
+    item: int
+    url: str
+    texts: tuple[str, str]
+    question: str
+    at: dt.datetime
+    count: int  # of dimensions
+    clearest: str  # the dimension on which the label is surest
+    vote: str
+    gold: str
+    posterior: float
+
+
+def _dimension_table(rows: Sequence[DimensionRow]) -> ResultTable:
+    bar = Column("", "", classes="bar")
+    columns = [
+        head_column("label", _("Dimension"), classes="nowrap"),
+        PLOT,
+        Column(
+            "score.estimate",
+            _("Competence"),
+            Format.SCORE,
+            digits=2,
+            term="competence",
+            is_main=True,
+        ),
+        interval_column(2, low="score.low", high="score.high", needs_interval=False),
+        Column(
+            "n", _("Pairs"), Format.NUMBER, html=lambda row: count(row.score.n if row.score else 0)
+        ),
+        Column("with_others", _("With most others"), Format.SHARE),
+        replace(
+            bar, label=_("When guessing"), short=_("Guessing"), html=lambda row: row.guess or ""
+        ),
+        replace(bar, label=_("Chosen"), short=_("Chosen"), html=lambda row: row.chosen or ""),
+        Column(
+            "sides",
+            _("Left, neutral, right, repeats included"),
+            Format.NUMBER,
+            short=_("Left, neutral, right"),
+            html=lambda row: f"{row.sides.left}, {row.sides.neutral}, {row.sides.right}",
+            classes="nowrap",
+        ),
+    ]
+    return plain_table(
+        _("Competence by dimension with 95% CIs"),
+        columns,
+        rows,
+        axis=charts.forest_axis(SCALE),
+        foot=charts.forest_axis(SCALE, bottom=True),
+        classes=BOARD,
+    )
+
+
+def _sitting_table(rows: Sequence[Sitting]) -> ResultTable:
+    columns = [
+        head_column("at", _("Began"), format=Format.MOMENT, classes="nowrap"),
+        Column("pairs", _("Pairs"), Format.COUNT),
+        Column("seconds", _("On screen per pair"), Format.DURATION, missing=_("no log")),
+        Column("sides.neutral_share", _("Neutral"), Format.SHARE),
+        Column("sides.left_share", _("Left of decided"), Format.SHARE, short=_("Left")),
+        Column(
+            "same_share",
+            _("As the estimated label"),
+            Format.SHARE,
+            short=_("As gold"),
+            classes="l1r",
+        ),
+    ]
+    return plain_table(_("Votes by assignment"), columns, rows)
+
+
+def pair_link(url: str, texts: tuple[str, str], question: str, length: int) -> SafeString:
+    """A pair by the sources of its texts, with its question below."""
+    name = _("%(first)s and %(second)s") % dict(zip(("first", "second"), texts, strict=True))
+    return below(link(url, name), Truncator(question).chars(length))
+
+
+def _difference_table(rows: Sequence[OtherLabel], dimensions: int) -> ResultTable:
+    columns = [
+        head_column(
+            "item",
+            _("Pair"),
+            html=lambda row: pair_link(row.url, row.texts, row.question, 80),
+            classes="pair-cell",
+        ),
+        Column("at", _("Judged"), Format.MOMENT, short=_("Judged")),
+        Column(
+            "count",
+            _("Differs on"),
+            Format.NUMBER,
+            html=lambda row: of_all(row.count, dimensions),
+            classes="nowrap",
+            head_classes="nowrap",
+        ),
+        Column("clearest", _("Surest"), short=_("Surest"), classes="nowrap"),
+        Column("vote", _("Vote"), short=_("Vote"), html=lambda row: bold(row.vote)),
+        Column("gold", _("Estimated"), short=_("Estimated"), html=lambda row: bold(row.gold)),
+        Column(
+            "posterior",
+            _("Posterior"),
+            Format.SCORE,
+            short="",
+            digits=2,
+            term="posterior",
+            classes="l1r",
+        ),
+    ]
+    return plain_table(_("Pairs on which a vote differs from the estimated label"), columns, rows)
+
+
 def worker_page(
     task: Task,
     run: Run | None,
     told: Mapping[str, Any],
     worker: Membership,
     asked: Sequence[AskedDimension],
+    *,
+    keep: str,
 ) -> dict[str, Any]:
-    """A worker's competence, votes in order, and differences from the gold labels."""
+    """A worker's competence, votes in order, and differences from the gold labels.
+
+    ``keep``: the query of links to pairs that keeps the run shown.
+    """
     scores = {row.dimension: row for row in WorkerScore.objects.filter(run=run, worker=worker)}
     given = pair_votes.votes(Q(worker=worker, item__task=task, item__expected__isnull=True))
     counted = [vote for vote in given if vote.counts]
     items = _items(counted)
     gold = _gold(run, items)
-    found = _differences(counted, items, gold, asked)
+
+    def page(item: int) -> str:
+        return reverse("pair", args=[task.project_id, task.pk, item]) + keep
+
+    found = _differences(counted, items, gold, asked, page=page)
+    listed = found[:MOST]
     again = _own(told, "repeat_worker", worker)
     pairs = len({pair_of(items[vote.item]) for vote in counted})
     exclusion = next(
@@ -98,12 +226,11 @@ def worker_page(
         "verdict": _verdict(task, worker, habit, middle, left_out=exclusion is not None),
         "notable": bool(habit) or middle.notable,
         "mean": scores.get(POOLED),
-        "rows": _rows(run, scores, counted, asked),
-        "axis": charts.forest_axis(SCALE),
-        "foot": charts.forest_axis(SCALE, bottom=True),
+        "table": _dimension_table(_rows(run, scores, counted, asked)),
         "strip": strip(counted, asked),
-        "sittings": _sittings(task, counted, items, gold, asked),
-        "differences": found[:MOST],
+        "sittings": _sitting_table(_sittings(task, counted, items, gold, asked)),
+        "differences": _difference_table(listed, len(asked)) if listed else None,
+        "listed": len(listed),
         "different": len(found),
         "judged": len(counted),
         "pairs": pairs,
@@ -357,9 +484,14 @@ def _sittings(
 
 
 def _differences(
-    given: Sequence[Vote], items: Mapping[int, Item], gold: Gold, asked: Sequence[AskedDimension]
-) -> list[dict[str, Any]]:
-    """Pairs with a vote other than the gold label, the surest labels first."""
+    given: Sequence[Vote],
+    items: Mapping[int, Item],
+    gold: Gold,
+    asked: Sequence[AskedDimension],
+    *,
+    page: Callable[[int], str],
+) -> list[OtherLabel]:
+    """Pairs with a vote other than the gold label, the surest labels first; ``page`` of a pair."""
     made = []
     for vote in given:
         item = items[vote.item]
@@ -371,19 +503,18 @@ def _differences(
         if not apart:
             continue
         sure, name, code, label = max(apart, key=lambda row: row[0])
-        # A pair on which the worker differs from the gold label.
         made.append(
-            {
-                "item": label.item_id,
-                "texts": _texts(item),
-                "question": item.question,
-                "at": vote.at,
-                "count": len(apart),
-                # the dimension on which the gold label is surest
-                "clearest": name,
-                "vote": LETTERS.get(code, ""),
-                "gold": LETTERS[label.label],
-                "posterior": sure,
-            }
+            OtherLabel(
+                label.item_id,
+                page(label.item_id),
+                _texts(item),
+                item.question,
+                vote.at,
+                len(apart),
+                name,
+                LETTERS.get(code, ""),
+                LETTERS[label.label],
+                sure,
+            )
         )
-    return sorted(made, key=lambda row: (-row["posterior"], row["item"]))
+    return sorted(made, key=lambda row: (-row.posterior, row.item))

@@ -315,11 +315,11 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         boards=found,
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
         verdict=rated.then(next_steps.of_place(rated, task)) if rated else None,
-        workers=workers,
+        workers=rating_boards.worker_table(workers, chosen.label) if chosen and workers else None,
         look_alikes=look_alikes.listed(
-            run, told, {row["id"]: row["name"] for row in workers}, url=look_alikes.card_url
+            run, told, {row.id: row.name for row in workers}, url=look_alikes.card_url
         ),
-        corrected=rating_boards.corrected(run, asked, chosen.name, workers) if chosen else {},
+        corrected=rating_boards.corrected(run, asked, chosen, workers) if chosen else {},
         chosen=chosen,
         asked=asked,
         recipe=reads.recipe_pairs(run, told.get("recipe")),

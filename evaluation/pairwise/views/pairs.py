@@ -105,7 +105,9 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
     person = get_worker(access, worker_id)
     runs, context = page(request, task, "workers")
     told = reads.figures_of(runs.core, *pair_workers.FIGURES) if runs.core is not None else {}
-    one = pair_worker_page.worker_page(task, runs.core, told, person, context["asked"])
+    one = pair_worker_page.worker_page(
+        task, runs.core, told, person, context["asked"], keep=context["keep"]
+    )
     context.update(
         one=one,
         verdict=one["verdict"],

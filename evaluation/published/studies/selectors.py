@@ -336,10 +336,10 @@ def _grades(core: Run, asked: Sequence[AskedDimension]) -> Ours:
     for block in page["blocks"] if page else []:
         style = block["style"].lower()
         for group in block["groups"]:
-            who = "LLM" if group["name"].lower() == "llm" else group["name"]
-            values: dict[str, float | None] = {"": group["mean"]["value"]}
-            for one, cell in zip(asked, group["cells"], strict=True):
-                values[one.name] = cell["value"]
+            who = "LLM" if group.name.lower() == "llm" else group.name
+            values: dict[str, float | None] = {"": group.mean.value}
+            for one, mean in zip(asked, group.dimensions, strict=True):
+                values[one.name] = mean.value
             found[f"mean grade, {style}, {who}"] = values
     if page is not None:
         name = "dimensions where LLM and human differ over all styles, of 7"

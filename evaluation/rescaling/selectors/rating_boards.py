@@ -7,19 +7,30 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import listed, plural, word
+from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
-from evaluation.results.columns import PLOT, Column, Format, interval_column, name_column
+from evaluation.results.cells import beside, link, of_all
+from evaluation.results.columns import (
+    PLOT,
+    Column,
+    Format,
+    head_column,
+    interval_column,
+    name_column,
+)
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
@@ -266,31 +277,213 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     }
 
 
-def workers(run: Run, dimension: str) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class ScaleUse:
+    """How a worker uses one scale."""
+
+    id: int
+    name: str
+    url: str
+    agrees: float | None  # correlation with the others
+    low: float | None
+    high: float | None
+    n: int
+    mean: float | None
+    spread: float | None
+    why: str  # why there is no interval
+
+
+WORKERS = (
+    head_column(
+        "name", gettext_lazy("Worker"), html=lambda row: link(row.url, row.name), classes="nowrap"
+    ),
+    Column(
+        "agrees",
+        gettext_lazy("Correlation with the others"),
+        Format.SCORE,
+        short=gettext_lazy("Correlation"),
+        digits=2,
+        missing=gettext_lazy("none"),
+    ),
+    interval_column(2, needs_interval=False, reason="why"),
+    Column("mean", gettext_lazy("Own mean"), Format.SCORE, short=gettext_lazy("Mean"), digits=2),
+    Column("spread", gettext_lazy("Spread"), Format.SCORE, digits=2, term="spread"),
+    Column("n", gettext_lazy("Ratings"), Format.COUNT),
+)
+
+
+def worker_table(rows: Sequence[ScaleUse], scale: str) -> ResultTable:
+    """Workers on a scale of this label."""
+    return plain_table(_("Workers on %(scale)s") % {"scale": scale}, WORKERS, rows, classes="data")
+
+
+def workers(run: Run, dimension: str) -> list[ScaleUse]:
     """How each worker uses one scale, the least like the others first."""
     rows = WorkerScore.objects.filter(run=run, dimension=dimension).values_list(
         "worker_id", "worker__pseudonym", "estimate", "low", "high", "n", "extra"
     )
     found = [
-        {
-            "id": pk,
-            "name": name,
-            "agrees": estimate,
-            "low": low,
-            "high": high,
-            "n": n,
-            "mean": extra.get("mean"),
-            "spread": extra.get("spread"),
-            "why": extra.get("no_interval") or "",
-        }
+        ScaleUse(
+            pk,
+            name,
+            reverse("worker_card", args=[run.project_id, pk]),
+            estimate,
+            low,
+            high,
+            n,
+            extra.get("mean"),
+            extra.get("spread"),
+            extra.get("no_interval") or "",
+        )
         for pk, name, estimate, low, high, n, extra in rows
     ]
-    found.sort(key=lambda row: (row["agrees"] is None, row["agrees"] or 0.0, row["name"]))
+    found.sort(key=lambda row: (row.agrees is None, row.agrees or 0.0, row.name))
     return found[:SHOWN_WORKERS]
 
 
+@dataclass(frozen=True)
+class AlphaLine:
+    """Agreement on one scale: all ratings, corrected, on shuffled ratings, cross-fitted."""
+
+    label: str
+    uncorrected: float | None
+    corrected: float | None
+    shuffled_null: float | None
+    cross_fitted: float | None
+    cross_low: float | None
+    cross_high: float | None
+    removed_share: float | None
+    thin_share: float | None
+    reason: str
+
+    @property
+    def sure(self) -> bool:
+        """Whether it could be cross-fitted."""
+        return self.cross_fitted is not None
+
+    @property
+    def why(self) -> str:
+        return f"{capfirst(self.reason)}."
+
+
+@dataclass(frozen=True)
+class CorrectedMean:
+    """The mean of a source or a text before and after; None where no rating is left."""
+
+    name: str
+    mean: float | None
+    n: int
+    after: float | None
+    kept: int
+    detail: str = ""
+    low: float | None = None
+    high: float | None = None
+    after_low: float | None = None
+    after_high: float | None = None
+    no_interval: str = ""
+    why: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether a rating is left."""
+        return self.after is not None
+
+
+@dataclass(frozen=True)
+class Rater:
+    """The competence of a worker on a scale, and whether the ratings are used."""
+
+    name: str
+    competence: float | None
+    low: float | None
+    high: float | None
+    n: int
+    kept: bool
+
+
+def _figure(key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+    return Column(key, label, Format.SCORE, short=short, digits=2, **more)
+
+
+def _alpha_table(rows: Sequence[AlphaLine]) -> ResultTable:
+    ends = interval_column(2, low="cross_low", high="cross_high", reason="reason")
+    columns = [
+        head_column("label", _("Scale"), classes="nowrap"),
+        _figure("uncorrected", _("α, all ratings"), "α", term="alpha"),
+        _figure("corrected", _("Corrected"), term="corrected", needs_interval=True),
+        _figure("shuffled_null", _("Shuffled null"), _("Null"), needs_interval=True, classes="dim"),
+        _figure("cross_fitted", _("Cross-fit"), is_main=True, needs_interval=True),
+        ends,
+        Column(
+            "removed_share",
+            _("Ratings removed"),
+            Format.SHARE,
+            short=_("Removed"),
+            needs_interval=True,
+        ),
+        Column(
+            "thin_share",
+            _("Texts under 3 ratings"),
+            Format.SHARE,
+            short=_("Under 3"),
+            needs_interval=True,
+        ),
+    ]
+    title = _(
+        "Krippendorff’s α by scale: all ratings, corrected, on shuffled ratings, cross-fitted"
+    )
+    return plain_table(title, columns, rows, classes="data")
+
+
+def _mean_columns() -> tuple[Column, Column]:
+    return (
+        _figure("mean", _("Mean, all ratings"), _("All")),
+        _figure("after", _("Mean, corrected"), is_main=True, needs_interval=True),
+    )
+
+
+def _source_table(rows: Sequence[CorrectedMean]) -> ResultTable:
+    before, after = _mean_columns()
+    columns = [
+        head_column(
+            "name", _("Source"), html=lambda row: beside(row.name, row.detail), classes="nowrap"
+        ),
+        before,
+        interval_column(2, needs_interval=False),
+        after,
+        interval_column(2, low="after_low", high="after_high", reason="no_interval"),
+        Column("kept", _("Ratings kept"), Format.COUNT, short=_("Kept"), needs_interval=True),
+    ]
+    title = _("Mean of each source before and after, with 95% CIs")
+    return plain_table(title, columns, rows, classes="data")
+
+
+def _text_table(rows: Sequence[CorrectedMean]) -> ResultTable:
+    kept = Column(
+        "kept",
+        _("Ratings kept"),
+        Format.NUMBER,
+        short=_("Kept"),
+        html=lambda row: of_all(row.kept, row.n),
+    )
+    columns = [head_column("name", _("Text")), *_mean_columns(), kept]
+    return plain_table(_("Texts whose mean changes most"), columns, rows, classes="data")
+
+
+def _rater_table(rows: Sequence[Rater], scale: str) -> ResultTable:
+    columns = [
+        head_column("name", _("Worker"), classes="nowrap"),
+        _figure("competence", _("Competence"), term="competence"),
+        interval_column(2, needs_interval=False),
+        Column("n", _("Ratings"), Format.COUNT),
+        Column("kept", _("Ratings used"), html=lambda row: _("yes") if row.kept else _("no")),
+    ]
+    title = _("Competence of raters on %(scale)s") % {"scale": scale}
+    return plain_table(title, columns, rows, classes="data")
+
+
 def corrected(
-    run: Run, asked: Sequence[AskedDimension], chosen: str, people: Sequence[dict[str, Any]]
+    run: Run, asked: Sequence[AskedDimension], chosen: AskedDimension, people: Sequence[ScaleUse]
 ) -> dict[str, Any]:
     """What correcting by the competence of raters changes; {} where a run was without it.
 
@@ -302,16 +495,27 @@ def corrected(
     if not told:
         return {}
     label = {one.name: one.label for one in asked}
-    raters = {row["worker"]: row for row in told["rater"] if row["dimension"] == chosen}
-    named = [{**raters[one["id"]], "name": one["name"]} for one in people if one["id"] in raters]
+    raters = {row["worker"]: row for row in told["rater"] if row["dimension"] == chosen.name}
+    named = [
+        Rater(
+            one.name, *(raters[one.id][key] for key in ("competence", "low", "high", "n", "kept"))
+        )
+        for one in people
+        if one.id in raters
+    ]
+    named.sort(key=lambda row: (row.competence is None, row.competence or 0))
+    alphas = [name for name in AlphaLine.__annotations__ if name != "label"]
     return {
-        "lines": [{**row, "label": label[row["dimension"]]} for row in told["corrected"]],
-        "raters": sorted(
-            named, key=lambda row: (row["competence"] is None, row["competence"] or 0)
+        "alphas": _alpha_table(
+            [
+                AlphaLine(label[row["dimension"]], **{name: row[name] for name in alphas})
+                for row in told["corrected"]
+            ]
         ),
+        "raters": _rater_table(named, chosen.label) if named else None,
         "rated_by": len(raters),
         "dropped": sum(not row["kept"] for row in raters.values()),
-        **_moved(run, told["corrected_system"], chosen),
+        **_moved(run, told["corrected_system"], chosen.name),
     }
 
 
@@ -320,37 +524,39 @@ def _moved(run: Run, sources: Sequence[dict[str, Any]], chosen: str) -> dict[str
     after = {row["system"]: row for row in sources if row["dimension"] == chosen}
     rows = SystemScore.objects.filter(run=run, dimension=chosen)
     before = rows.order_by("-estimate", "system_id").values_list(
-        "system_id", "system__name", "system__prompt_strategy", "estimate", "low", "high"
+        "system_id", "system__name", "system__prompt_strategy", "estimate", "low", "high", "n"
     )
     texts = CandidateScore.objects.filter(run=run, dimension=chosen).values_list(
         "candidate__key", "estimate", "n", "extra"
     )
     moved = [
-        {
-            "key": key,
-            "mean": mean,
-            "n": n,
-            "corrected": extra["corrected"],
-            "kept": extra["kept"],
-        }
+        CorrectedMean(key, mean, n, extra["corrected"], extra["kept"])
         for key, mean, n, extra in texts
         if extra["kept"] < n
     ]
-    known = [row for row in moved if row["corrected"] is not None]
-    known.sort(key=lambda row: (-abs(row["corrected"] - row["mean"]), row["key"]))
+    known = [row for row in moved if row.after is not None]
+    known.sort(key=lambda row: (-abs((row.after or 0.0) - (row.mean or 0.0)), row.name))
     return {
-        "sources": [
-            {
-                "name": name,
-                "detail": detail,
-                "mean": mean,
-                "low": low,
-                "high": high,
-                "after": after.get(pk),
-            }
-            for pk, name, detail, mean, low, high in before
-        ],
-        "texts": known[:MOVED],
+        "sources": _source_table([_corrected_source(row, after.get(row[0], {})) for row in before]),
+        "texts": _text_table(known[:MOVED]) if known else None,
         "touched": len(moved),
         "emptied": len(moved) - len(known),
     }
+
+
+def _corrected_source(before: Sequence[Any], after: Mapping[str, Any]) -> CorrectedMean:
+    _pk, name, detail, mean, low, high, n = before
+    return CorrectedMean(
+        name,
+        mean,
+        n,
+        after.get("estimate"),
+        after.get("n", 0),
+        detail,
+        low,
+        high,
+        after.get("low"),
+        after.get("high"),
+        after.get("no_interval") or "",
+        why=_("no rating left"),
+    )

@@ -29,4 +29,4 @@ def test_intervals_of_a_model_and_of_a_person_are_no_comparison(
     person = {"majority": 0.7, "majority_low": 0.6, "majority_high": 0.8, "majority_n": 90}
     scale = drawn.Scale.around([low, high], width=drawn.WIDE, count=4, include=[0.5])
     told = _judge("Tern", [row], {"": person}, {}, scale=scale, board=None)
-    assert told["sentence"] == "Same label in both orders on 90% of 40 pairs."
+    assert told.sentence == "Same label in both orders on 90% of 40 pairs."

@@ -6,15 +6,17 @@ CrowdRAG's Tables 5 and 6, and beside them what alpha is nearly blind to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import percent, plural
+from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run
@@ -30,6 +32,10 @@ from evaluation.pairwise.selectors.order.effects import (
     verdict_of,
 )
 from evaluation.pairwise.selectors.trust import within_shares
+from evaluation.results.cells import Cell, bold, hidden, link
+from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
 
@@ -60,7 +66,7 @@ class Straight:
     high: float | None
     chance: float
     n: int
-    workers: list[tuple[int, str, float, int]]  # id, pseudonym, share, judgments
+    table: ResultTable | None  # of the workers with most of them
     reason: str  # why there is no interval
 
     @property
@@ -87,14 +93,31 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Kendall's tau-b between two dimensions; ``value`` None on the diagonal."""
+class StraightWorker:
+    """A worker with many judgments of one answer throughout."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    heat: str
-    itself: bool
+    name: str
+    url: str
+    share: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Table 5: alpha one way round, the other, both; early and late."""
+
+    label: str
+    forward: float | None
+    backward: float | None
+    both: float | None
+    delta: float | None
+    excess_low: float | None
+    excess_high: float | None
+    early: float | None
+    late: float | None
+    apart: float | None
+    change_low: float | None
+    change_high: float | None
 
 
 def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
@@ -107,27 +130,26 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     sides, axis = _sides(told["side"], labels)
     drifts = [_drift(row, labels) for row in told["drift"]]
     chart, left_out = _chart(told.get("position", []), drifts[0] if drifts else None, split)
-    straight = _straight(told)
-    taus, heads = _taus(told, labels)
+    straight = _straight(run, told)
     repeats = [_repeat(row, labels) for row in told["repeat"] if row["n"]]
+    pairs = told["within_item"][0]["pairs"] if told["within_item"] else 0
     units = next((row.get("unit", "pairs") for row in told["agreement"]), "pairs")
     # The page.
     return {
         "sides": sides,
-        "side_axis": axis,
+        "side_table": _side_table(sides, axis),
         "side_pairs": told["side"][0]["pairs"] if told["side"] else 0,
         "drifts": drifts,
+        "drift_table": _drift_table(drifts, split),
         "chart": chart,
         # places that too few reached
         "left_out": left_out,
-        "split": split,
-        "within": _within(told, labels),
-        "within_pairs": told["within_item"][0]["pairs"] if told["within_item"] else 0,
+        "directions": _direction_table(_directions(told, labels), pairs, split),
         "straight": straight,
         "repeats": repeats,
+        "repeat_table": _repeat_table(repeats),
         "repeaters": told["repeat"][0]["workers"] if told["repeat"] else 0,
-        "taus": taus,
-        "heads": heads,
+        "taus": _tau_table(told, labels),
         "sentence": sentence_of(sides, drifts, split),
         "verdict": verdict_of(run, sides, drifts),
         "notes": _notes(sides, drifts, straight),
@@ -209,47 +231,54 @@ def _chart(rows: Sequence[Row], every: Drift | None, split: int) -> tuple[SafeSt
     return drawn.drift(places, split=split, early=early, late=late), len(rows) - len(places)
 
 
-def _within(told: Mapping[str, Any], labels: Mapping[str, str]) -> list[dict[str, Any]]:
+def _directions(told: Mapping[str, Any], labels: Mapping[str, str]) -> list[Directions]:
     later = {row["dimension"]: row for row in told["across_item"]}
     made = []
     for row in told["within_item"]:
         across = later.get(row["dimension"], {})
-        # Table 5: alpha one way round, the other, both; early and late.
         made.append(
-            {
-                "label": _label(row["dimension"], labels),
-                "forward": row["forward"],
-                "backward": row["backward"],
-                "both": row["both"],
-                "delta": row["delta"],
-                "excess": row["excess"],
-                "excess_low": row["low"],
-                "excess_high": row["high"],
-                "early": across.get("early"),
-                "late": across.get("late"),
-                "apart": across.get("delta"),
-                "change": across.get("change"),
-                "change_low": across.get("low"),
-                "change_high": across.get("high"),
-            }
+            Directions(
+                _label(row["dimension"], labels),
+                row["forward"],
+                row["backward"],
+                row["both"],
+                row["delta"],
+                row["low"],
+                row["high"],
+                across.get("early"),
+                across.get("late"),
+                across.get("delta"),
+                across.get("low"),
+                across.get("high"),
+            )
         )
     return made
 
 
-def _straight(told: Mapping[str, Any]) -> Straight | None:
+def _straight(run: Run, told: Mapping[str, Any]) -> Straight | None:
     row = next(iter(told["straight"]), None)
     if row is None or row["share"] is None:
         return None
     many = [one for one in told["straight_worker"] if one["n"] >= STRAIGHT_LEAST]
     most = sorted(many, key=lambda one: (-one["share"], -one["n"], one["worker"]))[:STRAIGHT_SHOWN]
     names = pseudonyms([one["worker"] for one in most])
+    workers = [
+        StraightWorker(
+            names.get(one["worker"], ""),
+            reverse("pair_worker", args=[run.project_id, run.task_id, one["worker"]]),
+            one["share"],
+            one["n"],
+        )
+        for one in most
+        if one["share"]
+    ]
     return Straight(
         row["share"],
         row["low"],
         row["high"],
         row["chance"],
         row["n"],
-        [(o["worker"], names.get(o["worker"], ""), o["share"], o["n"]) for o in most if o["share"]],
+        _straight_table(workers) if workers else None,
         row["reason"] or "",
     )
 
@@ -267,35 +296,144 @@ def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
     )
 
 
-def _taus(
-    told: Mapping[str, Any], labels: Mapping[str, str]
-) -> tuple[list[dict[str, Any]], list[str]]:
+def _tau_table(told: Mapping[str, Any], labels: Mapping[str, str]) -> ResultTable | None:
     """Table 6; the figure names dimensions by their number in the order of the agreement."""
     names = [row["dimension"] for row in told["agreement"] if row["dimension"]]
     found = {(row["first"], row["second"]): row for row in told["interdependence"]}
     if not found:
-        return [], []
-    values = [row["tau_b"] for row in found.values() if row["tau_b"] is not None]
-    top = drawn.heat_top(values)
+        return None
+    top = drawn.heat_top([row["tau_b"] for row in found.values() if row["tau_b"] is not None])
     lines = []
     for a, name in enumerate(names):
-        cells, own = [], []
-        for b in range(len(names)):
-            row = found.get((a, b), {})
-            value = row.get("tau_b")
-            own += [value] if value is not None else []
-            cells.append(
-                Cell(value, row.get("low"), row.get("high"), drawn.heat_step(value, top), a == b)
-            )
-        # A line of Table 6.
-        lines.append(
-            {
-                "label": labels.get(name, name),
-                "cells": cells,
-                "mean": sum(own) / len(own) if own else None,
-            }
-        )
-    return lines, [labels.get(name, name) for name in names]
+        taus = [found.get((a, b), {}) for b in range(len(names))]
+        own = [row["tau_b"] for row in taus if row.get("tau_b") is not None]
+        cells = [_tau_cell(row, top, itself=a == b) for b, row in enumerate(taus)]
+        mean = Cell(bold(score(sum(own) / len(own) if own else None, 2)), "c")
+        lines.append(MatrixRow(labels.get(name, name), [*cells, mean]))
+    mean_head = format_html('<span class="read">{}</span>{}', _("Mean"), _("of the others"))
+    return matrix_table(
+        _("Kendall’s tau-b between the estimated labels of every two dimensions"),
+        _("Dimension"),
+        [*(line.name for line in lines), mean_head],
+        lines,
+        classes="heat tau",
+    )
+
+
+def _tau_cell(row: Row, top: float, *, itself: bool) -> Cell:
+    if itself:
+        return Cell(hidden(_("itself")), "heat itself")
+    value, title = row.get("tau_b"), interval(row.get("low"), row.get("high"), 2)
+    return Cell(score(value, 2), f"heat {drawn.heat_step(value, top)}", title=title)
+
+
+# Tables ----------------------------------------------------------------------------------------
+
+
+def _points_column(digits: int = 1) -> Column:
+    """The interval of a share, in per cent or points."""
+    return Column(
+        "points",
+        _("95% CI"),
+        Format.NUMBER,
+        short="95%",
+        term="interval",
+        html=lambda row: (
+            interval(row.points[0], row.points[1], digits) if row.points else _("none")
+        ),
+        classes="nowrap dim",
+    )
+
+
+def _dimension_table(
+    title: str, columns: Sequence[Column], rows: Sequence[Any], **more: Any
+) -> ResultTable:
+    """A row a dimension, of which the first is all together."""
+    columns = [head_column("label", _("Dimension")), *columns]
+    every = rows[:1]
+    return plain_table(
+        title,
+        columns,
+        rows,
+        row_class=lambda row: "every" if row in every else "",
+        **more,
+    )
+
+
+def _drift_table(rows: Sequence[Drift], split: int) -> ResultTable:
+    columns = [
+        Column("early", _("First %(n)s") % {"n": split}, Format.SHARE, digits=1),
+        Column("late", _("Later"), Format.SHARE, digits=1),
+        Column("words", _("Change, points"), Format.NUMBER, short="", classes="nowrap l1r"),
+        _points_column(),
+        Column("tells", _("Beyond chance"), html=_beyond_chance, classes="dim"),
+    ]
+    return _dimension_table(_("Neutral answers early and late, by dimension"), columns, rows)
+
+
+def _beyond_chance(row: Drift) -> str:
+    if not row.points:
+        return ""
+    return _("yes") if row.tells else _("no")
+
+
+def _side_table(rows: Sequence[Side], axis: SafeString) -> ResultTable:
+    columns = [
+        PLOT,
+        Column("right", _("Right wins"), Format.NUMBER, short="", html=_right, classes="l1r"),
+        _points_column(),
+        Column("n", _("Decisive votes"), Format.COUNT, short=_("Votes")),
+    ]
+    title = _("Share of the right side, by dimension")
+    return _dimension_table(title, columns, rows, axis=axis, classes="data board-like two-line")
+
+
+def _right(row: Side) -> SafeString | str:
+    return bold(percent(row.right, 1)) if row.tells else percent(row.right, 1)
+
+
+def _direction_table(rows: Sequence[Directions], pairs: int, split: int) -> ResultTable:
+    within = _("Within pairs, %(n)s shown both ways") % {"n": count(pairs)}
+    across = _("Across pairs")
+    columns = [head_column("label", _("Dimension"), classes="nowrap")]
+    for key, label, group in (
+        ("forward", _("As stored"), within),
+        ("backward", _("Turned"), within),
+        ("both", _("Both"), within),
+        ("delta", _("Largest gap"), within),
+        ("excess", _("Side bias, 95%"), within),
+        ("early", _("First %(n)s") % {"n": split}, across),
+        ("late", _("Later"), across),
+        ("apart", _("Gap"), across),
+        ("change", _("Change, 95%"), across),
+    ):
+        column = Column(key, label, Format.SCORE, short="", digits=2, group=group)
+        if key in ("excess", "change"):
+            ends = interval_column(2, low=f"{key}_low", high=f"{key}_high", needs_interval=False)
+            column = replace(ends, label=label, short="", term="", group=group)
+        columns.append(column)
+    title = _("Agreement one way round and the other, early and late")
+    return plain_table(title, columns, rows, classes="data tight")
+
+
+def _straight_table(rows: Sequence[StraightWorker]) -> ResultTable:
+    columns = [
+        head_column("name", _("Most often"), html=lambda row: link(row.url, row.name)),
+        Column("share", _("Share"), Format.SHARE),
+        Column("n", _("Judgments"), Format.COUNT),
+    ]
+    return plain_table(_("Workers with most of these"), columns, rows, classes="data")
+
+
+def _repeat_table(rows: Sequence[Repeat]) -> ResultTable:
+    columns = [
+        Column("same", _("Same"), Format.SHARE),
+        _points_column(0),
+        Column("others", _("Two people"), Format.SHARE),
+        Column("chance", _("Chance"), Format.SHARE),
+    ]
+    title = _("Do workers say the same of a pair met again")
+    return _dimension_table(title, columns, rows, classes="data")
 
 
 def _no_tau(rows: Sequence[Row]) -> str:

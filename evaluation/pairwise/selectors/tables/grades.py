@@ -16,11 +16,13 @@ from django.core.paginator import Paginator
 from django.db.models import FloatField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
+from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from annotation.models import Candidate
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import plural, score
+from crowdqc.numbers import format_signed, interval, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.agreement.significance import wilcoxon_bh
 from evaluation.methods.core.base import FloatArray
@@ -34,6 +36,10 @@ from evaluation.pairwise.selectors.tables.advice import (
     compared,
     one_more_topic,
 )
+from evaluation.results.cells import Cell, below, bold
+from evaluation.results.columns import Column, Format
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.selectors.lists import figures_of
 
 TOPICS_A_PAGE = 5
@@ -58,18 +64,14 @@ class Difference:
             return self.reason
         return "p < .001" if self.p < 0.001 else f"p {score(self.p, 3)}"
 
-
-@dataclass(frozen=True)
-class TextGrade:
-    """The grade of a text on one dimension: a range where merits are equal."""
-
-    low: int
-    high: int
-    heat: str
-
     @property
-    def words(self) -> str:
-        return str(self.low) if self.low == self.high else f"{self.low}–{self.high}"
+    def cell(self) -> Cell:
+        """The difference, bold where there is one, with its p below."""
+        if self.value is None:
+            return Cell(format_html('<span class="zero">{}</span>', _("none")), "c")
+        text = format_signed(self.value, 2)
+        html = bold(text) if self.differs else format_html('<span class="zero">{}</span>', text)
+        return Cell(below(html, self.p_words), "c")
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,9 @@ def grades(
     # The page.
     return {
         "blocks": blocks,
-        "heads": held.labels,
+        "means": _mean_table(blocks, held.labels, (first, second)),
+        "dimensions": len(held.labels),
+        "is_tested": bool(blocks[0]["differences"]),
         "groups": groups,
         "first": first,
         "second": second,
@@ -235,32 +239,77 @@ def _block(
     }
 
 
-def _group(name: str, values: FloatArray, most: float) -> dict[str, Any]:
+@dataclass(frozen=True)
+class MeanGrade:
+    """A mean grade over topics; ``heat``: the class of its colour."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    heat: str
+
+    @property
+    def cell(self) -> Cell:
+        html = below(score(self.value, 2), interval(self.low, self.high, 1))
+        return Cell(html, f"heat {self.heat}")
+
+
+@dataclass(frozen=True)
+class GroupMeans:
+    """Texts of one style and origin: mean grade by dimension, and over all."""
+
+    name: str
+    dimensions: Sequence[MeanGrade]
+    mean: MeanGrade
+
+    @property
+    def row(self) -> MatrixRow:
+        return MatrixRow(self.name, [one.cell for one in (*self.dimensions, self.mean)])
+
+
+def _group(name: str, values: FloatArray, most: float) -> GroupMeans:
     known = ~np.isnan(values).any(axis=1)  # topics graded on every dimension
     every = values[known].mean(axis=1) if known.any() else np.zeros(0)
-    # Texts of one style and origin: mean grade by dimension, and over all.
-    return {
-        "name": name,
-        "cells": [_mean(values[:, k], most) for k in range(values.shape[1])],
-        "mean": _mean(every, most),
-    }
+    dimensions = [_mean(values[:, k], most) for k in range(values.shape[1])]
+    return GroupMeans(name, dimensions, _mean(every, most))
 
 
-def _mean(values: FloatArray, most: float) -> dict[str, Any]:
+def _mean(values: FloatArray, most: float) -> MeanGrade:
     found = mean_interval(values, LEVEL)
     value, low, high = (
         None if np.isnan(found[key]) else float(found[key]) for key in ("mean", "low", "high")
     )
     if low is not None and high is not None:  # no mean grade lies beyond the grades
         low, high = max(1.0, low), min(most, high)
-    # A mean grade over topics.
-    return {
-        "value": value,
-        "low": low,
-        "high": high,
-        "n": found["n"],
-        "heat": drawn.heat_between(value, 1.0, most),
-    }
+    return MeanGrade(value, low, high, drawn.heat_between(value, 1.0, most))
+
+
+def _mean_table(
+    blocks: Sequence[dict[str, Any]], labels: Sequence[str], pair: tuple[str, str]
+) -> ResultTable:
+    first, second = pair
+    groups = []
+    for block in blocks:
+        heading, rows = capfirst(block["style"]), [one.row for one in block["groups"]]
+        if differences := block["differences"]:
+            heading = _("%(texts)s, %(first)s and %(second)s differ on %(n)s of %(all)s") % {
+                "texts": heading,
+                "first": first,
+                "second": second,
+                "n": block["differing"],
+                "all": len(labels),
+            }
+            cells = [*(one.cell for one in differences), Cell("")]
+            rows.append(MatrixRow(f"{first} − {second}", cells, "difference"))
+        groups.append(Group(heading, rows))
+    mean = format_html('<span class="read">{}</span>{}', _("Mean"), _("of all"))
+    return matrix_table(
+        _("Mean grade of each group of texts, by style and dimension"),
+        _("Texts"),
+        [*labels, mean],
+        groups,
+        classes="heat means",
+    )
 
 
 def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
@@ -285,33 +334,40 @@ def _tested(one: FloatArray, two: FloatArray) -> list[Difference]:
     ]
 
 
-def _topic(held: _Held, key: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TopicGrades:
+    """The grades of the texts of one topic, the best on the whole first."""
+
+    key: str
+    query: str
+    table: ResultTable
+
+
+def _topic(held: _Held, key: str) -> TopicGrades:
     rows = [k for k, text in enumerate(held.texts) if text.topic == key]
     known = np.nan_to_num(held.grade[rows])
     order = sorted(range(len(rows)), key=lambda at: (-known[at].sum(), held.texts[rows[at]].pk))
-    made = []
-    for at in order:
-        k = rows[at]
-        text = held.texts[k]
-        # A text of a topic with its grades; None where it has none.
-        made.append(
-            {
-                "key": text.key,
-                "name": ", ".join(filter(None, (held.names[k], text.style))),
-                "grades": [
-                    None
-                    if np.isnan(held.grade[k, d])
-                    else TextGrade(
-                        int(held.low[k, d]),
-                        int(held.high[k, d]),
-                        drawn.heat_between(float(held.grade[k, d]), 1.0, float(held.of[k, d])),
-                    )
-                    for d in range(held.grade.shape[1])
-                ],
-            }
-        )
-    # The texts of one topic, the best on the whole first.
-    return {"key": key, "query": held.texts[rows[0]].query if rows else "", "rows": made}
+    lines = []
+    for k in (rows[at] for at in order):
+        name = ", ".join(filter(None, (held.names[k], held.texts[k].style)))
+        lines.append(MatrixRow(name, [_grade(held, k, d) for d in range(len(held.labels))]))
+    table = matrix_table(
+        _("Grades on %(topic)s") % {"topic": key},
+        _("Text"),
+        held.labels,
+        lines,
+        classes="heat topic-grades",
+    )
+    return TopicGrades(key, held.texts[rows[0]].query if rows else "", table)
+
+
+def _grade(held: _Held, k: int, d: int) -> Cell:
+    """The grade of a text on a dimension: a range where merits are equal."""
+    if np.isnan(held.grade[k, d]):
+        return Cell(_("none"), "c zero")
+    low, high = int(held.low[k, d]), int(held.high[k, d])
+    heat = drawn.heat_between(float(held.grade[k, d]), 1.0, float(held.of[k, d]))
+    return Cell(str(low) if low == high else f"{low}–{high}", f"heat {heat}")
 
 
 # Similarity to the best text -------------------------------------------------------------------
@@ -326,35 +382,41 @@ def overlap(runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] |
     found: dict[tuple[str, str], Mapping[str, Any]] = {
         (row["scorer"], row["dimension"]): row for row in told
     }
-    # A measure on one dimension: Spearman's rho of similarity to the best text with the grade.
-    rows = [
-        {
-            "label": one.label,
-            # (best against worst, all others) of each measure
-            "cells": [_rho(found.get((scorer, one.name), {})) for scorer, _protocol in measures],
-        }
-        for one in asked
-    ]
+    rows = []
+    for one in asked:
+        told_of = [found.get((scorer, one.name), {}) for scorer, _protocol in measures]
+        rows.append(MatrixRow(one.label, [cell for row in told_of for cell in _rhos(row)]))
     means = []
     for scorer, _protocol in measures:
         own = [row for row in told if row["scorer"] == scorer]
-        means.append(_rho({key: mean_of([row[key] for row in own]) for key in ("ends", "full")}))
-    why = next(filter(None, (row.get("reason", "") for row in told)), "")
+        means += _rhos({key: mean_of([row[key] for row in own]) for key in ("ends", "full")})
+    columns = [
+        Column("", label, Format.NUMBER, group=name)
+        for name, _protocol in measures
+        for label in (_("Best, worst"), _("All others"))
+    ]
+    table = matrix_table(
+        _("Reference-based measures against the judgments’ ranking"),
+        _("Dimension"),
+        columns,
+        rows,
+        total=[MatrixRow(_("Mean"), means)],
+        classes="data",
+    )
     # Table 8.
     return {
-        # name and protocol
-        "measures": list(measures),
-        "rows": rows,
-        "means": means,
+        "table": table,
+        "protocols": [protocol for _scorer, protocol in measures],
         # why there is no interval, or ""
-        "reason": why,
+        "reason": next(filter(None, (row.get("reason", "") for row in told)), ""),
     }
 
 
-def _rho(row: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Spearman's rho with its interval, None without one.
-    ends, full = (
-        {"value": row.get(name), "low": row.get(f"{name}_low"), "high": row.get(f"{name}_high")}
-        for name in ("ends", "full")
-    )
-    return ends, full
+def _rhos(row: Mapping[str, Any]) -> list[Cell]:
+    """Spearman's rho of the best against the worst text and of all others, with intervals."""
+    cells = []
+    for name in ("ends", "full"):
+        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+        span = "" if low is None else interval(low, high, 2)
+        cells.append(Cell(below(score(row.get(name), 2), span), "num"))
+    return cells
