@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from evaluation.methods.adaptive.simulation import ACCURACY, TAU, Design, simula
 from evaluation.methods.core.base import BadParameter, Result
 from evaluation.models import AdaptivePlan, SystemScore
 from evaluation.pairwise import adaptive
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_run
 
 REPLICATES, SEED = 40, 20417
@@ -130,7 +134,7 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
         now, why = {}, problem.message
     simulated = plan.simulated if plan.simulated.get("of") == adaptive.signature(plan) else {}
     if simulated:
-        simulated = {**simulated, "rows": [_shown(row) for row in simulated["rows"]]}
+        simulated = {**simulated, "table": simulated_table(simulated["rows"])}
     return {
         "plan": plan,
         "now": now,
@@ -144,10 +148,33 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
     }
 
 
-def _shown(row: dict[str, str]) -> dict[str, str]:
-    """A row as it was kept, in the language of the page; what it says with numbers is English."""
-    said = {name: _(row[name]) for name in ("label", "value", "says") if row[name]}
-    return {**row, **said}
+@dataclass(frozen=True)
+class SimulatedFigure:
+    """A figure with its Monte Carlo error and what it says."""
+
+    label: str
+    value: str
+    error: str
+    says: str
+
+
+def simulated_table(rows: Sequence[Mapping[str, str]]) -> ResultTable:
+    """Rows as they were kept, in the language of the page; what has numbers is English."""
+    columns = [
+        head_column("label", _("Figure")),
+        Column("value", _("Value"), Format.NUMBER, is_main=True),
+        Column("error", _("Monte Carlo error"), Format.NUMBER, short=_("Error"), classes="dim"),
+        Column("says", _("What it says"), classes="dim"),
+    ]
+    title = _("Adaptive collection against the same number of votes for every pair, simulated")
+    figures = [
+        SimulatedFigure(
+            **{name: _(row[name]) if row[name] else "" for name in ("label", "value", "says")},
+            error=row["error"],
+        )
+        for row in rows
+    ]
+    return plain_table(title, columns, figures, classes="data")
 
 
 def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:

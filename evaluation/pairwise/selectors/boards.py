@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.http import urlencode
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
@@ -16,6 +17,7 @@ from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
+from evaluation.charts.agreement import heat_step
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.head import head_of
@@ -23,6 +25,7 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.results import boards as leaderboard
 from evaluation.results.boards import Board, Row
+from evaluation.results.cells import Cell, Html, below, beside, bold, hidden, inline, link
 from evaluation.results.columns import (
     PLOT,
     RANK,
@@ -32,6 +35,7 @@ from evaluation.results.columns import (
     name_column,
     score_column,
 )
+from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import ResultTable
 from evaluation.runs.official.selectors import in_force
 from evaluation.runs.results import votes_used
@@ -441,6 +445,39 @@ def ranks(
     return found
 
 
+def rank_table(
+    ranks: Sequence[tuple[SystemRow, list[dict[str, Any]]]],
+    heads: Sequence[Mapping[str, Any]],
+    *,
+    query: str | None,
+) -> ResultTable:
+    """The possible ranks; ``query``: what addresses of other dimensions keep, None for no links."""
+    columns = []
+    for head in heads:
+        label: Html = head["label"]
+        if query is not None and not head["current"]:
+            label = link(f"?{urlencode({'dimension': head['name']})}{query}", label, "")
+        more = "current" if head["current"] else ""
+        columns.append(Column("", label, Format.NUMBER, head_classes=more))
+    return matrix_table(
+        _("Possible ranks of every system on every dimension"),
+        _("System"),
+        columns,
+        [
+            MatrixRow(beside(row.name, row.detail), [_rank_cell(cell) for cell in cells])
+            for row, cells in ranks
+        ],
+        name_classes="nowrap",
+        classes="data rank-table",
+    )
+
+
+def _rank_cell(cell: Mapping[str, Any]) -> Cell:
+    board = _("board %(n)s") % {"n": cell["board"]} if cell["board"] else ""
+    marks = ("current" if cell["current"] else "", "zero" if cell["text"] == "none" else "")
+    return Cell(inline(cell["text"], board), " ".join(filter(None, ["num nowrap", *marks])))
+
+
 # The matrix of wins ----------------------------------------------------------------------------
 
 
@@ -476,6 +513,15 @@ class Meeting:
         told["ties"] = plural(self.ties, "tie")
         return gettext("%(won)s won, %(lost)s lost, %(ties)s") % told
 
+    @property
+    def cell(self) -> Cell:
+        """The share won, with the votes below it."""
+        ties = plural(self.ties, "tie") if self.ties else ""
+        if self.share is None:
+            return Cell(ties or gettext("never met"), "c zero")
+        html = below(score(self.share, 2), ", ".join(filter(None, [count(self.n), ties])))
+        return Cell(html, f"heat {heat_step(self.share, 1)}", title=self.sentence)
+
 
 NOTHING = Meeting(0, 0, 0)
 
@@ -491,20 +537,34 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
     board_rows = ordered([row for row in rows_of(run, told) if row.dimension == dimension])
     order = list(dict.fromkeys([*(row.id for row in board_rows), *(a for a, _ in sorted(met))]))
     names = judgments.system_names(order)
-    lines = []
+    lines, rows = [], []
     for a in order:
         cells = [None if a == b else met.get((a, b), NOTHING) for b in order]
         total = NOTHING
         for cell in cells:
             total = total.plus(cell or NOTHING)
         # A system's line of the matrix; a cell is None against itself.
-        lines.append({"label": names[a], "cells": cells, "total": total})
+        lines.append({"label": names[a], "cells": cells})
+        share = below(bold(score(total.share, 2)), count(total.n))
+        shown = [Cell(hidden(_("itself")), "c self") if one is None else one.cell for one in cells]
+        rows.append(MatrixRow(names[a], [*shown, Cell(share, "c total")]))
+    heads = [names[pk] for pk in order]
     every = sum(cell.n for key, cell in met.items() if key[0] < key[1])
     ties = sum(cell.ties for key, cell in met.items() if key[0] < key[1])
     return {
         "rows": board_rows,
         "lines": lines,
-        "heads": [names[pk] for pk in order],
+        "heads": heads,
+        "table": matrix_table(
+            _("Share of decided votes that the system of the row wins from the one of the column"),
+            _("Wins from"),
+            [*heads, _("All")],
+            rows,
+            name_classes="nowrap",
+            classes="data heat wins",
+        )
+        if rows
+        else None,
         "votes": every,
         "ties": ties,
         "tally": votes_used.tally_of(told, "ranking", dimension),

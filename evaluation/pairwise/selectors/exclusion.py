@@ -6,9 +6,10 @@ Nothing is stored: the counting judgments of now are fitted with and without the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -16,13 +17,17 @@ from annotation.models import Answer, Exclusion, Item, Membership, Task
 from annotation.task_types.pairwise.sides import NEUTRAL, STORED
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
-from crowdqc.numbers import count, plural, score
+from crowdqc.numbers import count, interval, plural, score
 from evaluation.methods.core.base import BadParameter, DataError
 from evaluation.methods.pairwise import exclusion as pairwise_exclusion
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise.dataset import PairsDataset
 from evaluation.pairwise.selectors.boards import against_average
+from evaluation.pairwise.selectors.columns import pair_columns
+from evaluation.results.cells import beside, bold
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.engine import DEFAULT_SEED
 from evaluation.runs.exclusion_preview import Figure
 
@@ -88,6 +93,24 @@ class Label:
 
 
 @dataclass(frozen=True)
+class LabelsChanged:
+    """How many of the estimated labels of a dimension change; ``lost``: to none."""
+
+    label: str
+    changed: int
+    lost: int
+    n: int
+
+
+@dataclass(frozen=True)
+class DimensionEffect:
+    """A dimension's alpha beside its estimated labels."""
+
+    alpha: Figure
+    labels: LabelsChanged
+
+
+@dataclass(frozen=True)
 class Effect:
     """The preview."""
 
@@ -95,8 +118,8 @@ class Effect:
     mean: Figure | None
     ranks: list[Rank]
     moving: list[str]  # rank changes on single dimensions, in words
-    golds: list[dict[str, Any]]
-    gold: dict[str, Any]
+    golds: list[LabelsChanged]
+    gold: LabelsChanged
     labels: list[Label]
     more: int  # labels that change and are not listed
     judgments: int
@@ -105,10 +128,71 @@ class Effect:
     parts: tuple[int, int]
     sentence: str
 
-    @property
-    def lines(self) -> list[tuple[Figure, dict[str, Any]]]:
-        """A dimension's alpha beside its estimated labels."""
-        return list(zip(self.alphas, self.golds, strict=True))
+    name: str  # of the worker
+
+    def alpha_table(self) -> ResultTable:
+        """Raw alpha and estimated labels by dimension, and over all."""
+        columns = [
+            head_column("alpha.name", _("Dimension")),
+            Column("alpha.before", _("α now"), Format.SCORE, term="alpha"),
+            Column("alpha.after", _("Without"), Format.SCORE),
+            Column("alpha.change", _("Change"), Format.SIGNED, digits=3),
+            Column("labels.changed", _("Labels that change"), Format.NUMBER, html=_changed),
+        ]
+        pairs = zip(self.alphas, self.golds, strict=True)
+        mean = replace(self.gold, lost=0)  # said by the dimensions
+        return plain_table(
+            _("Agreement and estimated labels with and without %(name)s") % {"name": self.name},
+            columns,
+            [DimensionEffect(*pair) for pair in pairs],
+            total=[DimensionEffect(self.mean, mean)] if self.mean else [],
+            classes="data",
+        )
+
+    def rank_table(self) -> ResultTable:
+        """The board with and without the worker."""
+        columns = [
+            head_column("name", _("Source")),
+            Column("moves", _("Rank"), Format.NUMBER, term="rank", html=_rank, classes="nowrap"),
+            _share_column("before", _("Now")),
+            _share_column("after", _("Without")),
+        ]
+        title = _("The board with and without %(name)s") % {"name": self.name}
+        return plain_table(title, columns, self.ranks, classes="data")
+
+    def label_table(self) -> ResultTable | None:
+        """The estimated labels that change."""
+        columns = [
+            *pair_columns(70),
+            Column("dimension", _("Dimension")),
+            Column("before", _("Now")),
+            Column("after", _("Without")),
+        ]
+        title = _("Estimated labels that change")
+        return plain_table(title, columns, self.labels) if self.labels else None
+
+
+def _changed(row: DimensionEffect) -> SafeString:
+    lost = _("%(n)s lost") % {"n": row.labels.lost} if row.labels.lost else ""
+    return beside(count(row.labels.changed), lost)
+
+
+def _rank(row: Rank) -> SafeString | str:
+    before = str(row.rank_before or _("none"))
+    if not row.moves:
+        return before
+    after = row.rank_after or _("none")
+    return bold(_("%(before)s to %(after)s") % {"before": before, "after": after})
+
+
+def _share_column(name: str, label: str) -> Column:
+    """A share with its interval, before or after."""
+
+    def html(row: Rank) -> SafeString:
+        low, high = getattr(row, f"low_{name}"), getattr(row, f"high_{name}")
+        return beside(score(getattr(row, name), 2), interval(low, high, 2))
+
+    return Column(name, label, Format.NUMBER, html=html, classes="nowrap")
 
 
 def leaving_worker(task: Task, worker: Membership, core: Run | None) -> LeavingWorker:
@@ -165,14 +249,8 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
     ]
     names = system_names(frozen.sources)
     systems = found.system.rows()
-    # Estimated labels of a dimension that change.
     golds = [
-        {
-            "label": _label(frozen, row["dimension"]),
-            "changed": row["changed"],
-            "lost": row["lost"],
-            "n": row["n"],
-        }
+        LabelsChanged(_label(frozen, row["dimension"]), row["changed"], row["lost"], row["n"])
         for row in found.gold.rows()
     ]
     changed = found.labels.rows()
@@ -189,6 +267,7 @@ def effect(task: Task, worker: Membership, core: Run | None) -> Effect:
         votes=found.judgments * len(frozen.dimensions),
         thin=found.thin,
         parts=found.parts,
+        name=worker.pseudonym,
         sentence=_sentence(alphas[0] if len(alphas) > 2 else alphas[-1], golds[0], systems),
     )
 
@@ -232,7 +311,7 @@ def _moving(rows: Sequence[Row], frozen: PairsDataset, names: Mapping[int, str])
 
 
 def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
-    items = Item.objects.select_related("first__system", "second__system").in_bulk(
+    items = Item.objects.select_related("task", "first__system", "second__system").in_bulk(
         [frozen.pair_items[row["pair"]] for row in rows]
     )
     return [
@@ -248,12 +327,12 @@ def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
     ]
 
 
-def _sentence(alpha: Figure, gold: dict[str, Any], systems: Sequence[Row]) -> str:
+def _sentence(alpha: Figure, gold: LabelsChanged, systems: Sequence[Row]) -> str:
     """What would change, in one line."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = {
-        "changed": count(gold["changed"]),
-        "labels": plural(gold["n"], "estimated label"),
+        "changed": count(gold.changed),
+        "labels": plural(gold.n, "estimated label"),
         "ranks": plural(moved, "rank") if moved else _("no rank"),
     }
     if alpha.before is None or alpha.after is None:

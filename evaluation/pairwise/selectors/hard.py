@@ -6,7 +6,7 @@ As CrowdRAG's Table 4 has them in columns: minimal difference, crowd (C) and exp
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,11 @@ from crowdqc.numbers import count, plural
 from evaluation.methods.agreement.counts import alpha_rows, alpha_statistic
 from evaluation.models import Run, RunFigure
 from evaluation.pairwise.selectors import votes as pair_votes
+from evaluation.pairwise.selectors.columns import pair_columns
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.results.cells import of_all
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.lists import figures_of
@@ -68,16 +72,40 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class ApartLine:
+    """One dimension: alpha on the easy pairs and on the hard ones, beside what noise gives."""
+
+    label: str
+    whole: float | None
+    easy: float | None
+    easy_null: float | None
+    hard: float | None
+    hard_null: float | None
+    crowd: float | None  # on the experts' pairs
+    experts: float | None
+    pilot: float | None
+
+
+@dataclass(frozen=True)
+class HardPair:
+    """A pair on which too few dimensions agree."""
+
+    item: Item
+    agreeing: int
+    n: int
+
+
+@dataclass(frozen=True)
 class Hard:
     """The section; ``needed`` of ``dimensions`` must agree for a pair to count as told apart."""
 
-    rows: list[dict[str, Any]]
+    rows: list[ApartLine]
     easy: int
     hard: int
     needed: int
     dimensions: int
     share: float
-    pairs: list[dict[str, Any]]
+    pairs: list[HardPair]
     experts: Experts | None
     others: list[Experts]
     pilot_task: Task | None
@@ -85,6 +113,57 @@ class Hard:
     @property
     def has_experts(self) -> bool:
         return self.experts is not None and self.experts.run is not None
+
+    def table(self) -> ResultTable:
+        """Alpha of each dimension; the last line is the mean."""
+        mean = self.rows[-1]
+        noise = gettext("Noise there")
+        figures = [
+            ("whole", gettext("All pairs"), gettext("All")),
+            ("easy", gettext("Told apart, %(n)s"), gettext("Told apart")),
+            ("easy_null", noise, gettext("Noise")),
+            ("hard", gettext("Not told apart, %(n)s"), gettext("Not told apart")),
+            ("hard_null", noise, gettext("Noise")),
+        ]
+        if self.has_experts:
+            figures += [
+                ("crowd", gettext("Crowd (C), %(n)s"), gettext("Crowd")),
+                ("experts", gettext("Experts (E), %(n)s"), gettext("Experts")),
+            ]
+        pairs = self.experts.pairs if self.experts else 0
+        sizes = {"easy": self.easy, "hard": self.hard, "crowd": pairs, "experts": pairs}
+        classes = {"easy_null": "zero", "hard_null": "zero", "experts": "strong"}
+        columns = [head_column("label", gettext("Dimension"))]
+        for key, label, short in figures:
+            head = label % {"n": count(sizes[key])} if key in sizes else label
+            more = classes.get(key, "")
+            column = Column(key, head, Format.SCORE, short=short, digits=2, classes=more)
+            columns.append(column)
+        if self.pilot_task:
+            label, missing = gettext("Pointwise pilot"), gettext("not asked")
+            pilot = Column("pilot", label, Format.SCORE, short=gettext("Pilot"), digits=2)
+            columns.append(replace(pilot, missing=missing))
+        return plain_table(
+            gettext("α on pairs that can be told apart and on the others"),
+            columns,
+            self.rows,
+            row_class=lambda row: "mean" if row is mean else "",
+        )
+
+    def pair_table(self) -> ResultTable:
+        """The hardest pairs."""
+        columns = [
+            *pair_columns(90),
+            Column(
+                "agreeing",
+                gettext("Dimensions that agree"),
+                Format.NUMBER,
+                short=gettext("Agree"),
+                html=lambda row: of_all(row.agreeing, self.dimensions),
+            ),
+            Column("n", gettext("Votes"), Format.COUNT),
+        ]
+        return plain_table(gettext("The hardest pairs"), columns, self.pairs)
 
 
 def hard_pairs(
@@ -125,30 +204,27 @@ def _apart(
     split: Mapping[tuple[bool, str], Row],
     shown: Experts | None,
     pilot: Values,
-) -> dict[str, Any]:
+) -> ApartLine:
     easy, hard = split.get((True, name), {}), split.get((False, name), {})
-    # One dimension: alpha on the easy pairs and on the hard ones, beside what noise gives.
-    return {
-        "label": label,
-        "whole": raw.get(name),
-        "easy": easy.get("alpha"),
-        "easy_null": easy.get("null"),
-        "hard": hard.get("alpha"),
-        "hard_null": hard.get("null"),
-        # on the experts' pairs
-        "crowd": shown.crowd.get(name) if shown else None,
-        "experts": shown.alpha.get(name) if shown else None,
-        "pilot": pilot.get(name),
-    }
+    return ApartLine(
+        label,
+        raw.get(name),
+        easy.get("alpha"),
+        easy.get("null"),
+        hard.get("alpha"),
+        hard.get("null"),
+        shown.crowd.get(name) if shown else None,
+        shown.alpha.get(name) if shown else None,
+        pilot.get(name),
+    )
 
 
-def _listed(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    items = Item.objects.select_related("first__system", "second__system", "group").in_bulk(
+def _listed(rows: Sequence[Row]) -> list[HardPair]:
+    items = Item.objects.select_related("task", "first__system", "second__system").in_bulk(
         [row["pair"] for row in rows]
     )
-    # A pair on which too few dimensions agree.
     return [
-        {"item": items[row["pair"]], "agreeing": row["agreeing"], "n": row["n"]}
+        HardPair(items[row["pair"]], row["agreeing"], row["n"])
         for row in rows
         if row["pair"] in items
     ]

@@ -39,6 +39,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         **found,
         "boards": [vars(board) for board in found["boards"]],
         "tables": [table.public() for table in found["tables"]],
+        "rank_table": pair_boards.rank_table(found["ranks"], found["columns"], query=None),
         "rows": [
             row for name in heads for row in pair_boards.ordered(every) if row.dimension == name
         ],

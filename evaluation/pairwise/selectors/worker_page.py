@@ -11,7 +11,6 @@ from typing import Any
 from django.db.models import Avg, Q
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, Task
@@ -26,10 +25,11 @@ from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors import workers as pair_workers
+from evaluation.pairwise.selectors.columns import pair_link
 from evaluation.pairwise.selectors.pages import LETTERS
 from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
 from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
-from evaluation.results.cells import below, bold, link, of_all
+from evaluation.results.cells import bold, of_all
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
 from evaluation.results.tables import BOARD, ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
@@ -146,12 +146,6 @@ def _sitting_table(rows: Sequence[Sitting]) -> ResultTable:
         ),
     ]
     return plain_table(_("Votes by assignment"), columns, rows)
-
-
-def pair_link(url: str, texts: tuple[str, str], question: str, length: int) -> SafeString:
-    """A pair by the sources of its texts, with its question below."""
-    name = _("%(first)s and %(second)s") % dict(zip(("first", "second"), texts, strict=True))
-    return below(link(url, name), Truncator(question).chars(length))
 
 
 def _difference_table(rows: Sequence[OtherLabel], dimensions: int) -> ResultTable:

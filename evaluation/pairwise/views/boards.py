@@ -126,6 +126,11 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             *(found.facts if found else []),
             *pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
         ],
+        rank_table=pair_boards.rank_table(
+            context["ranks"],
+            context["columns"],
+            query=f"&run={run.number}" if context["keep"] else "",
+        ),
         scores=_scores(request),
         offer=offer,
         recipe=reads.recipe_pairs(run, told.get("recipe")),

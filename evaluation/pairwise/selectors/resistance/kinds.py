@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -14,8 +14,10 @@ from crowdqc.files.cells import csv_text
 from crowdqc.numbers import interval, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.methods.pairwise.strata import DIFFICULTY
-from evaluation.pairwise.selectors.boards import SystemRow, ordered
+from evaluation.pairwise.selectors.boards import FIRST, VOTES, SystemRow, ordered
 from evaluation.pairwise.selectors.facts import verdict
+from evaluation.results.columns import interval_column, score_column
+from evaluation.results.tables import BOARD, Group, ResultTable
 
 FIGURES = ("stratum", "stratum_system", "shift")
 LABELS = {
@@ -32,15 +34,12 @@ COLUMNS = (
 Told = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Kind:
-    """The board of one kind of pairs, or why there is none."""
-
-    label: str
-    basis: str
-    verdict: str
-    reason: str
-    rows: list[SystemRow]
+KINDS = (
+    *FIRST,
+    score_column(digits=2),
+    replace(interval_column(2), term=""),
+    VOTES,
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,10 @@ class KindsBy:
     """The boards by one column of the pairs; ``reason`` where it does not split them."""
 
     label: str
-    kinds: list[Kind]
-    reason: str
-    note: str
-    shifts: list[str]
-    axis: SafeString
+    table: ResultTable | None
+    reason: str = ""
+    note: str = ""
+    shifts: Sequence[str] = ()
 
 
 def kinds(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[KindsBy]:
@@ -80,24 +78,27 @@ def _by(told: Told, column: str, strata: Sequence[Told], rows: Sequence[SystemRo
     )
     by_id = {row.id: row for row in rows}
     if not strata[0]["stratum"]:
-        return KindsBy(label, [], strata[0]["reason"], "", [], SafeString())
-    found = [
+        return KindsBy(label, None, strata[0]["reason"])
+    groups = [
         _kind(one, [row for row in scale_of if row["stratum"] == one["stratum"]], by_id, scale)
         for one in strata
     ]
-    boards = sum(bool(one.rows) for one in found)
+    boards = sum(bool(one.rows) for one in groups)
     shifts = mine("shift")
     said = [_shift(row, by_id) for row in shifts if row["system"] in by_id]
     note = _(
         "Intervals and ranks hold for these %(boards)s boards at once (95%%). Scores "
         "are against the average system of the same kind."
     ) % {"boards": word(boards)}
-    return KindsBy(label, found, "", note, said, charts.forest_axis(scale))
+    title = _("Bradley-Terry score by %(by)s, with 95%% CIs") % {"by": label.lower()}
+    axis = charts.forest_axis(scale)
+    table = ResultTable(title, KINDS, groups, axis=axis, classes=f"{BOARD} kinds")
+    return KindsBy(label, table, note=note, shifts=said)
 
 
 def _kind(
     told: Told, merits: Sequence[Told], by_id: Mapping[int, SystemRow], scale: charts.Scale
-) -> Kind:
+) -> Group:
     rows = ordered(
         [
             replace(
@@ -106,7 +107,7 @@ def _kind(
                 best=row["rank_low"] or None,
                 worst=row["rank_high"] or None,
                 group=row["group"] or None,
-                why="" if row["component"] else _("not compared here"),
+                why=_("no ranks were asked for") if row["component"] else _("not compared here"),
                 uniterated=None,
                 diamond="",
             )
@@ -119,11 +120,14 @@ def _kind(
         if row.sure and row.estimate is not None:
             known = charts.Estimate(row.estimate, row.low, row.high)
         row.plot = charts.forest_cell(scale, known, reference=0.0, name=row.name)
-    basis = f"{plural(told['pairs'], 'pair')}, {plural(told['votes'], 'vote')}"
+    basis = f"{plural(told['pairs'], 'pair')}, {plural(told['votes'], 'vote')}."
+    if told["reason"]:
+        basis += " " + _("No board: %(why)s.") % {"why": told["reason"]}
     name: str = told["stratum"]
     label = _(LABELS[name]) if name in LABELS else name
     said = verdict(rows, told["votes"]).sentence if rows else ""
-    return Kind(label, basis, said, told["reason"], rows)
+    heading = format_html('{}. <span class="dim">{}</span> {}', label, basis, said)
+    return Group(heading, rows)
 
 
 def _shift(row: Told, by_id: Mapping[int, SystemRow]) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -20,6 +22,9 @@ from evaluation.methods.core.ranking import leaders
 from evaluation.models import Run
 from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
 from evaluation.pairwise.selectors.facts import dimension_key
+from evaluation.results.cells import hidden, inline, link
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 
 FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "split", "diagnostics")
 FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
@@ -44,6 +49,30 @@ class ChangeRow:
     link: str
 
 
+def change_table(title: str, rows: Sequence[ChangeRow]) -> ResultTable | None:
+    """Changes that put another first; None without any."""
+    columns = [
+        head_column("without", _("Without"), html=_without),
+        Column("votes", _("Votes"), Format.NUMBER, html=_votes, classes="nowrap"),
+        Column("then", _("First place then"), short=_("First then"), head_classes="nowrap"),
+        Column("why", _("Why"), short=_("Why"), classes="dim"),
+        Column("link", hidden(_("Evidence")), Format.LINK, html=_evidence),
+    ]
+    return plain_table(title, columns, rows) if rows else None
+
+
+def _without(row: ChangeRow) -> SafeString:
+    return format_html("<b>{}</b>{}", row.without, f", {row.beside}" if row.beside else "")
+
+
+def _votes(row: ChangeRow) -> SafeString:
+    return inline(count(row.votes) if row.votes else "", row.share)
+
+
+def _evidence(row: ChangeRow) -> SafeString:
+    return link(row.url, row.link, "")
+
+
 @dataclass(frozen=True)
 class Resistance:
     """What a page says of how far a board holds."""
@@ -60,6 +89,13 @@ class Resistance:
     facts: list[tuple[str, str]]
     plan: bool  # whether more votes would separate the first two
     times: float  # how many times the votes that takes; 0 where it is not known, or too many
+
+    def table(self) -> ResultTable | None:
+        return change_table(_("What would put another system first"), self.rows)
+
+    def more_table(self) -> ResultTable | None:
+        title = _("Other single workers and pairs that decide who is first")
+        return change_table(title, self.more)
 
 
 def resistance(
