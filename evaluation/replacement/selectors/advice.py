@@ -13,29 +13,30 @@ from evaluation.methods.replacement.method import NO, UNDECIDED, YES
 from evaluation.methods.replacement.power import SIZES
 from evaluation.replacement.selectors import asking
 from evaluation.replacement.selectors.naming import listed
+from evaluation.replacement.selectors.tables import ModelRow
 
 Told = Mapping[str, Any]
 
 
-def advice(rows: Sequence[Told], told: Told) -> list[dict[str, str]]:
+def advice(rows: Sequence[ModelRow], told: Told) -> list[dict[str, str]]:
     """What to do now about which models, in words that need no other part of the page."""
-    found: dict[str, list[Told]] = {}
+    found: dict[str, list[ModelRow]] = {}
     for row in rows:
         found.setdefault(_advice(row, told), []).append(row)
     return [
-        {"names": listed([one["short"] for one in of]), "mark": of[0]["mark"], "said": said}
+        {"names": listed([one.short for one in of]), "mark": of[0].mark, "said": said}
         for said, of in found.items()
     ]
 
 
-def _advice(row: Told, told: Told) -> str:
-    kind = row["verdict"]
+def _advice(row: ModelRow, told: Told) -> str:
+    kind = row.verdict
     if kind == YES:
         return _("Can take the place of one annotator on items like these. Keep the others.")
     if kind == UNDECIDED:
         return _undecided(row, told)
     if kind == NO:
-        if any(one["model"] == row["place"] and _saves(one) for one in told["combined"]):
+        if any(one["model"] == row.place and _saves(one) for one in told["combined"]):
             return _(
                 "Keep all annotators. Shown to be worse than most of them by more than ε. Its "
                 "answers still save some of their work: see “Labels saved”."
@@ -44,18 +45,18 @@ def _advice(row: Told, told: Told) -> str:
     return _("Could not be tested; the reason is below. Keep all annotators.")
 
 
-def _undecided(row: Told, told: Told) -> str:
+def _undecided(row: ModelRow, told: Told) -> str:
     """What would decide, by how many items are left that the model labelled and people did not."""
-    if row["needed"] is None:
+    if row.needed is None:
         return _("Keep all annotators. Even %(n)s items would hardly decide it at this ε.") % {
             "n": count(SIZES[-1])
         }
-    missing, left = _missing(row), asking.left(told, row["place"])
+    missing, left = _missing(row), asking.left(told, row.place)
     known = {
         "missing": count(missing),
         "left": count(left or 0),
-        "now": count(row["items"]),
-        "needed": count(row["needed"]),
+        "now": count(row.n),
+        "needed": count(row.needed),
     }
     if left is None or left >= missing:
         said = _(
@@ -78,9 +79,9 @@ def _undecided(row: Told, told: Told) -> str:
     return said % known
 
 
-def _missing(row: Told) -> int:
+def _missing(row: ModelRow) -> int:
     """How many items are still missing for a decision."""
-    return max(math.ceil(row["needed"] - row["items"]), 1)
+    return max(math.ceil((row.needed or 0) - row.n), 1)
 
 
 def _saves(one: Told) -> bool:

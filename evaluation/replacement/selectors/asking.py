@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy
@@ -11,10 +12,12 @@ from django.utils.translation import gettext, gettext_lazy
 from annotation.models import Task
 from annotation.work.snapshots import choices as collected
 from crowdqc.errors import Conflict, DomainError, Invalid
-from crowdqc.numbers import score
+from crowdqc.numbers import count, score
 from evaluation.models import Run
 from evaluation.replacement import next_items
 from evaluation.replacement.selectors.naming import label_words, quantity_title
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import plain_table
 
 Told = Mapping[str, Any]
 WAYS = (
@@ -65,6 +68,16 @@ def chosen_of(
     }
 
 
+@dataclass(frozen=True)
+class ExpectedWidth:
+    """Half the width of an interval now and after more items, chosen and at random."""
+
+    name: str
+    now: str
+    then: str
+    random: str
+
+
 def in_words(error: DomainError) -> str:
     """A refusal with what it says of the fields."""
     return " ".join([error.message, *getattr(error, "fields", {}).values()])
@@ -77,7 +90,6 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
         "chosen": chosen,
         "models": told["frame"]["models"],
         "ways": WAYS,
-        "field": field.label,
     }
     try:
         found = next_items.candidates(task, field, chosen["system_id"])
@@ -93,21 +105,33 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
     now = _now(run, told, chosen["system_id"])
     words = label_words(run, told)
     rows = [
-        {
-            "title": quantity_title(told, words, label),
-            "now": _half(now.get(label)),
-            "then": _half(half),
-            "random": _half(expected[next_items.RANDOM][label]),
-        }
+        ExpectedWidth(
+            quantity_title(told, words, label),
+            *map(_half, (now.get(label), half, expected[next_items.RANDOM][label])),
+        )
         for label, half in expected[chosen["way"]].items()
     ]
+    after = gettext("After %(wanted)s items") % {"wanted": count(chosen["wanted"])}
+    columns = [
+        head_column("name", field.label),
+        Column("now", gettext("Now"), Format.NUMBER, classes="dim nowrap"),
+        Column(
+            "then", after, Format.NUMBER, short=gettext("After"), is_main=True, classes="nowrap"
+        ),
+        Column(
+            *("random", gettext("The same number at random"), Format.NUMBER),
+            short=gettext("At random"),
+            classes="dim nowrap",
+        ),
+    ]
+    title = gettext("Expected width of the interval of each label’s share")
+    shown = columns if chosen["way"] != next_items.RANDOM else columns[:-1]
     return context | {
         "free": found.free,
         "may_trust": may_trust,
         "known": int(found.known.sum()),
-        "rows": rows,
+        "table": plain_table(title, shown, rows, classes="data"),
         "cost": next_items.cost_of(task, chosen["wanted"]),
-        "compared": chosen["way"] != next_items.RANDOM,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,8 @@ from crowdqc.files.cells import csv_text
 from evaluation.charts.shared import board_svg
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words
+from evaluation.results.estimates import EstimateRow
+from evaluation.results.tables import ResultTable
 
 Told = Mapping[str, Any]
 TABLES = (
@@ -74,62 +77,37 @@ def chart(run: Run, page: Mapping[str, Any], name: str, title: str) -> str:
 def boards_of(page: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """The rows of a chart as ``charts.shared`` draws them."""
     if name == "model":
-        return [_board("", page["advantage_axis"], [_model(row) for row in page["models"]])]
-    if name == "person" and page["people"]["rows"]:
-        short = page["chosen"]["short"]
-        rows = [
-            SimpleNamespace(name=row["name"], estimate=row["difference"], **_ends(row))
-            for row in page["people"]["rows"]
-        ]
-        return [
-            _board(
-                gettext("%(short)s less each annotator") % {"short": short},
-                page["people"]["axis"],
-                rows,
-            )
-        ]
+        rows = [replace(row, detail=row.said) for row in page["models"]]
+        return [_board("", page["table"], rows)]
+    if name == "person" and page["people"]:
+        heading = gettext("%(short)s less each annotator") % {"short": page["chosen"].short}
+        return [_board(heading, page["people"])]
     if name == "combined":
-        return [
-            _board(
-                one["title"],
-                one["axis"],
-                [
-                    SimpleNamespace(name=row["title"], estimate=row["value"], **_ends(row))
-                    for row in one["lines"]
-                ],
-            )
-            for one in page["combined"]
-            if one["lines"]
-        ]
+        return [_board(one["title"], one["table"]) for one in page["combined"] if not one["reason"]]
     return []
 
 
-def _model(row: Mapping[str, Any]) -> SimpleNamespace:
-    return SimpleNamespace(
-        name=row["short"], detail=row["said"], estimate=row["advantage"], **_ends(row)
-    )
+def _board(
+    heading: str, table: ResultTable, rows: Sequence[EstimateRow] | None = None
+) -> dict[str, Any]:
+    shown = [row for group in table.groups for row in group.rows] if rows is None else rows
+    drawn = [replace(row, plot=row.plot or None) for row in shown]
+    return {"heading": heading, "axis": table.axis, "groups": [{"heading": "", "rows": drawn}]}
 
 
-def _ends(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"plot": row["plot"] or None, "low": row["low"], "high": row["high"]}
-
-
-def _board(heading: str, axis: Any, rows: Sequence[Any]) -> dict[str, Any]:
-    return {"heading": heading, "axis": axis, "groups": [{"heading": "", "rows": list(rows)}]}
-
-
-def shared(run: Run, told: Told, page: Mapping[str, Any]) -> list[Any]:
+def shared(told: Told, page: Mapping[str, Any]) -> list[Any]:
     """The rows of a shared page: models by what is shown of them, with the verdict of each."""
     return [
         SimpleNamespace(
-            **vars(_model(row)),
+            name=row.name,
+            detail=row.said,
+            estimate=row.estimate,
+            low=row.low,
+            high=row.high,
             dimension=told["frame"]["field"][1],
             component=1,
-            n=row["items"],
-            group=row["said"],
-            said=row["said"],
-            mark=row["mark"],
-            wins=row["wins"],
+            n=row.n,
+            group=row.said,
             best=None,
             worst=None,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.formats import date_format
@@ -13,7 +14,6 @@ from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
-from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Said, reliability_curve
 from evaluation.methods.core.inference import Claim, t_quantile
@@ -21,6 +21,23 @@ from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION
 from evaluation.methods.replacement.data import ACCURACY
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words, short_names
+from evaluation.results.cells import beside, bold, dim
+from evaluation.results.columns import (
+    PLOT,
+    Column,
+    Format,
+    head_column,
+    interval_column,
+    reasons_beside_names,
+)
+from evaluation.results.estimates import (
+    DIFFERENCE,
+    EstimateRow,
+    drawn,
+    estimate_columns,
+    with_interval,
+)
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import Verdict
 
 Told = Mapping[str, Any]
@@ -39,6 +56,38 @@ RATED = {
     SELF: (gettext_lazy("Self-preference"), gettext_lazy("rates its own texts higher, in points")),
 }
 WIDTH = 220.0
+ITEMS = Column("n", gettext_lazy("Items"), Format.COUNT)
+BECAUSE = gettext_lazy("None, because %(reason)s.")
+
+
+@dataclass(frozen=True)
+class Leaning(EstimateRow):
+    """The difference of a model to people in one leaning; of a repetition the model alone."""
+
+    judge: float | None = None
+    people: float | None = None
+    verdict: str = ""
+    leans: bool = False
+    is_tested: bool = False
+
+
+LEANINGS = reasons_beside_names(
+    head_column("name", gettext_lazy("Leaning"), html=lambda row: beside(row.name, row.detail)),
+    Column(
+        *("judge", gettext_lazy("Model"), Format.NUMBER), html=lambda row: bold(score(row.judge, 2))
+    ),
+    Column(
+        *("people", gettext_lazy("People"), Format.SCORE), digits=2, missing=gettext_lazy("none")
+    ),
+    replace(PLOT, label=gettext_lazy("Difference, interval")),
+    DIFFERENCE,
+    interval_column(2),
+    ITEMS,
+    Column(
+        *("verdict", gettext_lazy("Result")),
+        html=lambda row: row.verdict if row.leans or not row.is_tested else dim(row.verdict),
+    ),
+)
 
 
 def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
@@ -54,15 +103,15 @@ def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
     if context["none"]:
         return context
     classes = told["frame"]["score"] == ACCURACY
-    leanings = leaning_rows(told, opened, classes=classes)
+    leanings = leaning_table(told, opened, names[opened], classes=classes)
     return context | {
         "classes": classes,
         "leanings": leanings,
-        "verdict": _leans(names[opened], leanings["rows"]),
-        "calibration": calibration_rows(run, told, opened, classes=classes),
-        "drift": drift_rows(told, opened, classes=classes),
-        "versions": version_rows(told, names),
-        "panel": panel_rows(run, told, names),
+        "verdict": _leans(names[opened], leanings.groups[0].rows),
+        "calibration": calibration(run, told, opened, names[opened], classes=classes),
+        "drift": drift(told, opened, names[opened], classes=classes),
+        "versions": version_table(told, names, classes=classes),
+        "panel": panel(run, told, names),
     }
 
 
@@ -94,28 +143,22 @@ def _of(told: Told, table: str, model: int) -> list[Told]:
     return [row for row in told.get(table, []) if row["model"] == model]
 
 
-def leaning_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
+def leaning_table(told: Told, model: int, name: str, *, classes: bool) -> ResultTable:
     """A row a leaning: the model's share, people's, and the difference with its interval."""
-    rows = _of(told, "leaning", model)
-    ends = [
-        row[name]
-        for row in rows
-        for name in ("difference_low", "difference_high")
-        if not _none(row)
-    ]
-    scale = Scale.around(
-        [one for one in ends if one is not None] or [0.0], width=WIDTH, include=[0]
-    )
-    return {
-        "axis": charts.forest_axis(scale),
-        "rows": [_leaning(told, row, scale, classes=classes) for row in rows],
-    }
+    rows = [_leaning(told, row, classes=classes) for row in _of(told, "leaning", model)]
+    tested = [row for row in rows if row.is_tested]
+    ends = [end for row in tested for end in (row.low, row.high) if end is not None]
+    scale = Scale.around(ends or [0.0], width=WIDTH, include=[0])
+    plots = {row.name: row for row in drawn(tested, scale, reference=0.0)}
+    title = _("Leanings of %(name)s, with 95%% CIs") % {"name": name}
+    shown = [plots.get(row.name, row) for row in rows]
+    return plain_table(title, LEANINGS, shown, axis=charts.forest_axis(scale))
 
 
-def _leans(name: str, rows: Sequence[Told]) -> Verdict:
+def _leans(name: str, rows: Sequence[Leaning]) -> Verdict:
     """How many leanings of a model are shown to be other than people's."""
-    tested = [row for row in rows if not _none(row)]
-    shown = [row["title"] for row in tested if row["leans"]]
+    tested = [row for row in rows if row.is_tested]
+    shown = [row.name for row in tested if row.leans]
     told = {"name": name, "which": ", ".join(map(str, shown)), "of": count(len(tested))}
     if not tested:
         return Verdict(_("No leaning of %(name)s could be tested on these answers.") % told)
@@ -124,41 +167,33 @@ def _leans(name: str, rows: Sequence[Told]) -> Verdict:
     return Verdict(_("%(name)s is not shown to lean otherwise than people.") % told)
 
 
-def _leaning(told: Told, row: Told, scale: Scale, *, classes: bool) -> dict[str, Any]:
-    title, said = (TITLES if classes else TITLES | RATED)[row["kind"]]
-    one: dict[str, Any] = {
-        **row,
-        "title": title,
-        "said": said,
-        "plot": "",
-        "verdict": "",
-        "leans": False,
-    }
+def _leaning(told: Told, row: Told, *, classes: bool) -> Leaning:
+    title, detail = (TITLES if classes else TITLES | RATED)[row["kind"]]
     if row["reason"]:
-        return one
+        why = BECAUSE % {"reason": row["reason"]}
+        return Leaning(title, None, detail=detail, why=why, sure=False)
+    known = {"n": row["n"], "detail": detail, "judge": row["judge"]}
     if row["kind"] == REPETITION:
-        return one | {
-            "verdict": _("%(judge)s of %(items)s")
-            % {"judge": score(row["judge"], 2), "items": plural(row["n"], "item")}
-        }
-    low, high = row["difference_low"], row["difference_high"]
+        items = plural(row["n"], "item")
+        said = _("%(judge)s of %(items)s") % {"judge": score(row["judge"], 2), "items": items}
+        return Leaning(title, None, row["judge_low"], row["judge_high"], verdict=said, **known)
     claim = claim_of(told, "leaning", row)
     words = {1: _("More than people"), -1: _("Less than people"), 0: _("Not shown")}
-    return one | {
-        "difference_said": format_signed(row["difference"]),
-        "leans": claim.is_sure,
-        "verdict": words[claim.direction],
-        "plot": charts.forest_cell(
-            scale, known_estimate(row["difference"], low, high), reference=0.0, name=str(title)
-        ),
-    }
+    return Leaning(
+        *(title, row["difference"], row["difference_low"], row["difference_high"]),
+        people=row["people"],
+        verdict=words[claim.direction],
+        leans=claim.is_sure,
+        is_tested=True,
+        **known,
+    )
 
 
 def _none(row: Told) -> bool:
     return bool(row["reason"]) or row.get("kind") == REPETITION
 
 
-def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict[str, Any]:
+def calibration(run: Run, told: Told, model: int, name: str, *, classes: bool) -> dict[str, Any]:
     """A row a value that the model gave: what people say of these items."""
     rows = [row for row in _of(told, "calibration", model) if row["n"]]
     words = label_words(run, told)
@@ -169,14 +204,22 @@ def calibration_rows(run: Run, told: Told, model: int, *, classes: bool) -> dict
         scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
     points = _of(told, "reliability", model)
     curve = _curve(points) if points else None
-    found = []
+    found: list[EstimateRow] = []
     for row in rows:
         title = words[int(row["value"])] if classes else f"{row['value']:g}"
-        estimate = known_estimate(row["said"], row["low"], row["high"])
-        reference = None if classes else row["value"]
-        plot = charts.forest_cell(scale, estimate, reference=reference, name=title)
-        found.append({**row, "title": title, "plot": plot})
-    return {"axis": charts.forest_axis(scale), "rows": found, "curve": curve}
+        one = EstimateRow(title, row["said"], row["low"], row["high"], row["n"])
+        found += drawn([one], scale, reference=None if classes else row["value"])
+    people = _("People who say the same") if classes else _("People’s mean")
+    columns = [
+        head_column("name", _("%(name)s says") % {"name": name}),
+        PLOT,
+        Column("estimate", people, Format.SCORE, short=_("People"), digits=2, is_main=True),
+        replace(interval_column(2, needs_interval=False), missing=_("too few items")),
+        ITEMS,
+    ]
+    caption = _("What people say by what %(name)s says, with 95%% CIs") % {"name": name}
+    table = plain_table(caption, columns, found, axis=charts.forest_axis(scale))
+    return {"table": table if found else None, "curve": curve}
 
 
 def _curve(rows: Sequence[Told]) -> SafeString:
@@ -189,13 +232,13 @@ def _curve(rows: Sequence[Told]) -> SafeString:
     )
 
 
-def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
+def drift(told: Told, model: int, name: str, *, classes: bool) -> dict[str, Any]:
     """A row a part of the model's answers in time, and a sentence of the two halves."""
     rows = _of(told, "drift", model)
     whole = next((row for row in rows if row["part"] < 0), None)
     parts = [row for row in rows if row["part"] >= 0]
     if whole is None or whole["reason"]:
-        return {"reason": whole["reason"] if whole else "", "rows": []}
+        return {"reason": whole["reason"] if whole else ""}
     ends = [row[name] for row in parts for name in ("agreement", "low", "high")]
     scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
     better = whole["agreement"] > 0 if classes else whole["agreement"] < 0
@@ -220,23 +263,20 @@ def drift_rows(told: Told, model: int, *, classes: bool) -> dict[str, Any]:
             "The second half agrees less with people than the first: %(change)s (95%% CI %(low)s "
             "to %(high)s)."
         )
+    lines = [
+        EstimateRow(
+            _("%(since)s to %(until)s")
+            % {"since": _day(row["since"]), "until": _day(row["until"])},
+            *(row["agreement"], row["low"], row["high"], row["n"]),
+        )
+        for row in parts
+    ]
+    value = _("Agreement") if classes else _("Distance")
+    columns = estimate_columns(_("Answered"), value, count=ITEMS)
+    title = _("Agreement of %(name)s with people in time, with 95%% CIs") % {"name": name}
     return {
-        "reason": "",
         "sentence": said % change,
-        "axis": charts.forest_axis(scale),
-        "rows": [
-            {
-                **row,
-                "title": _("%(since)s to %(until)s")
-                % {"since": _day(row["since"]), "until": _day(row["until"])},
-                "plot": charts.forest_cell(
-                    scale,
-                    known_estimate(row["agreement"], row["low"], row["high"]),
-                    name=_("part %(part)s") % {"part": row["part"] + 1},
-                ),
-            }
-            for row in parts
-        ],
+        "table": plain_table(title, columns, drawn(lines, scale), axis=charts.forest_axis(scale)),
     }
 
 
@@ -244,49 +284,105 @@ def _day(days: float) -> str:
     return date_format(dt.datetime.fromtimestamp(days * 86_400, dt.UTC), "j M Y")
 
 
-def version_rows(told: Told, names: Sequence[str]) -> list[dict[str, Any]]:
+def version_table(told: Told, names: Sequence[str], *, classes: bool) -> ResultTable | None:
     """Models of one name: how much better the second agrees with people than the first."""
-    return [
-        {
-            **row,
-            "title": _("%(other)s less %(model)s")
+    rows = [
+        EstimateRow(
+            _("%(other)s less %(model)s")
             % {"other": names[row["other"]], "model": names[row["model"]]},
-            "difference_said": "" if row["reason"] else format_signed(row["difference"]),
-        }
+            *(row["difference"], row["low"], row["high"], row["n"]),
+            why=BECAUSE % {"reason": row["reason"]},
+            sure=not row["reason"],
+        )
         for row in told.get("version", [])
     ]
+    difference = _("Difference in agreement") if classes else _("Difference in distance")
+    columns = reasons_beside_names(
+        head_column("name", _("Versions")),
+        replace(DIFFERENCE, label=difference),
+        interval_column(2),
+        ITEMS,
+    )
+    title = _("Versions of one model, on the items of both")
+    return plain_table(title, columns, rows, shows_title=True) if rows else None
 
 
-def panel_rows(run: Run, told: Told, names: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class PanelRow(EstimateRow):
+    """The panel's estimate of one label, and what it is worth."""
+
+    worth: int = 0
+    best: int = 0
+    weights: Mapping[int, float] = field(default_factory=dict)  # of models
+
+    @property
+    def written(self) -> SafeString:
+        return with_interval(Estimate(self.estimate or 0.0, self.low, self.high), 3)
+
+
+PANEL = (
+    head_column("name", gettext_lazy("People and panel")),
+    PLOT,
+    Column(
+        *("written", gettext_lazy("Estimate, 95% CI"), Format.NUMBER),
+        short=gettext_lazy("Estimate"),
+        term="interval",
+        html=lambda row: row.written,
+        classes="l1r",
+    ),
+    Column(
+        *("worth", gettext_lazy("Worth, in items by people"), Format.COUNT),
+        short=gettext_lazy("Worth"),
+    ),
+    Column(
+        *("best", gettext_lazy("Best single model"), Format.COUNT),
+        short=gettext_lazy("Best single"),
+        classes="dim",
+    ),
+)
+
+
+def _weight(model: int, name: str) -> Column:
+    return Column(
+        *("weights", _("Weight of %(one)s") % {"one": name}, Format.NUMBER),
+        short=_("Weight"),
+        html=lambda row: score(row.weights.get(model), 2),
+    )
+
+
+def panel(run: Run, told: Told, names: Sequence[str]) -> dict[str, Any]:
     """All models as one judge: the estimate of each label, and the weight of each model in it."""
     words = label_words(run, told)
     rows = told.get("panel", [])
     reasons = {row["reason"] for row in rows}
     if len(reasons) == 1 and "" not in reasons:
-        return {"reason": reasons.pop(), "rows": []}
+        return {"reason": reasons.pop()}
     given = [row for row in rows if not row["reason"]]
     ends = [row[name] for row in given for name in ("both_low", "both_high")]
     scale = Scale.around(ends or [0.0], width=WIDTH)
-    weights = {(row["label"], row["model"]): row["weight"] for row in told.get("weight", [])}
-    used = sorted({model for _, model in weights})
-    found = []
+    weights: dict[int, dict[int, float]] = {}
+    for row in told.get("weight", []):
+        weights.setdefault(row["label"], {})[row["model"]] = row["weight"]
+    used = sorted({model for one in weights.values() for model in one})
+    lines: list[EstimateRow] = []
     for row in rows:
-        title = (
+        name = (
             _("Share of “%(label)s”") % {"label": words[row["label"]]}
             if row["label"] >= 0
             else _("Mean")
         )
-        one: dict[str, Any] = {**row, "title": title}
-        if not row["reason"]:
-            one["weights"] = [weights.get((row["label"], model)) for model in used]
-            one["worth_said"] = count(round(row["worth"]))
-            one["best_said"] = count(round(row["best"]))
-            estimate = Estimate(row["both"], row["both_low"], row["both_high"])
-            one["plot"] = charts.forest_cell(scale, estimate, name=title)
-        found.append(one)
-    return {
-        "reason": "",
-        "axis": charts.forest_axis(scale),
-        "names": [names[model] for model in used],
-        "rows": found,
-    }
+        if row["reason"]:
+            why = BECAUSE % {"reason": row["reason"]}
+            lines.append(EstimateRow(name, None, why=why, sure=False))
+            continue
+        one = PanelRow(
+            *(name, row["both"], row["both_low"], row["both_high"]),
+            worth=round(row["worth"]),
+            best=round(row["best"]),
+            weights=weights.get(row["label"], {}),
+        )
+        lines += drawn([one], scale)
+    columns = reasons_beside_names(*PANEL, *(_weight(model, names[model]) for model in used))
+    title = _("Estimates of the panel with people, and the weight of each model")
+    table = plain_table(title, columns, lines, axis=charts.forest_axis(scale))
+    return {"table": table if lines else None}

@@ -24,6 +24,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     """Verdict and a row a model, at the ε that the run was started with."""
     told = reads.figures_of(run, "model", "person", "curve", "frame", "recipe", votes_used.FIGURE)
     found = verdicts.models_page(run, told)
+    table = verdicts.model_table(found["models"], run)
     return {
         "verdict": Verdict(
             found["verdict"].sentence,
@@ -35,9 +36,9 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "measure": _(files.MEASURES["model"]),
         "units": "answer,answers",
         "notes": [],
-        "axis": found["advantage_axis"],
-        "boards": files.boards_of(found, "model"),
-        "rows": files.shared(run, told, found),
+        "table": table.public(),
+        "boards": files.boards_of({**found, "table": table}, "model"),
+        "rows": files.shared(told, found),
         "tally": votes_used.tally_of(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }

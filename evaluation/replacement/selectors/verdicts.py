@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from django.utils.translation import gettext_lazy as _lazy
 from annotation.models import Membership, Task
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
-from evaluation.charts.agreement import known_estimate
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.replacement import winning_curve
 from evaluation.methods.core.base import FloatArray
@@ -26,6 +26,19 @@ from evaluation.replacement.run import SLUG
 from evaluation.replacement.selectors import asking
 from evaluation.replacement.selectors.advice import advice
 from evaluation.replacement.selectors.naming import label_words, listed, quantity_title
+from evaluation.replacement.selectors.tables import (
+    COMBINED,
+    PEOPLE,
+    RATES,
+    CombinedRow,
+    LabelRates,
+    ModelRow,
+    PersonRow,
+    model_table,
+    shares,
+)
+from evaluation.results.estimates import drawn, estimate_columns, known_estimates
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 SAID = {
@@ -58,21 +71,22 @@ def page(run: Run, told: Told, *, model: int | None) -> dict[str, Any]:
     found = models_page(run, told)
     rows, at = found["models"], found["epsilon"]
     found["verdict"] = found["verdict"].then(*what_now(run, rows, told, at))
-    opened = model if model is not None and 0 <= model < len(rows) else rows[0]["place"]
-    chosen = next(row for row in rows if row["place"] == opened)
+    opened = model if model is not None and 0 <= model < len(rows) else rows[0].place
+    chosen = next(row for row in rows if row.place == opened)
     return found | {
         "chosen": chosen,
+        "table": model_table(rows, run, opened),
         "facts": facts(run, chosen),
-        "curve": curve_of(told, opened, at, chosen["short"]),
-        "people": person_rows(run, told, opened, at / 100),
+        "curve": curve_of(told, opened, at, chosen.short),
+        "people": person_table(run, told, chosen, at / 100),
         "combined": (combined := combined_rows(run, told, opened)),
-        "has_combined": "combined" if any(one["lines"] for one in combined) else "",
+        "has_combined": "combined" if any(not one["reason"] for one in combined) else "",
         "advice": advice(rows, told),
         "untested": _untested(rows),
         "no_choice": next_items.OF_TEXTS if run.method == texts.SLUG else "",
         "offer": _offered(rows, told, at, model),
         "draw": told["frame"].get("drawn"),
-        "rates": rate_rows(run, told, opened),
+        "rates": rate_table(run, told, chosen),
     }
 
 
@@ -86,13 +100,7 @@ def models_page(run: Run, told: Told) -> dict[str, Any]:
         "epsilon": at,
         "epsilon_said": score(at / 100, 2),
         "models": rows,
-        "rate_axis": charts.forest_axis(_shares()),
-        "advantage_axis": charts.forest_axis(_shares()),
     }
-
-
-def _shares() -> Scale:
-    return Scale(0.0, 1.0, 150.0, (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
 def _basis(run: Run, told: Told) -> str:
@@ -116,20 +124,20 @@ def curve_of(told: Told, model: int, at: int, name: str) -> str:
     )
 
 
-def facts(run: Run, chosen: Told) -> list[tuple[str, str]]:
+def facts(run: Run, chosen: ModelRow) -> list[tuple[str, str]]:
     """What the test rests on, for the rail."""
     counts = run.snapshot.counts if run.snapshot else {}
     return [
         (_("Annotators"), count(counts.get("workers", 0))),
-        (_("Compared with the model"), count(chosen["people"])),
+        (_("Compared with the model"), count(chosen.people)),
         (_("Items that people answered"), count(counts.get("questions", 0))),
-        (_("Of them tested with %(name)s") % {"name": chosen["short"]}, count(chosen["items"])),
+        (_("Of them tested with %(name)s") % {"name": chosen.short}, count(chosen.n)),
         (_("Answers of people"), count(counts.get("answers", 0))),
         (_("Answers of models"), count(counts.get("system_answers", 0))),
     ]
 
 
-def model_rows(told: Told, at: int) -> list[dict[str, Any]]:
+def model_rows(told: Told, at: int) -> list[ModelRow]:
     """A row a model with its verdict at the ``at``-th epsilon; those that pass stand first.
 
     The verdict is decided here from each person's figures, by the same rule for runs from before.
@@ -141,15 +149,14 @@ def model_rows(told: Told, at: int) -> list[dict[str, Any]]:
         curves.setdefault(point["model"], []).append(point)
     rows = []
     for one in told["model"]:
-        at_place = one["model"]
-        verdict = verdict_of(told, at_place, at, family=len(curves)) if at_place in curves else ""
-        row = _model_row(one, names[at_place], curves.get(at_place), at, verdict)
-        name, _, detail = names[at_place].partition(", ")
-        unique = short.count(name) == 1
-        rows.append(row | {"short": name if unique else names[at_place]})
-        rows[-1]["detail"] = detail if unique else ""
+        place = one["model"]
+        verdict = verdict_of(told, place, at, family=len(curves)) if place in curves else ""
+        name, _, detail = names[place].partition(", ")
+        shown = (name, detail) if short.count(name) == 1 else (names[place], "")
+        point = curves[place][at] if place in curves else None
+        rows.append(_model_row(one, names[place], shown, point, verdict))
     order = [YES, UNDECIDED, NO, ""]
-    return sorted(rows, key=lambda row: (order.index(row["verdict"]), -(row["advantage"] or 0)))
+    return sorted(rows, key=lambda row: (order.index(row.verdict), -(row.estimate or 0)))
 
 
 def verdict_of(told: Told, model: int, at: int, *, family: int) -> str:
@@ -173,27 +180,40 @@ def _moments(rows: Sequence[Told]) -> tuple[FloatArray, FloatArray, FloatArray, 
 
 
 def _model_row(
-    one: Told, name: str, curve: Sequence[Told] | None, at: int, verdict: str
-) -> dict[str, Any]:
-    row = {**one, "place": one["model"], "name": name, "verdict": "", "mark": "draft"}
-    row["needed"] = None
-    if curve is None:
-        return row | {"said": _("Not tested"), "wins": "", "plot": "", "rate_plot": "", "next": ""}
-    point, advantage = curve[at], Estimate(one["advantage"], one["low"], one["high"])
+    one: Told, full_name: str, shown: tuple[str, str], point: Told | None, verdict: str
+) -> ModelRow:
+    name, detail = shown
+    row = ModelRow(
+        *(name, one["advantage"], one["low"], one["high"], one["items"]),
+        detail=detail,
+        why=one["reason"],
+        place=one["model"],
+        full_name=full_name,
+        people=one["people"],
+        said=_("Not tested"),
+    )
+    if point is None:
+        return row
     mark, said = SAID[verdict]
-    wins = round(point["winning_rate"] * one["people"])
-    return row | {
-        "verdict": verdict,
-        "mark": mark,
-        "said": str(said),
-        "wins": _("%(wins)s of %(people)s") % {"wins": count(wins), "people": count(one["people"])},
-        "rate_plot": charts.forest_cell(
-            _shares(), Estimate(point["winning_rate"]), reference=annotator.HALF, name=name
-        ),
-        "plot": charts.forest_cell(_shares(), advantage, reference=annotator.HALF, name=name),
-        "next": _next(point, verdict),
-        "needed": point["needed"],
-    }
+    wins, people = round(point["winning_rate"] * row.people), row.people
+    rate, advantage = (
+        charts.forest_cell(shares(), known, reference=annotator.HALF, name=full_name)
+        for known in (
+            Estimate(point["winning_rate"]),
+            Estimate(one["advantage"], row.low, row.high),
+        )
+    )
+    return replace(
+        row,
+        verdict=verdict,
+        mark=mark,
+        said=str(said),
+        wins=_("%(wins)s of %(people)s") % {"wins": count(wins), "people": count(people)},
+        rate_plot=rate,
+        plot=advantage,
+        next=_next(point, verdict),
+        needed=point["needed"],
+    )
 
 
 def _next(point: Told, verdict: str) -> str:
@@ -208,48 +228,48 @@ def _next(point: Told, verdict: str) -> str:
     ) % {"n": count(point["needed"])}
 
 
-def _untested(rows: Sequence[Told]) -> list[tuple[str, str]]:
+def _untested(rows: Sequence[ModelRow]) -> list[tuple[str, str]]:
     """Models that were not tested, by the reason."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        if row["reason"]:
-            found.setdefault(row["reason"], []).append(row["short"])
+        if row.why:
+            found.setdefault(str(row.why), []).append(row.short)
     return [(listed(names), reason) for reason, names in found.items()]
 
 
-def verdict(rows: Sequence[Told]) -> Verdict:
+def verdict(rows: Sequence[ModelRow]) -> Verdict:
     """One sentence a kind of verdict, those that pass first; models that were not tested last."""
     said = []
     for kind, sentence in SENTENCES.items():
-        names = [row["short"] for row in rows if row["verdict"] == kind]
+        names = [row.short for row in rows if row.verdict == kind]
         if names:
             said.append(sentence % {"names": listed(names)})
-    untested = [row["short"] for row in rows if not row["verdict"]]
+    untested = [row.short for row in rows if not row.verdict]
     if untested:
         said.append(_("%(names)s could not be tested.") % {"names": listed(untested)})
     note = _(
         "A model passes when it is as good as at least half of the people it is compared with. "
         "It may be worse by ε: what you accept, because a model costs less."
     )
-    tested = sum(bool(row["verdict"]) for row in rows)
+    tested = sum(bool(row.verdict) for row in rows)
     if tested > 1:
         note += " " + _("The verdicts on %(n)s models hold at once.") % {"n": count(tested)}
     return Verdict(" ".join(said), note)
 
 
-def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[NextStep | None]:
+def what_now(run: Run, rows: Sequence[ModelRow], told: Told, at: int) -> Iterator[NextStep | None]:
     """What may be replaced; else more items where they would decide about a model."""
-    passed = [row["short"] for row in rows if row["verdict"] == YES]
+    passed = [row.short for row in rows if row.verdict == YES]
     if passed:
         said = _(
             "%(names)s can take the place of one annotator on items like these. Keep the others."
         )
         yield NextStep(said % {"names": listed(passed)})
     for row in rows:
-        wanted = asking.offer(told, at, row["place"])
-        if row["verdict"] == UNDECIDED and wanted and run.method != texts.SLUG:
+        wanted = asking.offer(told, at, row.place)
+        if row.verdict == UNDECIDED and wanted and run.method != texts.SLUG:
             page = reverse("replacement_ask", args=[run.project_id, run.task_id])
-            known = {"items": plural(wanted["wanted"], "item"), "name": row["short"]}
+            known = {"items": plural(wanted["wanted"], "item"), "name": row.short}
             yield NextStep(
                 _("Let people label %(items)s more, to come nearer to a decision about %(name)s.")
                 % known,
@@ -258,9 +278,9 @@ def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[Ne
                 requester=True,
             )
     stuck = [
-        row["short"]
+        row.short
         for row in rows
-        if row["verdict"] == UNDECIDED and row["needed"] and asking.left(told, row["place"]) == 0
+        if row.verdict == UNDECIDED and row.needed and asking.left(told, row.place) == 0
     ]
     if stuck:
         yield NextStep(
@@ -276,57 +296,47 @@ def what_now(run: Run, rows: Sequence[Told], told: Told, at: int) -> Iterator[Ne
 
 
 def _offered(
-    rows: Sequence[Told], told: Told, at: int, model: int | None
+    rows: Sequence[ModelRow], told: Told, at: int, model: int | None
 ) -> dict[str, int | str | bool]:
     """More items for the chosen model, else for one that they would decide about; or {}.
 
     ``main``: no model passes yet, so this is what to do.
     """
-    undecided = [row for row in rows if row["verdict"] == UNDECIDED]
-    chosen = [row for row in rows if row["place"] == model]
+    undecided = [row for row in rows if row.verdict == UNDECIDED]
+    chosen = [row for row in rows if row.place == model]
     for row in chosen or [*undecided, *rows[:1]]:
-        if found := asking.offer(told, at, row["place"]):
-            passes = any(one["verdict"] == YES for one in rows)
-            return {**found, "name": row["short"], "main": not passes}
+        if found := asking.offer(told, at, row.place):
+            passes = any(one.verdict == YES for one in rows)
+            return {**found, "name": row.short, "main": not passes}
     return {}
 
 
-def person_rows(run: Run, told: Told, model: int, epsilon: float) -> dict[str, Any]:
+def person_table(run: Run, told: Told, chosen: ModelRow, epsilon: float) -> ResultTable | None:
     """Everybody whom the model was compared with, where it does best first (1 query)."""
-    rows = [row for row in told["person"] if row["model"] == model]
+    rows = [row for row in told["person"] if row["model"] == chosen.place]
     if not rows:
-        return {"rows": []}
+        return None
     worse, error, freedom = _moments(rows)[1:]
     p = annotator.correct(annotator.p_values(freedom, worse, error, epsilon))
-    ids = told["frame"]["people"]
-    people = dict(
-        Membership.objects.filter(pk__in=[ids[row["person"]] for row in rows]).values_list(
-            "pk", "pseudonym"
-        )
-    )
+    ids = [told["frame"]["people"][row["person"]] for row in rows]
+    names = dict(Membership.objects.filter(pk__in=ids).values_list("pk", "pseudonym"))
     ends = [row[name] for row in rows for name in ("low", "high")]
     scale = Scale.around(ends, width=220.0, include=[0.0, -epsilon])
     made = [
-        {
-            **row,
-            "id": ids[row["person"]],
-            "name": people.get(ids[row["person"]], _("a removed person")),
-            "difference_said": format_signed(row["difference"]),
-            "p": float(p[at]),
-            "wins": bool(p[at] <= annotator.LEVEL),
-            "plot": charts.forest_cell(
-                scale,
-                Estimate(row["difference"], row["low"], row["high"]),
-                reference=-epsilon,
-                name=people.get(ids[row["person"]], ""),
-            ),
-        }
-        for at, row in enumerate(rows)
+        PersonRow(
+            names.get(pk, _("a removed person")),
+            *(row["difference"], row["low"], row["high"], row["items"]),
+            url=reverse("worker_card", args=[run.project_id, pk]),
+            model_share=row["model_share"],
+            person_share=row["person_share"],
+            p=float(value),
+        )
+        for pk, row, value in zip(ids, rows, p, strict=True)
     ]
-    return {
-        "rows": sorted(made, key=lambda row: -row["difference"]),
-        "axis": charts.forest_axis(scale),
-    }
+    made.sort(key=lambda row: -(row.estimate or 0.0))
+    title = _("%(name)s against each annotator, with 95%% CIs") % {"name": chosen.full_name}
+    lines, axis = drawn(made, scale, reference=-epsilon), charts.forest_axis(scale)
+    return plain_table(title, PEOPLE, lines, axis=axis, classes="data board")
 
 
 def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
@@ -337,9 +347,9 @@ def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
         if row["model"] != model:
             continue
         title = quantity_title(told, words, row["label"])
-        one: dict[str, Any] = {**row, "title": title, "lines": []}
+        one: dict[str, Any] = {**row, "title": title}
         if not row["reason"]:
-            one |= _lines(row)
+            one |= _lines(row, title)
         found.append(one)
     reasons = {one["reason"] for one in found}
     if len(found) > 1 and len(reasons) == 1 and "" not in reasons:
@@ -347,32 +357,37 @@ def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
     return found
 
 
-def rate_rows(run: Run, told: Told, model: int) -> dict[str, Any]:
+def rate_table(run: Run, told: Told, chosen: ModelRow) -> ResultTable | None:
     """Of each label: what the model sees and spares of it, and its share corrected by that."""
-    words = label_words(run, told)
-    rows = [row for row in told.get("rates", []) if row["model"] == model]
-    scale = _shares()
-    return {
-        "axis": charts.forest_axis(scale),
-        "rows": [
-            {
-                **row,
-                "title": words[row["label"]],
-                **{
-                    f"{name}_plot": charts.forest_cell(
-                        scale,
-                        known_estimate(row[name], row[f"{name}_low"], row[f"{name}_high"]),
-                        name=f"{words[row['label']]}, {name}",
-                    )
-                    for name in ("sensitivity", "specificity")
-                },
-            }
-            for row in rows
-        ],
+    words, scale = label_words(run, told), shares()
+    rows = [
+        _label_rates(row, words[row["label"]], scale)
+        for row in told.get("rates", [])
+        if row["model"] == chosen.place
+    ]
+    title = _("Sensitivity and specificity of %(short)s by label, with 95%% CIs") % {
+        "short": chosen.short
     }
+    axis = charts.forest_axis(scale)
+    return plain_table(title, RATES, rows, axis=axis, classes="data") if rows else None
 
 
-def _lines(row: Told) -> dict[str, Any]:
+def _label_rates(row: Told, name: str, scale: Scale) -> LabelRates:
+    seen, spared, corrected = known_estimates(row, "sensitivity", "specificity", "corrected")
+    return LabelRates(
+        name,
+        _("No rates, because %(reason)s.") % {"reason": row["reason"]},
+        not row["reason"],
+        sensitivity=seen,
+        specificity=spared,
+        corrected=corrected,
+        corrected_reason=row.get("corrected_reason") or "",
+        sensitivity_plot=charts.forest_cell(scale, seen, name=f"{name}, sensitivity"),
+        specificity_plot=charts.forest_cell(scale, spared, name=f"{name}, specificity"),
+    )
+
+
+def _lines(row: Told, title: str) -> dict[str, Any]:
     kinds = ("people", "judge", "both")
     ends = [row[f"{kind}{end}"] for kind in kinds for end in ("_low", "_high")]
     scale = Scale.around(ends, width=220.0)
@@ -393,25 +408,22 @@ def _lines(row: Told) -> dict[str, Any]:
     }
     titles = {"people": _("People only"), "judge": _("Model only"), "both": _("Combined")}
     lines = [
-        {
-            "title": titles[kind],
-            "value": row[kind],
-            "low": row[f"{kind}_low"],
-            "high": row[f"{kind}_high"],
-            "used": used[kind],
-            "note": notes[kind],
-            "plot": charts.forest_cell(
-                scale,
-                Estimate(row[kind], row[f"{kind}_low"], row[f"{kind}_high"]),
-                name=titles[kind],
-            ),
-        }
+        CombinedRow(
+            *(titles[kind], row[kind], row[f"{kind}_low"], row[f"{kind}_high"]),
+            used=used[kind],
+            note=notes[kind],
+        )
         for kind in kinds
     ]
     saved = round(row["worth"] - row["labelled"])
     return {
-        "lines": lines,
-        "axis": charts.forest_axis(scale),
+        "table": plain_table(
+            _("%(title)s by people, by the model and by both") % {"title": title},
+            (*estimate_columns(title, _("Estimate"), digits=3), *COMBINED),
+            drawn(lines, scale),
+            axis=charts.forest_axis(scale),
+            classes="data",
+        ),
         "saved": saved,
         "worth": round(row["worth"]),
     }

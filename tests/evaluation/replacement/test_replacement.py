@@ -23,6 +23,7 @@ from evaluation.methods.replacement import method
 from evaluation.models import Run, RunState
 from evaluation.replacement import texts as replacement_texts
 from evaluation.replacement.selectors.advice import advice
+from evaluation.replacement.selectors.tables import ModelRow
 from evaluation.runs import engine as runs
 from evaluation.runs.freezing.snapshots import AnswersDataset
 from evaluation.runs.selectors import lists as reads
@@ -370,7 +371,7 @@ def test_a_task_of_three_topics_tells_nothing_of_a_model(db: None) -> None:
     ],
 )
 def test_advice_on_an_undecided_model_can_be_followed(left: int | None, said: str) -> None:
-    row = {"verdict": "undecided", "needed": 200, "items": 75, "place": 0, "short": "Cedar"}
+    row = ModelRow("Cedar", None, n=75, verdict="undecided", needed=200)
     told = {"combined": [] if left is None else [{"model": 0, "rest": left}]}
-    (one,) = advice([row | {"mark": "undecided"}], told)
+    (one,) = advice([row], told)
     assert said in one["said"] and "eep all annotators" in one["said"]

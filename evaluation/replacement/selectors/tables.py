@@ -1,0 +1,193 @@
+"""Rows and columns of the tables that say how models compare with people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
+
+from annotation.templatetags.crowdqc import state
+from crowdqc.numbers import score
+from crowdqc.web.terms import Words
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Estimate, Scale
+from evaluation.methods.replacement import annotator
+from evaluation.models import Run
+from evaluation.results.cells import beside, bold, dim, none
+from evaluation.results.columns import (
+    PLOT,
+    Column,
+    Format,
+    head_column,
+    interval_column,
+    reasons_beside_names,
+)
+from evaluation.results.estimates import DIFFERENCE, EstimateRow, with_interval
+from evaluation.results.tables import ResultTable, plain_table
+
+
+def shares() -> Scale:
+    """The scale of rates and of advantages."""
+    return Scale(0.0, 1.0, 150.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+
+
+@dataclass(frozen=True)
+class ModelRow(EstimateRow):
+    """A model's advantage over its items, and the verdict on it; ``verdict`` "": not tested."""
+
+    place: int = 0
+    full_name: str = ""
+    people: int = 0
+    verdict: str = ""
+    mark: str = "draft"
+    said: str = ""
+    wins: str = ""
+    needed: float | None = None  # items, to decide
+    next: str = ""
+    rate_plot: SafeString | str = ""
+
+    @property
+    def short(self) -> str:
+        return str(self.name)
+
+    @property
+    def advantage(self) -> SafeString:
+        return none() if self.estimate is None else bold(score(self.estimate, 2))
+
+
+def model_table(rows: Sequence[ModelRow], run: Run, opened: int | None = None) -> ResultTable:
+    """Models with their verdict; the names lead to their annotators, except on a public page."""
+
+    def name(row: ModelRow) -> SafeString | Words:
+        if opened is None:
+            return row.name
+        current = SafeString(' aria-current="true"') if row.place == opened else ""
+        address = '<a class="name nowrap" href="?run={}&amp;model={}#people"{}>{}</a>'
+        return beside(format_html(address, run.number, row.place, current, row.name), row.detail)
+
+    rate = Column(
+        *("wins", _("Winning rate"), Format.NUMBER),
+        term="winning-rate",
+        html=lambda row: row.wins or _("none"),
+    )
+    advantage = Column("estimate", _("Advantage"), Format.NUMBER, term="advantage")
+    columns = (
+        head_column("name", _("Model"), html=name),
+        Column(
+            "said", _("Can replace one"), html=lambda row: state(row.mark, row.said), classes="l1r"
+        ),
+        replace(PLOT, key="rate_plot", label=_("Winning rate"), is_public=False),
+        rate,
+        replace(PLOT, label=_("Advantage, interval")),
+        replace(
+            advantage,
+            html=lambda row: bold(score(row.estimate, 2)) if row.estimate is not None else none(),
+        ),
+        interval_column(2, needs_interval=False),
+    )
+    return plain_table(
+        _("Models with their verdict, winning rate and advantage probability"),
+        columns,
+        rows,
+        axis=charts.forest_axis(shares()),
+        classes="data board",
+        row_class=lambda row: "chosen" if row.place == opened else "",
+    )
+
+
+@dataclass(frozen=True)
+class PersonRow(EstimateRow):
+    """An annotator who was left out, and how the model does in their place."""
+
+    model_share: float = 0.0
+    person_share: float = 0.0
+    p: float = 1.0
+
+    @property
+    def result(self) -> str | SafeString:
+        if self.p <= annotator.LEVEL:
+            return _("Model wins")
+        return dim(_("Not shown"))
+
+
+PEOPLE = (
+    head_column("name", _lazy("Annotator left out"), format=Format.NAME),
+    Column("n", _lazy("Items"), Format.COUNT),
+    Column(
+        *("model_share", _lazy("Model at least as close"), Format.SCORE),
+        short=_lazy("Model"),
+        digits=2,
+    ),
+    Column(
+        *("person_share", _lazy("Person at least as close"), Format.SCORE),
+        short=_lazy("Person"),
+        digits=2,
+    ),
+    replace(PLOT, label=_lazy("Difference, interval")),
+    DIFFERENCE,
+    Column(
+        *("p", _lazy("p, corrected"), Format.NUMBER),
+        short="p",
+        term="p-value",
+        html=lambda row: "< .001" if row.p < 0.001 else score(row.p),
+        classes="dim",
+    ),
+    Column("result", _lazy("Result"), html=lambda row: row.result),
+)
+
+
+@dataclass(frozen=True)
+class LabelRates:
+    """What a model sees and spares of a label, and its share corrected by that."""
+
+    name: str
+    why: str
+    sure: bool
+    sensitivity: Estimate | None
+    specificity: Estimate | None
+    corrected: Estimate | None
+    corrected_reason: str
+    sensitivity_plot: SafeString
+    specificity_plot: SafeString
+
+    def written(self, name: str) -> SafeString:
+        """A rate with its interval, or the reason for none."""
+        known = getattr(self, name)
+        if known is not None:
+            return with_interval(known)
+        reason = {"corrected_reason": self.corrected_reason}
+        return dim(_("none: %(corrected_reason)s") % reason)
+
+
+def _rate(name: str, label: Words, short: Words, term: str = "") -> Column:
+    return Column(
+        *(name, label, Format.NUMBER), short=short, term=term, html=lambda row: row.written(name)
+    )
+
+
+RATES = reasons_beside_names(
+    head_column("name", _lazy("Label")),
+    replace(PLOT, key="sensitivity_plot", label=_lazy("Sensitivity, interval")),
+    _rate("sensitivity", _lazy("Sensitivity, 95% CI"), _lazy("Sensitivity"), "sensitivity"),
+    replace(PLOT, key="specificity_plot", label=_lazy("Specificity, interval")),
+    _rate("specificity", _lazy("Specificity, 95% CI"), _lazy("Specificity")),
+    _rate("corrected", _lazy("Corrected share, 95% CI"), _lazy("Corrected")),
+)
+
+
+@dataclass(frozen=True)
+class CombinedRow(EstimateRow):
+    """A share by people, by the model or by both."""
+
+    used: str = ""
+    note: str = ""
+
+
+COMBINED = (
+    Column("used", _lazy("Items used"), Format.NUMBER, short=_lazy("Items")),
+    Column("note", _lazy("Note, λ"), term="power-tuning", classes="dim"),
+)
