@@ -8,18 +8,26 @@ others of their camp, by the run's vectors, or by shared words where these are n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Item
 from annotation.work.snapshots import answers
-from crowdqc.numbers import count, percent, plural, score
+from crowdqc.numbers import count, plural, score
 from evaluation.embeddings.vectors import stored_vectors
 from evaluation.methods.aqer import diagnostics
 from evaluation.models import Run
+from evaluation.results.cells import dim, link
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 TYPICAL = 2  # answers shown of a camp
@@ -28,12 +36,58 @@ Row = dict[str, Any]
 Told = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Camp:
+    """Workers who agree with one another: their shares, or on one question their answers."""
+
+    name: str
+    workers: str = ""
+    share: float | None = None  # of the answers
+    weight: float | None = None
+    within: float | None = None
+    answers: int = 0
+    typical: SafeString | str = ""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Near-identical answers that many gave and the scores hardly follow."""
+
+    question: SafeString
+    text: SafeString
+    size: str
+    weight: float
+
+
+CAMP = head_column("name", gettext_lazy("Camp"), term="camps", classes="nowrap")
+WEIGHT = Column("weight", gettext_lazy("Weight"), Format.SHARE)
+CAMPS = (
+    CAMP,
+    Column("workers", gettext_lazy("Workers"), classes="full"),
+    Column("share", gettext_lazy("Answers"), Format.SHARE),
+    WEIGHT,
+    Column("within", gettext_lazy("Alike within"), Format.SCORE, digits=2),
+)
+CAMPS_HERE = (
+    CAMP,
+    Column("typical", gettext_lazy("Typical answers"), classes="full answer-cell"),
+    Column("answers", gettext_lazy("Answers here"), Format.COUNT),
+    WEIGHT,
+)
+IGNORED = (
+    head_column("question", gettext_lazy("Question"), classes="question-cell"),
+    Column("text", gettext_lazy("Answer"), classes="full best-cell"),
+    Column("size", gettext_lazy("Given by"), Format.NUMBER, classes="nowrap"),
+    WEIGHT,
+)
+
+
 def _found(told: Told) -> list[Told]:
     return [part for part in told.get("camps", []) if part["found"]]
 
 
-def on_question(run: Run, told: Told, rows: Sequence[Row]) -> list[Row]:
-    """The two camps among the answers to one question, the one with more weight first; or [].
+def on_question(run: Run, told: Told, rows: Sequence[Row]) -> list[Camp]:
+    """The two camps among the answers to one question, the one with more weight first, or [].
 
     ``rows`` are its answers as ``questions.question`` gives them. A camp of which nobody answered
     is there with no answer; of neither, there are none.
@@ -49,7 +103,7 @@ def on_question(run: Run, told: Told, rows: Sequence[Row]) -> list[Row]:
 
 def _described(
     groups: Sequence[Told], sides: Sequence[Sequence[Row]], alike: np.ndarray
-) -> list[Row]:
+) -> list[Camp]:
     made, begin = [], 0
     for letter, group, side in zip("AB", groups, sides, strict=True):
         own = alike[begin : begin + len(side), begin : begin + len(side)]
@@ -60,15 +114,23 @@ def _described(
         for at in order:
             text = " ".join(side[at]["text"].split())
             said.setdefault(text, {**side[at], "same": 0})["same"] += 1
+        shown = list(said.values())[:TYPICAL]
+        typical = format_html_join("", "{}", ((_typical(row),) for row in shown))
         made.append(
-            {
-                "name": _("Camp %(letter)s") % {"letter": letter},
-                "answers": len(side),
-                "weight": group["share_of_weight"],
-                "typical": list(said.values())[:TYPICAL],
-            }
+            Camp(
+                _("Camp %(letter)s") % {"letter": letter},
+                weight=group["share_of_weight"],
+                answers=len(side),
+                typical=typical or dim(_("nobody of this camp answered")),
+            )
         )
     return made
+
+
+def _typical(row: Row) -> SafeString:
+    times = _("given %(same)s times") % {"same": count(row["same"])}
+    note = times if row["same"] > 1 else row["author"]
+    return format_html('<p><span class="serif">{}</span> <small>{}</small></p>', row["text"], note)
 
 
 def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
@@ -135,37 +197,32 @@ def _unknown(reason: str) -> str:
     return _("Whether workers form two camps is not known.")
 
 
-def overview(run: Run, told: Told, names: Mapping[int, str]) -> Row:
+def overview(run: Run, told: Told, names: Mapping[int, str], keep: str) -> Row:
     """What the list of questions says: camps, or why none is told, and answers hardly trusted."""
     camps = []
     for part in _found(told):
         ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
-        camps.append(
-            {
-                "groups": [
-                    {
-                        "name": _("Camp %(letter)s") % {"letter": letter},
-                        "workers": sorted(names.get(pk, "a worker") for pk in one["workers"]),
-                        "share": percent(one["share_of_answers"]),
-                        "weight": percent(one["share_of_weight"]),
-                        "within": score(one["within"], 2),
-                    }
-                    for letter, one in zip("AB", ordered, strict=True)
-                ],
-                "between": score(part["between"], 2),
-            }
-        )
+        rows = [
+            Camp(
+                _("Camp %(letter)s") % {"letter": letter},
+                ", ".join(sorted(names.get(pk, "a worker") for pk in one["workers"])),
+                *(one[name] for name in ("share_of_answers", "share_of_weight", "within")),
+            )
+            for letter, one in zip("AB", ordered, strict=True)
+        ]
+        table = plain_table(_("The two camps of workers"), CAMPS, rows, classes="data")
+        camps.append((score(part["between"], 2), table))
     reasons = [part["reason"] for part in told.get("camps", []) if part["found"] is None]
     return {
         "camps": camps,
         "why_none": _("Not examined: %(reasons)s.") % {"reasons": reasons[0]}
         if reasons and not camps
         else "",
-        "ignored": _ignored(run, told),
+        "ignored": _ignored(run, told, keep),
     }
 
 
-def _ignored(run: Run, told: Told) -> list[Row]:
+def _ignored(run: Run, told: Told, keep: str) -> ResultTable | None:
     """Near-identical answers that hold less than half of their share of the weight."""
     low = [
         one
@@ -177,16 +234,19 @@ def _ignored(run: Run, told: Told) -> list[Row]:
     asked = dict(
         Item.objects.filter(pk__in=[one["question"] for one in low]).values_list("pk", "question")
     )
-    return [
-        {
-            "question": asked.get(one["question"], ""),
-            "url": reverse(
-                "task_results_question", args=[run.project_id, run.task_id, one["question"]]
-            ),
-            "text": said[one["answer"]].text if one["answer"] in said else "",
-            "size": _("%(size)s of %(answers)s")
-            % {"size": one["size"], "answers": plural(one["of"], "answer")},
-            "weight": percent(one["share_of_weight"]),
-        }
-        for one in low
-    ]
+    rows = []
+    for one in low:
+        ids = [run.project_id, run.task_id, one["question"]]
+        question = Truncator(asked.get(one["question"], "")).chars(110)
+        text = said[one["answer"]].text if one["answer"] in said else ""
+        given = {"size": one["size"], "answers": plural(one["of"], "answer")}
+        rows.append(
+            Ignored(
+                link(reverse("task_results_question", args=ids) + keep, question, "title"),
+                format_html('<span class="serif">{}</span>', Truncator(text).chars(140)),
+                _("%(size)s of %(answers)s") % given,
+                one["share_of_weight"],
+            )
+        )
+    title = _("Near-identical answers with little weight")
+    return plain_table(title, IGNORED, rows) if rows else None

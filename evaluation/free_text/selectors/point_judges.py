@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from django.core.paginator import Paginator
+from django.template.defaultfilters import floatformat
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_noop
 
 from annotation.models import Task
+from annotation.templatetags.crowdqc import many, named
 from annotation.work.snapshots import judgments
 from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import boards as charts
@@ -21,6 +25,10 @@ from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.rescaling.point_scores import FEWEST, Agreement, author_means, boards_agree
 from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
 from evaluation.results.boards import PER_PAGE, rank_words
+from evaluation.results.cells import bold
+from evaluation.results.columns import PLOT, RANK, Column, Format, head_column, interval_column
+from evaluation.results.estimates import EstimateRow
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of
@@ -76,6 +84,14 @@ class Cell:
     high: float | None
     why: str
 
+    def reason(self) -> SafeString:
+        """Why there is no interval."""
+        return format_html("<small>{}</small>", self.why or _t("none"))
+
+
+def _not_there() -> Cell:
+    return Cell(rank_words(None, None), None, None, None, _t("not on its board"))
+
 
 def runs_of(task: Task) -> list[Run]:
     """Finished runs of this kind, the newest first."""
@@ -96,7 +112,7 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
     boards = [
         found
         for noun in BOARDS
-        if (found := _board(noun, run, main, dimension=dimension, page=page)) is not None
+        if (found := _board(noun, run, model, main, dimension=dimension, page=page)) is not None
     ]
     bins = asked["distribution"]
     # The page of one run.
@@ -112,14 +128,28 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
         if sum(bins)
         else None,
         "spread_sentence": _spread(asked),
-        "spread_rows": [
-            (_t("%(low)s to %(high)s") % {"low": 10 * k, "high": 10 * k + 10}, n)
-            for k, n in enumerate(bins)
-        ],
+        "spread_table": _counts(
+            _t("Scores by range"),
+            (_t("Points"), _t("Scores")),
+            {
+                _t("%(low)s to %(high)s") % {"low": 10 * k, "high": 10 * k + 10}: n
+                for k, n in enumerate(bins)
+            },
+        ),
         "facts": _facts(asked),
-        "reasons": list(asked["reasons"].items()),
+        "reasons": asked["reasons"]
+        and _counts(
+            _t("Why calls brought no number"), (_t("Reason"), _t("Calls")), asked["reasons"]
+        ),
         "recipe": recipe_pairs(run, told.get("recipe")),
     }
+
+
+def _counts(title: str, heads: tuple[str, str], counts: Mapping[str, int]) -> ResultTable:
+    name, number = heads
+    columns = (head_column("name", name), Column("n", number, Format.COUNT, short=""))
+    rows = [EstimateRow(key, None, n=n) for key, n in counts.items()]
+    return plain_table(title, columns, rows, classes="data")
 
 
 def _note(text: str) -> str:
@@ -240,8 +270,62 @@ def _facts(asked: Told) -> list[tuple[str, str]]:
 COLUMNS = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "extra")
 
 
+@dataclass(frozen=True)
+class Line:
+    """A worker or system by the model's points and, where it has run, by the task's own method."""
+
+    name: str
+    detail: str
+    judge: Cell
+    other: Cell | None
+    n: int
+    defaulted: int
+    plot: SafeString
+
+    @property
+    def points(self) -> SafeString:
+        return bold(floatformat(self.judge.estimate, 1))
+
+    @property
+    def span(self) -> SafeString | str:
+        low, high = self.judge.low, self.judge.high
+        return self.judge.reason() if low is None else f"{low:.1f}–{high:.1f}"
+
+    @property
+    def other_span(self) -> SafeString | str:
+        cell = self.other or _not_there()
+        return cell.reason() if cell.low is None else interval(cell.low, cell.high)
+
+
+def _columns(
+    noun: str, model: str, main: Run | None, *, ranked: bool, answers: bool
+) -> list[Column]:
+    judge = _t("Points of %(model)s") % {"model": model} if main else ""
+    units = (_t("Answers"), _t("answers")) if answers else (_t("Topics"), _t("topics"))
+    columns = [
+        head_column("name", named(noun).capitalize(), format=Format.NAME),
+        *([replace(RANK, key="judge.rank", group=judge)] if ranked else []),
+        replace(PLOT, group=judge),
+        Column("points", _t("Points"), Format.NUMBER, classes="l1r", short="", group=judge),
+        replace(interval_column(html=lambda row: row.span), group=judge),
+        Column("n", units[0], Format.COUNT, short=units[1], group=judge),
+        Column("defaulted", _t("No number"), Format.COUNT, group=judge),
+    ]
+    if main is None:
+        return columns
+    own = _t("AQER, run %(number)s") if answers else _t("People, run %(number)s")
+    own %= {"number": main.number}
+    rank = _t("AQER, rank") if answers else _t("people, rank")
+    return [
+        *columns,
+        replace(RANK, key="other.rank", short=rank, group=own),
+        Column("other.estimate", _t("Score"), Format.SCORE, group=own),
+        replace(interval_column(html=lambda row: row.other_span), group=own),
+    ]
+
+
 def _board(
-    noun: str, run: Run, main: Run | None, *, dimension: str, page: Any
+    noun: str, run: Run, judge: str, main: Run | None, *, dimension: str, page: Any
 ) -> dict[str, Any] | None:
     model, names = BOARDS[noun]
     rows = model.objects.filter(run=run, dimension=dimension).order_by("component", "-estimate")
@@ -260,15 +344,23 @@ def _board(
     shown.object_list = [
         _line(named, rest, others.get(pk), main, scale) for pk, named, rest in parts
     ]
-    ranked = any(line["judge"].rank != rank_words(None, None) for line in shown.object_list)
+    ranked = any(line.judge.rank != rank_words(None, None) for line in shown.object_list)
+    title = _t("%(nouns)s by the points of %(model)s")
+    if main is not None:
+        title = _t("%(nouns)s by the points of %(model)s, and on the task’s own board")
+    answers = adapter_of(run.task).scores_answers
     # The workers or the systems; ``sentence`` says how far the two judges agree.
     return {
         "noun": noun,
         "lines": shown,
-        "axis": charts.forest_axis(scale),
+        "table": plain_table(
+            title % {"nouns": many(noun).capitalize(), "model": judge},
+            _columns(noun, judge, main, ranked=ranked, answers=answers),
+            shown.object_list,
+            axis=charts.forest_axis(scale),
+            classes="data board two-line",
+        ),
         "sentence": _said(noun, run, main, dimension),
-        # whether the judge's scores give ranks
-        "ranked": ranked,
     }
 
 
@@ -278,27 +370,13 @@ def _line(
     other: Sequence[Any] | None,
     main: Run | None,
     scale: charts.Scale,
-) -> dict[str, Any]:
+) -> Line:
     own, extra = _cell(rest), rest[-1]
     name, detail = names[0], names[1] if len(names) > 1 else ""
     estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
-    beside = None
-    if main is not None:
-        beside = (
-            _cell(other)
-            if other
-            else Cell(rank_words(None, None), None, None, None, _t("not on its board"))
-        )
-    # A worker or system on both boards.
-    return {
-        "name": name,
-        "detail": detail,
-        "judge": own,
-        "other": beside,
-        "n": rest[4],
-        "defaulted": extra.get("defaulted", 0),
-        "plot": charts.forest_cell(scale, estimate, name=name),
-    }
+    beside = None if main is None else _cell(other) if other else _not_there()
+    plot = charts.forest_cell(scale, estimate, name=name)
+    return Line(name, detail, own, beside, rest[4], extra.get("defaulted", 0), plot)
 
 
 def _cell(values: Sequence[Any]) -> Cell:

@@ -19,6 +19,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.free_text.selectors import disagreement
 from evaluation.models import AnswerScore, ItemScore, Run
+from evaluation.results.tables import plain_table
 
 PER_PAGE = 50
 SORTS = {
@@ -113,6 +114,7 @@ def question(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
     scale = charts.Scale.around([row.estimate for row in found], width=180, count=3)
     rows = [_answer(row, scale, own, row.answer_id in unknown) for row in found]
     rows.sort(key=lambda row: (row["score"] is None, -(row["score"] or 0.0), row["id"]))
+    camps = disagreement.on_question(run, told, rows)
     before, after = _neighbours(run, item)
     # One question with its score row and its answers, the highest first.
     return {
@@ -124,7 +126,10 @@ def question(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
         "before": before,
         "after": after,
         "cluster": _cluster(item, told),
-        "camps": disagreement.on_question(run, told, rows),
+        "camps": camps
+        and plain_table(
+            gettext("Both camps with their typical answers"), disagreement.CAMPS_HERE, camps
+        ),
     }
 
 

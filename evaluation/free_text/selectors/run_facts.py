@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
 from evaluation.free_text.selectors import warnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.results.boards import Row
+from evaluation.results.cells import link
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import next_steps, verdicts
 from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict
@@ -140,33 +145,79 @@ def after_workers(
     )
 
 
+@dataclass(frozen=True)
+class Round:
+    """How much the weights changed in a round."""
+
+    number: int
+    change: str
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Two workers whose order the iterating turned round."""
+
+    up: SafeString
+    up_ranks: str
+    down: SafeString
+    down_ranks: str
+    sure_word: str
+
+
+ROUNDS = (
+    Column("number", gettext_lazy("Round"), Format.NUMBER),
+    Column("change", gettext_lazy("Change"), Format.NUMBER),
+)
+SWAPS = (
+    head_column("up", gettext_lazy("Now above"), classes="nowrap"),
+    Column("up_ranks", gettext_lazy("Rank before, now"), Format.NUMBER),
+    Column("down", gettext_lazy("Now below"), classes="nowrap"),
+    Column("down_ranks", gettext_lazy("Rank before, now"), Format.NUMBER),
+    Column("sure_word", gettext_lazy("Sure"), classes="dim"),
+)
+
+
+def _trace(part: Mapping[str, Any], *, many: bool) -> ResultTable:
+    number = _("Board %(number)s") % {"number": part["number"]}
+    rows = [Round(at, power_of_ten(value)) for at, value in enumerate(part["trace"], 1)]
+    title = number if many else _("Change of the weights")
+    return plain_table(title, ROUNDS, rows, classes="data narrow", shows_title=many)
+
+
+def _swap(run: Run, pair: Mapping[str, Any], names: Mapping[int, str]) -> Swap:
+    up, down = (
+        link(reverse("worker_card", args=[run.project_id, pair[end]]), names.get(pair[end], ""))
+        for end in ("up", "down")
+    )
+    before, after = ("{}, {}".format(*pair[f"{end}_ranks"]) for end in ("up", "down"))
+    return Swap(up, before, down, after, _("yes") if pair["sure"] else _("no"))
+
+
 def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     """Charts with their table twin, swapped pairs with names, and the bounds."""
     listed = [pair for part in told.get("swaps", []) for pair in part["listed"]]
     names = answers.pseudonyms({pk for pair in listed for pk in (pair["up"], pair["down"])})
     line = told["convergence"]
+    many = len(line["components"]) > 1
     return {
+        "many": many,
         "charts": reads.convergence_charts(line),
         "stop": power_of_ten(line["stop"]),
         "most": line["most"],
         "thin": max((len(part["resamples"]) for part in line["components"]), default=0),
-        "traces": [
-            {
-                "number": part["number"],
-                "rows": [(at, power_of_ten(value)) for at, value in enumerate(part["trace"], 1)],
-            }
-            for part in line["components"]
-        ],
+        "traces": [_trace(part, many=many) for part in line["components"]],
         "rounds": max(len(part["trace"]) for part in line["components"]),
         "swapped": sum(part["swapped"] for part in told.get("swaps", [])),
         "pairs": sum(part["pairs"] for part in told.get("swaps", [])),
         "verdict": _turned(told.get("swaps", [])),
-        "swaps": [
-            {**pair, "up_name": names.get(pair["up"], ""), "down_name": names.get(pair["down"], "")}
-            for pair in listed
-        ],
+        "swaps": plain_table(
+            _("Pairs whose order the iterating turned round"),
+            SWAPS,
+            [_swap(run, pair, names) for pair in listed],
+            classes="data",
+        ),
+        "listed": len(listed),
         "bounds": told.get("bounds", []),
-        "many": len(line["components"]) > 1,
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }
 

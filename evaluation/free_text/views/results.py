@@ -265,7 +265,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     )
     names = names_of(run, told)
     context.update(
-        disagreement=disagreement.overview(run, told, names),
+        disagreement=disagreement.overview(run, told, names, context["keep"]),
         verdict=disagreement.what_now(run, told.get("camps", []), least),
         warnings=warnings.of_questions(run, told, names, numbers),
         page=page,

@@ -76,8 +76,8 @@ def test_the_typical_answers_are_those_most_like_the_others_of_their_camp() -> N
     ]
     told = {"camps": [{"found": True, "groups": groups}], "recipe": {"encoder": "none"}}
     large, small = on_question(Run(), told, rows)
-    assert [one["text"] for one in large["typical"]] == ["rapeseed oil", "oil of rapeseed"]
-    assert (large["answers"], small["answers"]) == (3, 1)
+    assert re.findall(r'serif">([^<]*)', large.typical) == ["rapeseed oil", "oil of rapeseed"]
+    assert (large.answers, small.answers) == (3, 1)
     assert on_question(Run(), {"camps": [{"found": False}]}, rows) == []
 
 
@@ -86,4 +86,4 @@ def test_a_run_without_camps_says_so_or_why_they_were_not_examined() -> None:
     scored(task)
     assert "Disagreement" in text_of(task, "task_results_questions")
     few = {"camps": [{"found": None, "reason": "it needs 6 workers and 8 questions"}]}
-    assert "it needs 6 workers" in overview(Run(), few, {})["why_none"]
+    assert "it needs 6 workers" in overview(Run(), few, {}, "")["why_none"]
