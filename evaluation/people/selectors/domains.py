@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from django.core.cache import cache
 from django.db.models import Count, Q
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_noop
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
-from crowdqc.numbers import plural, score, several
+from annotation.templatetags.crowdqc import many, mark, named
+from crowdqc.numbers import format_signed, plural, score, several
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
 from evaluation.methods.core.units import BOARD, LEAST
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.results import boards as board
+from evaluation.results.cells import link, none
+from evaluation.results.columns import (
+    PLOT,
+    RANK,
+    Column,
+    Format,
+    head_column,
+    interval_column,
+    name_column,
+)
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.adapters import AGREEMENT, adapter_of
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results.figures import groups as groups_of
@@ -98,12 +112,44 @@ class Entry:
     why: str = ""  # empty: it enters
     board: int = 0
 
+    @property
+    def entered(self) -> Entry | None:
+        return None if self.why else self
+
+    @property
+    def title(self) -> SafeString:
+        title = self.task.current.title if self.task.current else ""
+        url = reverse("task", args=[self.task.project_id, self.task.pk])
+        return link(url, title or gettext("not published"), "title plain")
+
+    @property
+    def run_link(self) -> SafeString:
+        if self.run is None:
+            return none()
+        url = reverse("run", args=[self.task.project_id, self.run.number])
+        return link(url, gettext("run %(run_number)s") % {"run_number": self.run.number}, "")
+
+    def included(self, *, several_boards: bool) -> SafeString:
+        """Whether it enters, and on which of several boards."""
+        if self.why:
+            said = gettext("No: %(why)s") % {"why": self.why}
+        elif several_boards:
+            said = gettext("Yes, on board %(board)s") % {"board": self.board}
+        else:
+            said = gettext("Yes")
+        return format_html("{} {}", mark("paused" if self.why else "done"), said)
+
 
 @dataclass
 class DomainRow(board.Row):
     """A line of a board over tasks."""
 
     tasks: int = 0
+
+    @property
+    def interval(self) -> str:
+        ends = {"low": format_signed(self.low), "high": format_signed(self.high)}
+        return gettext("%(low)s to %(high)s") % ends
 
 
 @dataclass(frozen=True)
@@ -124,12 +170,71 @@ class DomainPage:
     def entering(self) -> list[Entry]:
         return [one for one in self.entries if not one.why]
 
+    def tables(self) -> list[ResultTable]:
+        """A table a board; only within one of them people compare."""
+        title = gettext("Standing over tasks, with 95% CIs")
+        note = gettext("Compare nobody here with anybody of another board.")
+        standing = Column("estimate", gettext("Standing"), Format.SIGNED, is_main=True)
+        columns = (
+            RANK,
+            name_column(named(self.measure.noun).capitalize()),
+            PLOT,
+            replace(standing, needs_interval=True),
+            interval_column(html=lambda row: row.interval),
+            Column("tasks", gettext("Tasks"), Format.COUNT),
+            Column("n", self._counted, Format.COUNT),
+        )
+        return [one.table(columns, title=title, note=note) for one in self.boards]
+
+    def included(self) -> ResultTable:
+        """The tasks of the domain: whether each enters, or why not."""
+        several_boards, missing = len(self.boards) > 1, gettext("none")
+        authors = many(self.measure.noun).capitalize()
+        columns = (
+            head_column("title", gettext("Task"), html=lambda one: one.title),
+            Column(
+                *("why", gettext("Included")),
+                html=lambda one: one.included(several_boards=several_boards),
+                classes="full",
+            ),
+            Column("entered.authors", authors, Format.COUNT, missing=missing),
+            Column("entered.answers", self._counted, Format.COUNT, missing=missing),
+            Column("run", gettext("Run"), html=lambda one: one.run_link, classes="nowrap"),
+        )
+        return plain_table(gettext("Tasks of the domain"), columns, self.entries)
+
+    @property
+    def _counted(self) -> str:
+        votes = self.measure.slug == "competence"
+        return gettext("Votes") if votes else gettext("Answers")
+
     @property
     def left_out(self) -> list[Entry]:
         return [one for one in self.entries if one.why]
 
 
-def domain_list(project: Project) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Domain:
+    """A domain of a project, with its tasks and how many of them were scored."""
+
+    domain: str
+    tasks: int
+    scored: int
+    project: int
+
+    @property
+    def link(self) -> SafeString:
+        return link(reverse("domain_board", args=[self.project, self.domain]), self.domain, "title")
+
+
+DOMAINS = (
+    head_column("domain", gettext_lazy("Domain"), html=lambda row: row.link),
+    Column("tasks", gettext_lazy("Tasks"), Format.COUNT),
+    Column("scored", gettext_lazy("Scored"), Format.COUNT, fades_zero=True),
+)
+
+
+def domain_list(project: Project) -> list[Domain]:
     """Every domain of the project with its tasks counted, and how many of them were scored."""
     rows = (
         project.tasks.exclude(domain="")
@@ -140,7 +245,7 @@ def domain_list(project: Project) -> list[dict[str, Any]]:
             scored=Count("pk", distinct=True, filter=Q(official_runs__isnull=False)),
         )
     )
-    return list(rows)
+    return [Domain(**row, project=project.pk) for row in rows]
 
 
 def without_domain(project: Project) -> int:
@@ -160,6 +265,9 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
     found = _pooled(measure, [runs[t.pk] for t in tasks if t.pk in runs and _fits(t, measure)])
     entries = [_entry(task, runs.get(task.pk), measure, found) for task in tasks]
     rows = _rows(found["boards"], _names(project, measure))
+    if measure.noun == "worker":
+        for row in rows:
+            row.url = reverse("worker_card", args=[project.pk, row.id])
     groups = _groups(found["boards"])
     made = board.boards(
         rows,

@@ -18,6 +18,7 @@ from evaluation.payouts.selectors.card import paste_sources
 from evaluation.people.selectors import domains
 from evaluation.people.selectors.card import worker_card as read
 from evaluation.people.selectors.own_card import own_card as read_own
+from evaluation.results.tables import plain_table
 
 
 @login_required
@@ -53,8 +54,10 @@ def own_card(request: HttpRequest, project_id: int) -> HttpResponse:
 def domain_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The domains of a project, with how many of their tasks were scored."""
     access = get_access(request, project_id)
+    rows = domains.domain_list(access.project)
+    title = _("Domains with their tasks")
     context = {
-        "rows": domains.domain_list(access.project),
+        "table": plain_table(title, domains.DOMAINS, rows) if rows else None,
         "without": domains.without_domain(access.project),
         "tasks": access.project.tasks.count(),
     }
