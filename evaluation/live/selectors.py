@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from django.urls import reverse
@@ -12,19 +13,16 @@ from django.utils.translation import gettext_noop
 from annotation.models import Task
 from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import system_names, version_items
-from crowdqc.numbers import count, interval, money, plural, score
+from crowdqc.numbers import count, money, plural, score
 from evaluation.live.budget import Used, used_by
 from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
 from evaluation.pairwise.selectors.resistance.advice import before_use
+from evaluation.results.columns import Column, Format, head_column, interval_column
+from evaluation.results.estimates import EstimateRow
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import (
-    NamedEstimate,
-    NextStep,
-    Place,
-    highest,
-    why_not_exact,
-)
+from evaluation.runs.selectors.verdicts import NextStep, Place, highest, why_not_exact
 
 REFRESH = 5  # seconds between two looks at an open one
 
@@ -86,7 +84,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "evaluation": evaluation,
         "going": going,
         "figures": figures(evaluation, used, board, task.project.currency),
-        "rows": _ranked(board),
+        "table": _table(board, alone=alone),
         "verdict": _verdict(board).then(*_steps(evaluation, used, task, _verdict(board))),
         "alone": alone,
         "judges": judges_page(evaluation, task, board),
@@ -110,11 +108,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
 
 def _verdict(board: dict[str, Any]) -> Place:
     """Which system has surely the highest win rate; without judgments, that there are none."""
-    rows = [
-        NamedEstimate(row["system"], row["share"], row["low"], row["high"])
-        for row in _ranked(board)
-    ]
-    found = highest(rows, _("win rate"))
+    found = highest(_ranked(board), _("win rate"))
     return found if found.sentence else Place(_("No pair is judged yet."))
 
 
@@ -155,10 +149,25 @@ def _steps(
     yield NextStep(_("Nothing to do: models judge, and it ends by itself."))
 
 
-def _ranked(board: dict[str, Any]) -> list[dict[str, Any]]:
+def _ranked(board: dict[str, Any]) -> list[EstimateRow]:
     """The systems of a board, the best first."""
     rows = sorted(board.get("systems", []), key=lambda row: -(row["share"] or 0))
-    return [{**row, "interval": interval(row["low"], row["high"], 2)} for row in rows]
+    columns = ("system", "share", "low", "high", "votes")
+    return [EstimateRow(*(row[name] for name in columns)) for row in rows]
+
+
+def _table(board: dict[str, Any], *, alone: bool) -> ResultTable | None:
+    """The win rates of systems; ``alone``: of models, who count pairs."""
+    rows = _ranked(board)
+    interval = replace(interval_column(2), term="confidence-sequence", needs_interval=False)
+    columns = (
+        head_column("name", _("System")),
+        Column("estimate", _("Win rate"), Format.SCORE, term="win-rate", digits=2, is_main=True),
+        replace(interval, label=_("95% interval"), short=_("95% interval")),
+        Column("n", _("Pairs") if alone else _("Judgments"), Format.COUNT),
+    )
+    title = _("Win rate of each system against the others")
+    return plain_table(title, columns, rows, classes="data") if rows else None
 
 
 def judges_page(
@@ -171,7 +180,9 @@ def judges_page(
     for judge in judges_of(evaluation, task):
         row = seen.get(judge.label, {"pairs": 0, "same_both_orders": None, "why_no_interval": ""})
         problem = problem_of(evaluation, judge) if going else ""
-        found.append({**row, "model": judge.label, "rows": _ranked(row), "problem": problem})
+        found.append(
+            {**row, "model": judge.label, "table": _table(row, alone=True), "problem": problem}
+        )
     return found
 
 

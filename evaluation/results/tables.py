@@ -280,7 +280,8 @@ def _with_interval(text: str, low: float | None, high: float | None) -> SafeStri
 def _name(row: Any, *, with_detail: bool) -> SafeString:
     url = getattr(row, "url", "")
     name = link(url, row.name) if url else bold(row.name)
-    return beside(name, getattr(row, "beside", "") or (row.detail if with_detail else ""))
+    detail = getattr(row, "detail", "") if with_detail else ""
+    return beside(name, getattr(row, "beside", "") or detail)
 
 
 def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:

@@ -33,13 +33,7 @@ from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import model_names, recipe_pairs
-from evaluation.runs.selectors.verdicts import (
-    NamedEstimate,
-    NextStep,
-    Verdict,
-    first_place,
-    highest,
-)
+from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place, highest
 from evaluation.runs.selectors.words import results_page
 
 METHOD = "judge_points"
@@ -239,7 +233,7 @@ def _first(run: Run, noun: str, dimension: str) -> Verdict:
     if any(row.best is not None for row in own):
         return first_place(own, noun=f"{noun}s", by=_t("the model’s points"))
     named = [
-        NamedEstimate(row.in_sentence, row.told["estimate"], row.told["low"], row.told["high"])
+        EstimateRow(row.in_sentence, row.told["estimate"], row.told["low"], row.told["high"])
         for row in own
     ]
     return highest(named, _t("mean points"))

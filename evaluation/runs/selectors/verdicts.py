@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 
 from crowdqc.numbers import count, listed, score, word
+from crowdqc.web.terms import Words
 from evaluation.methods.core.ranking import leaders
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 
@@ -127,23 +128,13 @@ class Named(Protocol):
     """A row with a name, its estimate and its interval."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> Words: ...
     @property
     def estimate(self) -> float | None: ...
     @property
     def low(self) -> float | None: ...
     @property
     def high(self) -> float | None: ...
-
-
-@dataclass(frozen=True)
-class NamedEstimate:
-    """A name with an estimate and its interval."""
-
-    name: str
-    estimate: float | None
-    low: float | None
-    high: float | None
 
 
 def highest(rows: Sequence[Named], what: str) -> Place:
