@@ -3,22 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Task
-from crowdqc.numbers import plural
+from crowdqc.numbers import plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.grading.compare.run import SLUG
 from evaluation.methods.aqer_study.workers import AQER, TITLES
 from evaluation.methods.registry import NOT_BUILT
 from evaluation.models import Run, RunState, WorkerScore
+from evaluation.results.boards import rank_words
+from evaluation.results.cells import bold, dim
+from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
+from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
 Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Correlation(EstimateRow):
+    """How a method's scores go with others, and how it stands to AQER in that."""
+
+    stands: str = ""
+
+
+WORKERS = Column("n", gettext_lazy("Workers"), Format.COUNT)
+CORRELATIONS = estimate_columns(gettext_lazy("Method"), "r", count=WORKERS)
+STANDS = Column("stands", gettext_lazy("Against AQER"), classes="dim")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A worker's score by one method; ``why``: the reason for no interval or rank."""
+
+    estimate: float | None = None
+    plot: SafeString | str = ""
+    ranks: str = ""
+    why: str = ""
+
+    @property
+    def value(self) -> SafeString:
+        return dim(self.why) if self.estimate is None else bold(score(self.estimate))
+
+    @property
+    def rank(self) -> str:
+        return self.ranks or self.why or _("none")
+
+
+@dataclass(frozen=True)
+class WorkerScores:
+    """A worker's scores by AQER and by another method."""
+
+    name: str
+    url: str
+    beside: str  # the board, of several
+    n: int
+    own: Score
+    other: Score
+
+
+def _scores(key: str, label: str, plot: str, axis: SafeString) -> tuple[Column, ...]:
+    return (
+        replace(PLOT, key=f"{key}.plot", label=plot, axis=axis),
+        Column(f"{key}.value", label, Format.NUMBER, classes="l1r"),
+        Column(
+            *(f"{key}.rank", _("Rank, 95% CI"), Format.NUMBER),
+            short=_("Rank"),
+            term="rank",
+            classes="dim",
+        ),
+    )
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
@@ -34,8 +98,16 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
     others = {slug: title for slug, title in titles.items() if slug != AQER}
     chosen = chosen if chosen in others else next(iter(others), AQER)
     return {
-        "experts": correlations(told["experts"], titles),
-        "against": correlations(told["against"], titles),
+        "experts": told["experts"]
+        and correlations(
+            _("Correlation with the experts by method"),
+            told["experts"],
+            titles,
+            (*CORRELATIONS, STANDS),
+        ),
+        "against": correlations(
+            _("Correlation with AQER by method"), told["against"], titles, CORRELATIONS
+        ),
         "verdict": verdict(told, titles),
         "basis": _basis(run, frame),
         "family": max(0, len(told["experts"]) - 1),
@@ -46,7 +118,7 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
         "board_of": chosen,
         "board_title": titles[chosen],
         "choices": list(others.items()),
-        **boards(run, chosen, number),
+        **board(run, chosen, titles[chosen], number),
     }
 
 
@@ -89,26 +161,23 @@ def verdict(told: Told, titles: Mapping[str, str]) -> str:
     return _("No method can be separated from AQER by these grades.")
 
 
-def correlations(rows: Sequence[Told], titles: Mapping[str, str]) -> dict[str, Any]:
-    """Correlations by method, the highest first; without rows nothing."""
+def correlations(
+    title: str, rows: Sequence[Told], titles: Mapping[str, str], columns: Sequence[Column]
+) -> ResultTable:
+    """Correlations by method, the highest first."""
     ends = [row[name] for row in rows for name in ("r", "low", "high") if row[name] is not None]
     scale = Scale.around([*ends, 1.0], width=260.0, include=[0.0])
     made = [
-        {
-            **row,
-            "title": titles[row["method"]],
-            "stands": _stands(row),
-            "plot": charts.forest_cell(
-                scale,
-                None if row["r"] is None else Estimate(row["r"], row["low"], row["high"]),
-                name=titles[row["method"]],
-            ),
-        }
+        Correlation(
+            *(titles[row["method"]], row["r"], row["low"], row["high"], row["n"]),
+            why=row.get("reason") or "",
+            stands=_stands(row),
+        )
         for row in rows
     ]
-    made.sort(key=lambda row: -9.0 if row["r"] is None else -row["r"])
-    made.sort(key=lambda row: row["r"] is None)
-    return {"rows": made, "axis": charts.forest_axis(scale)}
+    made.sort(key=lambda row: (row.estimate is None, -(row.estimate or 0.0)))
+    axis = charts.forest_axis(scale)
+    return plain_table(title, columns, drawn(made, scale), axis=axis, classes="data")
 
 
 def _stands(row: Told) -> str:
@@ -123,7 +192,7 @@ def _stands(row: Told) -> str:
     return _("closer to the experts") if low > 0 else _("further from the experts")
 
 
-def boards(run: Run, chosen: str, number: Any) -> dict[str, Any]:
+def board(run: Run, chosen: str, title: str, number: Any) -> dict[str, Any]:
     """Workers by AQER's score, with the chosen method's beside it (1 query)."""
     rows = WorkerScore.objects.filter(run=run, dimension__in=(AQER, chosen)).select_related(
         "worker"
@@ -138,23 +207,28 @@ def boards(run: Run, chosen: str, number: Any) -> dict[str, Any]:
         key=lambda row: (row.component or 10**6, row.estimate is None, -(row.estimate or 0)),
     )
     shown = Paginator(order, PER_PAGE).get_page(number)
-    return {
-        "page": shown,
-        "axis": charts.forest_axis(first),
-        "other_axis": charts.forest_axis(second),
-        "boards": max((row.component for row in order), default=0),
-        "workers": [
-            {
-                "id": row.worker_id,
-                "name": row.worker.pseudonym,
-                "component": row.component,
-                "n": row.n,
-                "own": _cell(row, first, "AQER"),
-                "other": _cell(theirs.get(row.worker_id), second, _("the other method")),
-            }
-            for row in shown.object_list
-        ],
-    }
+    several = max((row.component for row in order), default=0) > 1
+    workers = [
+        WorkerScores(
+            row.worker.pseudonym,
+            reverse("worker_card", args=[run.project_id, row.worker_id]),
+            _("board %(component)s") % {"component": row.component}
+            if several and row.component
+            else "",
+            row.n,
+            _cell(row, first, "AQER"),
+            _cell(theirs.get(row.worker_id), second, _("the other method")),
+        )
+        for row in shown.object_list
+    ]
+    columns = (
+        head_column("name", _("Worker"), format=Format.NAME),
+        *_scores("own", "AQER", _("AQER, interval"), charts.forest_axis(first)),
+        *_scores("other", title, _("Other method, interval"), charts.forest_axis(second)),
+        Column("n", _("Answers"), Format.COUNT),
+    )
+    caption = _("Workers by two methods, with 95% CIs")
+    return {"page": shown, "board": plain_table(caption, columns, workers, classes="data board")}
 
 
 def _scale(rows: Any) -> Scale:
@@ -162,17 +236,14 @@ def _scale(rows: Any) -> Scale:
     return Scale.around([value for value in values if value is not None], width=170.0, count=4)
 
 
-def _cell(row: WorkerScore | None, scale: Scale, name: str) -> dict[str, Any]:
+def _cell(row: WorkerScore | None, scale: Scale, name: str) -> Score:
     if row is None or row.estimate is None:
         why = row.extra["no_interval"] if row is not None else ""
-        return {"estimate": None, "plot": "", "ranks": "", "why": why or _("not scored")}
-    ranks = ""
-    if row.rank_low is not None and row.rank_high is not None:
-        span = f"{row.rank_low}–{row.rank_high}"
-        ranks = str(row.rank_low) if row.rank_low == row.rank_high else span
-    return {
-        "estimate": row.estimate,
-        "plot": charts.forest_cell(scale, Estimate(row.estimate, row.low, row.high), name=name),
-        "ranks": ranks,
-        "why": row.extra["no_interval"],
-    }
+        return Score(why=why or _("not scored"))
+    is_ranked = row.rank_low is not None and row.rank_high is not None
+    return Score(
+        row.estimate,
+        charts.forest_cell(scale, Estimate(row.estimate, row.low, row.high), name=name),
+        rank_words(row.rank_low, row.rank_high) if is_ranked else "",
+        row.extra["no_interval"],
+    )
