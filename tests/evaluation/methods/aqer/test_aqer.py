@@ -334,7 +334,7 @@ def test_a_bad_parameter_is_refused_before_a_run_starts(params: dict[str, Any], 
         aqer.METHOD.check(**params)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_cover_the_score_of_endless_questions_as_often_as_they_claim() -> None:
     """Coverage with everything refitted; the truth is the fit of 2,000 questions.
 

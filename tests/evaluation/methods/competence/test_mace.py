@@ -283,6 +283,7 @@ def test_who_always_clicks_the_first_place_is_caught_in_the_coordinates_as_shown
     assert table["probability"][table["worker"] == 2].max() < 0.6
 
 
+@pytest.mark.long
 def test_most_intervals_hold_the_truth_and_more_votes_make_them_shorter() -> None:
     planted = list(np.linspace(0.05, 0.95, 60))
     widths = []

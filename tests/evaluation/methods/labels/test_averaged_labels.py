@@ -30,7 +30,12 @@ def shown(result: Result, truth: np.ndarray) -> dict[str, tuple[float, float]]:
 
 
 @pytest.mark.parametrize(
-    ("design", "least"), [("95/5", 0.96), ("97/3", 0.955), (".7/.2/.1", 0.895)]
+    ("design", "least"),
+    [
+        ("95/5", 0.96),
+        pytest.param("97/3", 0.955, marks=pytest.mark.long),
+        pytest.param(".7/.2/.1", 0.895, marks=pytest.mark.long),
+    ],
 )
 def test_the_label_shown_on_rare_classes_is_no_worse_than_counting_votes(
     design: str, least: float

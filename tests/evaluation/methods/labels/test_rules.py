@@ -14,7 +14,7 @@ from tests.studies.label_rules import Crowd, measure
     "crowd",
     [
         Crowd((0.4, 0.3, 0.3)),
-        Crowd((0.95, 0.05), items=120),
+        pytest.param(Crowd((0.95, 0.05), items=120), marks=pytest.mark.long),
         pytest.param(Crowd((0.5, 0.5)), marks=pytest.mark.long),
         pytest.param(Crowd((0.9, 0.1)), marks=pytest.mark.long),
     ],

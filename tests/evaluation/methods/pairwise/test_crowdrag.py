@@ -28,7 +28,7 @@ from evaluation.published.reproduce.crowdrag.data import (
 from evaluation.published.reproduce.data import data_folder
 from tests.evaluation.methods.pairwise.test_pairwise import rows_of
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.long]
 FORCED = [name == "quality_overall" for name in DIMENSIONS]
 
 
