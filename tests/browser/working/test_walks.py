@@ -19,12 +19,11 @@ from tests.support.crawl import watch
 from tests.support.studies import judging, labels, ratings, thinking, writing
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]
-WALKS = int(os.environ.get("CROWDQC_WALKS", "50"))  # over all types
+WALKS = int(os.environ.get("CROWDQC_WALKS", "14"))  # over all types; 500 before a release
 LENGTH = 14
 # What a person does, and the network: as often as it stands here.
 ACTIONS = (
