@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
 from django.db.models import Count
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -20,7 +22,8 @@ from annotation.models import Assignment, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import count, listed, plural, score, word
+from crowdqc.numbers import count, format_signed, interval, listed, plural, score, word
+from crowdqc.numbers import percent as share_words
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
@@ -39,6 +42,9 @@ from evaluation.pairwise.selectors.trust import (
     trust_notes,
 )
 from evaluation.pairwise.selectors.workers import one_side, sides
+from evaluation.results.cells import Cell, beside, chip, hidden, link
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.more_work import StillOut, worth_waiting
@@ -55,6 +61,7 @@ CORE_FIGURES = (
     "recipe",
 )
 CHECK_FIGURES = ("corrected", "without", "worst", "pair", "split", "diagnostics", "recipe")
+SHOWN_PARTS = 60
 SHOWN_WORKERS, MOST_WORKERS = 5, 12
 STRAIGHT_SHARE = 0.5  # of judgments with one answer throughout, from which on it is worth a look
 SAME = 0.0005  # a change of alpha that is none
@@ -135,6 +142,15 @@ class Lowering:
 
 
 @dataclass(frozen=True)
+class GraphPart:
+    """Workers and pairs that are connected with one another."""
+
+    workers: int
+    pairs: int
+    judgments: int
+
+
+@dataclass(frozen=True)
 class Agreement:
     """The page; ``checks`` are the figures of the run that follows the core, if it is done."""
 
@@ -161,6 +177,87 @@ class Agreement:
     @property
     def ready(self) -> bool:
         return self.waiting is None
+
+    def worker_table(self, task: Task, *, may_write: bool) -> ResultTable:
+        """Those without whom agreement would be highest; ``may_write``: may leave one out."""
+        columns = [
+            head_column("name", _("Worker"), html=partial(_worker, task=task), classes="nowrap"),
+            Column("judgments", _("Judgments"), Format.COUNT),
+            Column(
+                "straight",
+                _("Same answer on all %(n)s") % {"n": len(self.lines)},
+                Format.SHARE,
+                cell=_straight,
+            ),
+            Column("seconds", _("Median time per pair"), Format.DURATION, short=_("a pair")),
+            Column(
+                "competence",
+                _("Competence"),
+                Format.NUMBER,
+                term="competence",
+                html=_competence,
+                classes="nowrap",
+            ),
+            Column("alpha", _("Raw α without"), Format.SCORE),
+            Column("change", _("Change"), Format.SIGNED, digits=3),
+            Column(
+                "cross",
+                _("Cross-fit α without"),
+                Format.SCORE,
+                term="cross-fit",
+                missing=_("not computed"),
+            ),
+            Column(
+                "cross_change", _("Change"), Format.NUMBER, html=_cross_change, classes="nowrap"
+            ),
+        ]
+        if may_write:
+            preview = hidden(_("Preview"))
+            html = partial(_preview, task=task)
+            columns.append(Column("id", preview, Format.LINK, html=html, classes="l1r"))
+        title = _("Workers without whom agreement would be higher")
+        return plain_table(title, columns, self.workers)
+
+    def part_table(self) -> ResultTable:
+        """The parts of the graph of workers and pairs."""
+        columns = [
+            Column("workers", _("Workers"), Format.COUNT),
+            Column("pairs", _("Pairs"), Format.COUNT),
+            Column("judgments", _("Judgments"), Format.COUNT),
+        ]
+        parts = [
+            GraphPart(row["workers"], row["pairs"], row["judgments"])
+            for row in self.parts[:SHOWN_PARTS]
+        ]
+        return plain_table(_("Parts of the graph"), columns, parts, classes="data")
+
+
+def _worker(row: Lowering, *, task: Task) -> SafeString:
+    url = reverse("pair_worker", args=[task.project_id, task.pk, row.id])
+    lowers = chip(_("lowers agreement"), "warn") if row.lowers else ""
+    return format_html("{} {}", link(url, row.name), lowers)
+
+
+def _straight(row: Lowering) -> Cell:
+    marked = "num paste" if row.straight_much else "num"
+    return Cell(share_words(row.straight), marked, _("Same on all"))
+
+
+def _competence(row: Lowering) -> SafeString:
+    span = "" if row.low is None else interval(row.low, row.high, 2)
+    return beside(score(row.competence, 2), span)
+
+
+def _cross_change(row: Lowering) -> SafeString | str:
+    if row.cross is None:
+        return ""
+    span = "" if row.cross_low is None else interval(row.cross_low, row.cross_high, 3)
+    return beside(format_signed(row.cross_change, 3), span)
+
+
+def _preview(row: Lowering, *, task: Task) -> SafeString:
+    url = reverse("pair_exclude", args=[task.project_id, task.pk, row.id])
+    return link(url, _("Preview"), "")
 
 
 def agreement(

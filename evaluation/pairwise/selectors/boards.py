@@ -50,12 +50,7 @@ RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length a
 PLACE = ("component", "estimate", "low", "high", "n")
 Told = Mapping[str, Any]
 FIRST = (RANK, name_column(gettext_lazy("System")), PLOT)
-VOTES = Column(
-    "n",
-    gettext_lazy("Votes"),
-    Format.COUNT,
-    short=gettext_lazy("Votes"),
-)
+VOTES = Column("n", gettext_lazy("Votes"), Format.COUNT, short=gettext_lazy("Votes"))
 PLAIN = (
     *FIRST,
     score_column(gettext_lazy("Bradley-Terry score"), term="merit", digits=2),

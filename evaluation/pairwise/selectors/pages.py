@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import F, Func, JSONField, Q, QuerySet, Value
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -20,13 +22,28 @@ from annotation.work.selectors import speed
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Missing
-from crowdqc.numbers import count, listed
+from crowdqc.numbers import count, interval, listed, score
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
-from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.selectors.columns import pair_link
+from evaluation.pairwise.selectors.runs import ShownRun, dimensions
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
+from evaluation.results.cells import (
+    Cell,
+    beside,
+    bold,
+    chip,
+    dim,
+    hidden,
+    inline,
+    link,
+    none,
+    of_all,
+)
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 PER_PAGE = 50
@@ -59,11 +76,73 @@ def rows_where(run: Run | None, name: str, column: str, value: int) -> list[dict
     return found or []
 
 
-def other_label(label: ItemLabel, method: str) -> dict[str, Any]:
-    """The label of the majority or of Dawid-Skene."""
-    code = label.extra.get(method, "")
-    # No letter where it has none: two labels are level, or the run is older than this.
-    return {"letter": LETTERS.get(code, ""), "differs": bool(code) and code != label.label}
+@dataclass(frozen=True)
+class MethodLabel:
+    """The label of another method; no letter where two are level, or the run is older than this."""
+
+    letter: str = ""
+    differs: bool = False
+
+
+def method_labels(label: ItemLabel | None) -> list[MethodLabel]:
+    """The labels of Dawid-Skene and of the majority."""
+    codes = [label.extra.get(method, "") if label else "" for method in BESIDE]
+    return [
+        MethodLabel(LETTERS.get(code, ""), bool(code) and label is not None and code != label.label)
+        for code in codes
+    ]
+
+
+def _method_column(at: int, label: str, term: str) -> Column:
+    def html(row: PairRow | DimensionRow) -> SafeString | str:
+        found = row.beside[at]
+        return chipped(found.letter, gettext("differs") if found.differs else "") or none()
+
+    return Column(term, label, short=label, term=term, html=html, classes="nowrap")
+
+
+def chipped(text: str, chip_text: str) -> SafeString | str:
+    """The text with a chip beside it where there is one."""
+    return format_html("{} {}", text, chip(chip_text)) if chip_text else text
+
+
+def label_columns() -> list[Column]:
+    """What lists of labels show of each, from the posterior on."""
+    hidden_head = hidden(gettext("Posterior of A, neutral, B"))
+    split = gettext("A, neutral, B")
+    return [
+        Column(
+            "posterior",
+            gettext("Posterior"),
+            Format.SCORE,
+            short="",
+            digits=2,
+            term="posterior",
+            classes="l1r",
+        ),
+        Column("bar", hidden_head, html=_bar, classes="bar", head_classes="bar-head"),
+        Column(
+            "label.entropy",
+            gettext("Entropy"),
+            Format.SCORE,
+            digits=2,
+            term="entropy",
+            sort="entropy",
+        ),
+        _method_column(0, gettext("Dawid-Skene"), "dawid-skene"),
+        _method_column(1, gettext("Majority"), "majority"),
+        Column("tally", split, Format.NUMBER, html=_parts, classes="nowrap"),
+        Column("tally.n", gettext("Votes"), Format.COUNT, sort="votes"),
+        Column("tally.most", gettext("Same label"), Format.SHARE),
+    ]
+
+
+def _bar(row: PairRow | DimensionRow) -> SafeString | str:
+    return row.bar or ""
+
+
+def _parts(row: PairRow | DimensionRow) -> str:
+    return ", ".join(str(n) for n in row.tally.parts)
 
 
 # The list --------------------------------------------------------------------------------------
@@ -74,6 +153,7 @@ class PairRow:
     """A pair on the list: its label on a dimension, how sure, and the votes behind it."""
 
     label: ItemLabel
+    url: str
     first: str
     second: str
     tally: Tally
@@ -90,9 +170,8 @@ class PairRow:
         return LETTERS.get(self.label.label, "")
 
     @property
-    def beside(self) -> list[dict[str, Any]]:
-        """Of Dawid-Skene and of the majority."""
-        return [other_label(self.label, method) for method in BESIDE]
+    def beside(self) -> list[MethodLabel]:
+        return method_labels(self.label)
 
     @property
     def winner(self) -> str:
@@ -149,20 +228,94 @@ def _labels(run: Run, dimension: str, chosen: Filters, told: Mapping[int, Told])
     return found.order_by(*SORTS[chosen.sort], *LAST)
 
 
+def _list_columns(dimensions: int, *, checked: bool) -> list[Column]:
+    """``checked``: on how many dimensions pairs can be told apart is known."""
+    columns = [
+        head_column(
+            "label",
+            gettext("Pair, A and B"),
+            sort="topic",
+            html=lambda row: pair_link(
+                row.url, (row.first, row.second), row.label.item.question, 90
+            ),
+            classes="pair-cell",
+        ),
+        Column(
+            "letter",
+            gettext("Estimated label"),
+            short=gettext("Estimated"),
+            term="estimated-label",
+            html=_estimated,
+            classes="pair-label",
+        ),
+        *(replace(one, key="label.n") if one.sort == "votes" else one for one in label_columns()),
+    ]
+    if checked:
+        html = partial(_apart, dimensions=dimensions)
+        label = gettext("Told apart on")
+        columns.append(Column("apart", label, Format.NUMBER, html=html, classes="nowrap"))
+    return columns
+
+
+def _estimated(row: PairRow) -> SafeString:
+    return beside(bold(row.letter), row.winner) if row.letter else dim(gettext("no label"))
+
+
+def _apart(row: PairRow, *, dimensions: int) -> SafeString | str:
+    if not row.apart:
+        return none()
+    hardly = "" if row.apart["differentiable"] else gettext("hardly")
+    return chipped(of_all(row.apart["agreeing"], dimensions), hardly)
+
+
+def _sorts(dimension: str, chosen: Filters, keep: str) -> dict[str, dict[str, str]]:
+    """The links of heads that sort; ``keep``: the query that keeps the run shown."""
+    by_entropy = chosen.sort in ("uncertain", "certain")
+    leads = {
+        "topic": "topic",
+        "entropy": "certain" if chosen.sort == "uncertain" else "uncertain",
+        "votes": "votes",
+    }
+    made = {}
+    for name, sort in leads.items():
+        query = {"sort": sort, "dimension": dimension}
+        query |= {"show": chosen.show} if chosen.show else {}
+        query |= {"topic": chosen.topic} if chosen.topic else {}
+        is_sorted = by_entropy if name == "entropy" else chosen.sort == name
+        order = "descending" if chosen.sort == "uncertain" else "ascending"
+        made[name] = {
+            "query": f"?{urlencode(query)}{keep.replace('?', '&')}",
+            "aria": order if is_sorted else "",
+        }
+    return made
+
+
 def pair_list(
-    task: Task, runs: ShownRun, dimension: str, chosen: Filters, *, page: Any
+    task: Task, runs: ShownRun, dimension: str, chosen: Filters, *, page: Any, keep: str
 ) -> dict[str, Any]:
-    """A page of pairs with the votes behind each label, of the core run shown."""
+    """A page of pairs with the votes behind each label, of the core run shown.
+
+    ``keep``: the query of addresses that keeps the run shown.
+    """
     if runs.core is None:
         raise Missing(gettext("This task has no finished run."))
     run = runs.core
     told = count_separable(runs.checks)
     shown = Paginator(_labels(run, dimension, chosen, told), PER_PAGE).get_page(page)
     hard = sum(not row["differentiable"] for row in told.values())
+    rows = _list_rows(task, run, dimension, shown, told, keep=keep)
     return {
         "page": shown,
         "verdict": told_apart(hard, len(told)).then(_read_hard(run, dimension, hard)),
-        "rows": _list_rows(task, run, dimension, shown, told),
+        "table": plain_table(
+            gettext("Pairs with their estimated label, how sure it is, and the votes behind it"),
+            _list_columns(len(dimensions(task)), checked=bool(told)),
+            rows,
+            sorts=_sorts(dimension, chosen, keep),
+            classes="data two-line pair-table",
+        )
+        if rows
+        else None,
         "chosen": chosen,
         "topics": topics(run, dimension),
         "split": (hard, len(told)),
@@ -194,7 +347,7 @@ def _read_hard(run: Run, dimension: str, hard: int) -> NextStep:
 
 
 def _list_rows(
-    task: Task, run: Run, dimension: str, page: Page, told: Mapping[int, Told]
+    task: Task, run: Run, dimension: str, page: Page, told: Mapping[int, Told], *, keep: str
 ) -> list[PairRow]:
     labels: Sequence[ItemLabel] = list(page.object_list)
     pairs = {pair_of(label.item) for label in labels}
@@ -202,6 +355,7 @@ def _list_rows(
     return [
         PairRow(
             label=label,
+            url=reverse("pair", args=[task.project_id, task.pk, label.item_id]) + keep,
             first=str(label.item.first.system if label.item.first else ""),
             second=str(label.item.second.system if label.item.second else ""),
             tally=counted[pair_of(label.item)],
@@ -241,11 +395,8 @@ class DimensionRow:
         return self.label.posterior.get(self.label.label) if self.label else None
 
     @property
-    def beside(self) -> list[dict[str, Any]]:
-        """Of Dawid-Skene and of the majority."""
-        if self.label is None:
-            return [{"letter": "", "differs": False} for _ in BESIDE]
-        return [other_label(self.label, method) for method in BESIDE]
+    def beside(self) -> list[MethodLabel]:
+        return method_labels(self.label)
 
     @property
     def others(self) -> str:
@@ -277,10 +428,152 @@ def get_pair(task: Task, item_id: int) -> Item:
     return found
 
 
+def _label_table(rows: Sequence[DimensionRow], runs: ShownRun) -> ResultTable:
+    columns = [
+        head_column("asked.label", gettext("Dimension")),
+        Column(
+            "letter",
+            gettext("Estimated label"),
+            short=gettext("Estimated"),
+            term="estimated-label",
+            html=lambda row: bold(row.letter),
+        ),
+        *(replace(one, sort="") for one in label_columns()),
+    ]
+    if runs.checks:
+        columns.append(Column("stable", gettext("With another crowd"), Format.SHARE))
+    if runs.published and runs.published != runs.core:
+        label = gettext("Published")
+        columns.append(Column("others", label, short=label, html=_published))
+    return plain_table(
+        gettext("Estimated label, posterior and votes by dimension"),
+        columns,
+        rows,
+        classes="data two-line label-table",
+    )
+
+
+def _published(row: DimensionRow) -> SafeString | str:
+    differs = bool(row.published) and not row.agrees
+    return chipped(row.others, gettext("differs") if differs else "")
+
+
+@dataclass(frozen=True)
+class VoteRow:
+    """A judgment as the pair's page shows it."""
+
+    vote: Vote
+    name: str
+    url: str  # of a worker's page; "" of a model
+    letters: Sequence[tuple[str, bool]]  # of each dimension: a letter, and is it the label
+    score: WorkerScore | None = None
+    seconds: float | None = None
+    again: bool = False  # the worker had judged the pair before; a model was asked by a repeat
+    excluded: bool = False
+    since: bool = False  # came after the run
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether results are without it."""
+        return (bool(self.url) and not self.vote.counts) or self.excluded
+
+
+def _vote_table(
+    rows: Sequence[VoteRow], asked: Sequence[AskedDimension], run: Run | None, *, people: bool
+) -> ResultTable | None:
+    """Votes of workers, or of models; None without any."""
+    if not rows:
+        return None
+    left = gettext("Left was")
+    shown_left = Column("left", left, short=left, html=lambda row: "AB"[row.vote.flipped])
+    judged = gettext("Judged")
+    columns = [
+        head_column(
+            "name",
+            gettext("Worker") if people else gettext("Model"),
+            html=_judge_name,
+            classes="nowrap",
+        ),
+        shown_left,
+    ]
+    if people:
+        competence = gettext("Competence")
+        columns[1:] = [
+            Column(
+                "score",
+                competence,
+                Format.NUMBER,
+                short="",
+                term="competence",
+                html=_competence,
+                classes="nowrap l1r",
+            ),
+            shown_left,
+            Column("position", gettext("Place"), Format.NUMBER, html=_place),
+            Column("vote.at", judged, Format.MOMENT, short=judged),
+            Column("seconds", gettext("On screen"), Format.DURATION, missing=gettext("no log")),
+        ]
+    for at, one in enumerate(asked):
+        head = format_html("<span>{}</span>", one.label)
+        cell = partial(_letter_cell, at=at, label=one.label)
+        columns.append(Column("letter", head, Format.HEAT, cell=cell, head_classes="vote-head"))
+    noted = partial(_noted, number=run.number if run else 0)
+    columns.append(Column("noted", gettext("Noted"), html=noted, classes="nowrap"))
+    return plain_table(
+        gettext("Votes of workers, a column a dimension")
+        if people
+        else gettext("Votes of models, a column a dimension"),
+        columns,
+        rows,
+        classes="data two-line vote-table",
+        row_class=lambda row: "quiet" if row.is_quiet else "",
+    )
+
+
+def _judge_name(row: VoteRow) -> SafeString:
+    if row.url:
+        return link(row.url, row.name)
+    counts = "" if row.vote.counts else gettext("does not count")
+    return format_html("<b>{}</b> {}", row.name, chip(counts) if counts else "")
+
+
+def _competence(row: VoteRow) -> SafeString:
+    if row.score is None or row.score.estimate is None:
+        return none()
+    span = "" if row.score.low is None else interval(row.score.low, row.score.high, 2)
+    return inline(score(row.score.estimate, 2), span)
+
+
+def _place(row: VoteRow) -> SafeString | str:
+    return none() if row.vote.position is None else str(row.vote.position + 1)
+
+
+def _letter_cell(row: VoteRow, *, at: int, label: str) -> Cell:
+    letter, is_gold = row.letters[at]
+    return Cell(letter, "c vote gold" if is_gold else "c vote", label)
+
+
+def _noted(row: VoteRow, *, number: int) -> SafeString:
+    notes = [chip(gettext("again"))] if row.again else []
+    if row.excluded:
+        notes.append(chip(gettext("left out"), "warn"))
+    if row.url and not row.vote.counts:
+        uncounted = gettext("does not count")
+        notes.append(
+            format_html('<span class="chip plain" title="{}">{}</span>', row.vote.why, uncounted)
+        )
+    if row.since and row.vote.counts and not row.excluded:
+        notes.append(chip(gettext("not in run %(n)s") % {"n": number}))
+    return format_html_join(" ", "{}", ((one,) for one in notes))
+
+
 def pair_page(
-    task: Task, runs: ShownRun, item: Item, asked: Sequence[AskedDimension]
+    task: Task, runs: ShownRun, item: Item, asked: Sequence[AskedDimension], *, keep: str
 ) -> dict[str, Any]:
-    """A pair with its labels, votes and neighbours, in a fixed number of queries."""
+    """A pair with its labels, votes and neighbours, in a fixed number of queries.
+
+    ``keep``: the query of addresses that keeps the run shown.
+    """
     pair = pair_of(item)
     items = pair_votes.sibling_items(task, {pair}) if item.expected is None else {item.pk: pair}
     given = pair_votes.votes(Q(item__in=items))
@@ -294,16 +587,20 @@ def pair_page(
     found = {
         "item": item,
         "items": len(items),
-        "rows": [],
-        "votes": [],
-        "machines": [],
+        "judgments": 0,
+        "models": 0,
+        "labels": None,
+        "votes": None,
+        "machines": None,
         "before": None,
         "after": None,
         "apart": None,
     }
-    found["rows"] = _dimensions(runs, items, labels, firsts, asked)
-    found["votes"] = _people(task, runs.core, people, gold, asked, seen=seen)
-    found["machines"] = _machines([v for v in given if v.system is not None], gold, asked)
+    found["labels"] = _label_table(_dimensions(runs, items, labels, firsts, asked), runs)
+    rows = _people(task, runs.core, people, gold, asked, seen=seen, keep=keep)
+    found["judgments"], found["votes"] = len(rows), _vote_table(rows, asked, runs.core, people=True)
+    rows = _machines([v for v in given if v.system is not None], gold, asked)
+    found["models"], found["machines"] = len(rows), _vote_table(rows, asked, None, people=False)
     stands = next((label.item_id for label in labels), item.pk)
     found["before"], found["after"] = _neighbours(runs.core, stands, labels)
     told = rows_where(runs.checks, "pair", "pair", stands)
@@ -348,9 +645,9 @@ def _dimensions(
 
 def _letters(
     vote: Vote, gold: Mapping[str, str], asked: Sequence[AskedDimension]
-) -> list[tuple[str, bool, str]]:
+) -> list[tuple[str, bool]]:
     codes = [(one, vote.codes.get(one.name, "")) for one in asked]
-    return [(LETTERS.get(code, ""), gold.get(one.name) == code, one.label) for one, code in codes]
+    return [(LETTERS.get(code, ""), gold.get(one.name) == code) for one, code in codes]
 
 
 def _people(
@@ -361,7 +658,8 @@ def _people(
     asked: Sequence[AskedDimension],
     *,
     seen: frozenset[int] | None,
-) -> list[dict[str, Any]]:
+    keep: str,
+) -> list[VoteRow]:
     ids = {vote.worker for vote in people if vote.worker is not None}
     names = pseudonyms(ids)
     scores = {
@@ -372,46 +670,38 @@ def _people(
     times = speed.times_of(task, {v.assignment for v in people if v.assignment is not None})
     first = {vote.worker: vote.id for vote in reversed(people)}  # in the order given
     return [
-        {
-            "vote": vote,
-            "name": names.get(vote.worker or 0, ""),
-            "score": scores.get(vote.worker or 0),
-            "seconds": times[vote.id].seconds_total if vote.id in times else None,
-            "times": times.get(vote.id),
-            "letters": _letters(vote, gold, asked),
-            "again": first[vote.worker] != vote.id,
-            "excluded": vote.worker in out,
-            "since": seen is not None and vote.id not in seen,
-        }
+        VoteRow(
+            vote,
+            names.get(vote.worker or 0, ""),
+            reverse("pair_worker", args=[task.project_id, task.pk, vote.worker]) + keep,
+            _letters(vote, gold, asked),
+            scores.get(vote.worker or 0),
+            times[vote.id].seconds_total if vote.id in times else None,
+            again=first[vote.worker] != vote.id,
+            excluded=vote.worker in out,
+            since=seen is not None and vote.id not in seen,
+        )
         for vote in people
     ]
 
 
 def _machines(
     given: Sequence[Vote], gold: Mapping[str, str], asked: Sequence[AskedDimension]
-) -> list[dict[str, Any]]:
+) -> list[VoteRow]:
     names = {
         one.pk: str(one) for one in System.objects.filter(pk__in={vote.system for vote in given})
     }
-    # A judgment as the pair's page shows it.
     rows = [
-        {
-            "vote": vote,
-            "name": names.get(vote.system or 0, ""),
-            "score": None,
-            "seconds": None,
-            "times": None,
-            # of each dimension: a letter, is it gold, its name
-            "letters": _letters(vote, gold, asked),
-            # the worker had judged the pair before; a model was asked by a repeat
-            "again": vote.repeat,
-            "excluded": False,
-            # came after the run
-            "since": False,
-        }
+        VoteRow(
+            vote,
+            names.get(vote.system or 0, ""),
+            "",
+            _letters(vote, gold, asked),
+            again=vote.repeat,
+        )
         for vote in given
     ]
-    return sorted(rows, key=lambda row: (row["name"], row["vote"].flipped, row["vote"].id))
+    return sorted(rows, key=lambda row: (row.name, row.vote.flipped, row.vote.id))
 
 
 def _neighbours(

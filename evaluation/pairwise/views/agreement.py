@@ -38,6 +38,7 @@ def _fill(
     )
     if found is None or runs.core is None:
         return
+    context["worker_table"] = found.worker_table(task, may_write=context["may_write"])
     raw = {row.name: row.raw for row in found.lines}
     raw[""] = found.mean.raw if found.mean else None
     hard = pair_hard.hard_pairs(task, runs.core, found.checks, context["asked"], raw)
@@ -74,8 +75,8 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     if _live(request, runs):
         context["waiting"] = pair_agreement.checks_progress(runs)
         return render(request, "evaluation/pairwise/agreement/_checks.html", context)
-    _fill(task, runs, context)
     context["may_write"] = access.is_requester
+    _fill(task, runs, context)
     if context["found"] is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
     whole = request.GET.get("part") != "live" or not request.htmx  # type: ignore[attr-defined]
@@ -115,8 +116,8 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
                 request, gettext("The panel’s task is a draft. Publish it and it opens.")
             )
             return redirect("task", project_id, made.pk)
-    _fill(task, runs, context, form)
     context["may_write"] = True
+    _fill(task, runs, context, form)
     return render(request, "evaluation/pairwise/agreement/agreement.html", context, status=422)
 
 

@@ -37,7 +37,12 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     chosen = pair_pages.filters(request.GET)
     context.update(
         pair_pages.pair_list(
-            task, runs, context["dimension"], chosen, page=request.GET.get("page")
+            task,
+            runs,
+            context["dimension"],
+            chosen,
+            page=request.GET.get("page"),
+            keep=context["keep"],
         ),
         filters="evaluation/pairwise/pairs/_pair_filters.html",
         recipe=reads.recipe_pairs(runs.core),
@@ -58,7 +63,7 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
     sources = judging.sources_of(item.group.passage)
     known = {one.number for one in sources if one.number is not None}
     context.update(
-        pair=pair_pages.pair_page(task, runs, item, context["asked"]),
+        pair=pair_pages.pair_page(task, runs, item, context["asked"], keep=context["keep"]),
         item=item,
         texts=judging.texts(item, flipped=False, known=known),
         sources=sources,
