@@ -10,6 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
 from annotation.models import System, Task
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, plural, score
@@ -19,6 +24,8 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS
 from evaluation.published.reproduce.crowdrag.published import SHORT
+from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
@@ -59,21 +66,41 @@ Ours = dict[str, dict[str, float | None]]
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A figure thrice; ``apart``: printed and measured differ by more than rounding."""
+
+    printed: str
+    measured: str
+    ours: str
+    apart: bool
+
+
+@dataclass(frozen=True)
+class LoneFigure:
+    """A figure that belongs to no dimension."""
+
+    name: str
+    protocol: str
+    figure: Figure
+    note: str
+
+
+@dataclass(frozen=True)
 class Series:
     """A line of a table in its three forms, with what explains the differences."""
 
     name: str
     protocol: str
-    cells: list[dict[str, Any]]
+    cells: list[Figure]
     notes: list[str]
 
     @property
     def has_printed(self) -> bool:
-        return any(cell["printed"] for cell in self.cells)
+        return any(cell.printed for cell in self.cells)
 
     @property
     def has_ours(self) -> bool:
-        return any(cell["ours"] for cell in self.cells)
+        return any(cell.ours for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -86,14 +113,47 @@ class Section:
     corrected: bool
     heads: list[str]
     series: list[Series]
-    lines: list[dict[str, Any]]
+    lines: list[LoneFigure]
+    ours: str  # the head of what our run gives
+
+    def table(self) -> ResultTable:
+        """The figures that belong to no dimension."""
+        columns = [
+            head_column("name", _("Figure"), note="" if self.shared else "protocol"),
+            Column("figure.printed", _("Printed"), Format.NUMBER),
+            Column(
+                "figure.measured",
+                _("From the database"),
+                Format.NUMBER,
+                short="",
+                html=_measured,
+                classes="l1r",
+            ),
+            Column("figure.ours", self.ours, Format.NUMBER, short=_("Our run"), classes="ours"),
+        ]
+        if not self.shared:
+            why = _("Why they differ, or how it was measured")
+            columns.append(Column("note", why, html=_note, classes="dim why"))
+        title = _("%(name)s %(title)s, further figures") % {"name": self.name, "title": self.title}
+        plain = " plain-lines" if self.shared else ""
+        return plain_table(title, columns, self.lines, classes=f"data two-line lines{plain}")
 
     @property
     def shared(self) -> str:
         """The protocol of every line, where they have one and nothing needs an explanation."""
-        protocols = {line["protocol"] for line in self.lines}
-        plain = not any(line["note"] for line in self.lines)
+        protocols = {line.protocol for line in self.lines}
+        plain = not any(line.note for line in self.lines)
         return next(iter(protocols)) if plain and len(protocols) == 1 else ""
+
+
+def _measured(row: LoneFigure) -> SafeString | str:
+    if not row.figure.apart:
+        return row.figure.measured
+    return format_html('<b class="apart">{}</b>', row.figure.measured)
+
+
+def _note(row: LoneFigure) -> str:
+    return capfirst(row.note)
 
 
 def published(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
@@ -115,7 +175,10 @@ def published(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> di
         dict.fromkeys(row["table"] for row in rows),
         key=lambda name: (order.get(name.partition(",")[0], len(order)), name),
     )
-    sections = [_section(name, [r for r in rows if r["table"] == name], mine) for name in tables]
+    ours = _("Our run %(number)s") % {"number": core.number} if core else _("Our run")
+    sections = [
+        _section(name, [r for r in rows if r["table"] == name], mine, ours) for name in tables
+    ]
     printed = [
         row for row in rows if row["published"] is not None and "corrected" not in row["table"]
     ]
@@ -132,7 +195,7 @@ def published(task: Task, runs: ShownRun, asked: Sequence[AskedDimension]) -> di
     }
 
 
-def _section(table: str, rows: Sequence[Row], mine: Ours) -> Section:
+def _section(table: str, rows: Sequence[Row], mine: Ours, ours: str) -> Section:
     base = table.partition(",")[0]
     series: dict[tuple[str, str], dict[str, Row]] = {}
     lines = []
@@ -140,15 +203,7 @@ def _section(table: str, rows: Sequence[Row], mine: Ours) -> Section:
         name, tail = _split(row["quantity"])
         if tail is None:
             cell = _cell(base, row, _own(row, mine), whole=True)
-            # A figure that belongs to no dimension.
-            lines.append(
-                {
-                    "name": _worded(name),
-                    "protocol": row["protocol"],
-                    "cell": cell,
-                    "note": row["note"],
-                }
-            )
+            lines.append(LoneFigure(_worded(name), row["protocol"], cell, row["note"]))
         else:
             series.setdefault((name, row["protocol"]), {})[tail] = row
     return Section(
@@ -162,6 +217,7 @@ def _section(table: str, rows: Sequence[Row], mine: Ours) -> Section:
             for (name, protocol), found in series.items()
         ],
         lines=lines,
+        ours=ours,
     )
 
 
@@ -208,17 +264,15 @@ def _series(
     return Series(_worded(name), protocol, cells, notes)
 
 
-def _cell(base: str, row: Row | None, mine: float | None, *, whole: bool = False) -> dict[str, Any]:
+def _cell(base: str, row: Row | None, mine: float | None, *, whole: bool = False) -> Figure:
     """A figure thrice; ``whole``: it may be a count, which has no decimals."""
     digits = DIGITS.get(base, 2)
-    # One figure thrice.
-    return {
-        "printed": _figure(row["published"], PRINTED.get(base, 2), whole) if row else "",
-        "measured": _figure(row["measured"], digits, whole) if row else "",
-        "ours": _figure(mine, digits, whole),
-        # printed and measured differ by more than rounding
-        "apart": row is not None and _apart(row, base),
-    }
+    return Figure(
+        _figure(row["published"], PRINTED.get(base, 2), whole) if row else "",
+        _figure(row["measured"], digits, whole) if row else "",
+        _figure(mine, digits, whole),
+        apart=row is not None and _apart(row, base),
+    )
 
 
 def _apart(row: Row, base: str) -> bool:
