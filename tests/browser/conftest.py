@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, expect
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.sign_in import sign_in
 from tests.browser.traffic import traffic
 from tests.support import factories
 from tests.support.crawl import watch
+
+# What is waited for is there at once on a quiet machine; a busy one is no fault of the page.
+expect.set_options(timeout=15_000)
 
 
 @pytest.fixture
