@@ -21,7 +21,8 @@ def beating(beat: Callable[[], object], every: float = EVERY_SECONDS) -> Iterato
     """Call ``beat`` now and then in a thread, on a connection of its own, until the block ends.
 
     It waits a second at most for a row that a transaction of the block holds: while that is so,
-    nobody else takes the row over.
+    nobody else takes the row over. A beat that finds no memory is left out: the block may go on,
+    and must not count as abandoned then.
     """
     over = threading.Event()
 
@@ -31,7 +32,7 @@ def beating(beat: Callable[[], object], every: float = EVERY_SECONDS) -> Iterato
                 with connection.cursor() as cursor:
                     cursor.execute("SET lock_timeout = '1s'")
                 beat()
-            except DatabaseError as error:
+            except (DatabaseError, MemoryError) as error:
                 logger.info("no heartbeat: %s", type(error).__name__)
             finally:
                 connection.close()

@@ -1,42 +1,59 @@
-"""A job in the process that hands it out: a job whose process was killed is not handed out again.
+"""A job in the process that hands it out: one that took too much memory is not handed out again.
 
-A worker that is stopped, or a machine that goes away, gives its jobs to others. A process that was
-killed while its worker lives on (by the kernel for want of memory, or by hand) took too much: the
-same job would be killed again.
+A worker that is stopped, or a machine that goes away, gives its jobs to others. A process that
+died while its worker lives on took too much: it was killed by the kernel or by hand, a library
+aborted it, or Python had no memory left to report a MemoryError. The same job would end the same.
+The limit of jobs (``crowdqc.jobs.memory``) does not hold for this process, so that it can close
+what the job could not.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
-from billiard.einfo import ExceptionWithTraceback
+from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
 from billiard.exceptions import WorkerLostError
 from celery.worker import request, state
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from crowdqc.jobs.task import OutOfMemory
+
 logger = logging.getLogger(__name__)
-KILLED = "signal 9"  # as billiard words how a process ended
+# How a process ends that found no more memory, in billiard's words: SIGKILL, SIGABRT, SIGBUS and
+# SIGSEGV, or the status of a failure outside the job. Other signals ask a process to end.
+DIED = re.compile(r"signal (9|6|7|11)\b|exitcode 1\b")
 
 
 class Request(request.Request):
-    """Celery's request, which tells a job's ``when_killed`` that its process was killed."""
+    """Celery's request, which has a job's ``when_killed`` close what its process could not."""
 
-    def on_failure(self, exc_info: Any, *words: Any, **named: Any) -> Any:
+    def on_failure(
+        self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False
+    ) -> Any:
         """The job failed, or its process was lost."""
-        if self._was_killed(exc_info.exception) and self._told():
-            self.acknowledge()  # nothing is left to be handed out
-        return super().on_failure(exc_info, *words, **named)
-
-    def _was_killed(self, error: BaseException) -> bool:
+        error = exc_info.exception
         if isinstance(error, ExceptionWithTraceback):
             error = error.exc
+        if isinstance(error, MemoryError):  # of Celery's own code, which would end this process
+            try:
+                raise OutOfMemory(str(error))
+            except OutOfMemory as found:
+                error, exc_info, return_ok = found, ExceptionInfo(), False
+        if (self._has_died(error) or isinstance(error, OutOfMemory)) and self._close():
+            self.acknowledge()  # nothing is left to be handed out
+        return super().on_failure(exc_info, send_failed_event, return_ok)
+
+    def _has_died(self, error: BaseException) -> bool:
         ends = (state.should_stop, state.should_terminate)  # an exit status, which may be 0
         is_ending = any(status is not None and status is not False for status in ends)
-        return isinstance(error, WorkerLostError) and KILLED in str(error) and not is_ending
+        return (
+            isinstance(error, WorkerLostError) and bool(DIED.search(str(error))) and not is_ending
+        )
 
-    def _told(self) -> bool:
+    def _close(self) -> bool:
         """Whether the job could close what it worked on; one without ``when_killed`` cannot."""
         close = getattr(self.task, "when_killed", None)
         if close is None:

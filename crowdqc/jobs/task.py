@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,8 @@ class Task(CeleryTask):
 
     abstract = True
     Request = "crowdqc.jobs.request:Request"
-    # Closes what the job worked on, by the job's arguments, once its process was killed; a job
-    # without one is handed out again.
+    # Closes what the job worked on, by the job's arguments, where its process was killed or had no
+    # memory left to do so; a job without one is handed out again once its process was killed.
     when_killed: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -30,5 +31,6 @@ class Task(CeleryTask):
         try:
             return super().__call__(*args, **kwargs)
         except MemoryError as error:
+            traceback.clear_frames(error.__traceback__)  # to log the failure takes memory as well
             found = OutOfMemory("there was not enough memory")
             raise found.with_traceback(error.__traceback__) from None

@@ -43,11 +43,6 @@ TOO_LONG = (
     "The run took longer than a run may, and was stopped. Start it again to go on: answers of "
     "models and vectors that came are kept."
 )
-KILLED = (
-    "The process of this run was killed, most likely because the machine had no memory left. The "
-    "run is not tried again by itself: score fewer answers, or have whoever runs this site give "
-    "its jobs more memory, and start it again."
-)
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 LONG = dt.timedelta(minutes=1)  # of a shorter run nobody is mailed: they may still be looking
 FOLLOWS, LIVE = "follows", "live"
@@ -248,14 +243,14 @@ def _beat(run: Run) -> None:
 
 @transaction.atomic
 def fail_killed(run_id: int) -> None:
-    """Fail a run whose process was killed while its worker lives on: it would be killed again."""
+    """Fail a run whose process died while its worker lives on: it would die again."""
     run = (
         Run.objects.select_for_update(of=("self",))
         .filter(pk=run_id, state=RunState.RUNNING)
         .first()
     )
     if run is not None:
-        _close(run, RunState.FAILED, KILLED, timezone.now())
+        _close(run, RunState.FAILED, memory.killed_message(), timezone.now())
 
 
 def is_silent(run: Run) -> bool:
@@ -270,6 +265,7 @@ def execute(run_id: int) -> str:
         return "not mine"
     kind = run_types.type_of(run.method)
     steps, where = Recorder(run.pk, run.started_at, kind.steps), ""
+    error: str | None
     try:
         with beating(partial(_beat, run)):
             done = kind.compute(run, steps)
@@ -299,12 +295,12 @@ def execute(run_id: int) -> str:
     except SoftTimeLimitExceeded:
         state, error = RunState.FAILED, TOO_LONG
     except MemoryError:
-        state, error = RunState.FAILED, memory.exceeded_message()
+        state, error = RunState.FAILED, None  # written below, once what the run held is free
     except Exception as problem:
         # Said on the page in one line; the traceback is the log's.
         _end(run, RunState.FAILED, steps.fail(), f"{type(problem).__name__}: {problem}"[:2000])
         raise
-    _end(run, state, steps.fail(where), error)
+    _end(run, state, steps.fail(where), memory.exceeded_message() if error is None else error)
     return state
 
 

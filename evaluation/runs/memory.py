@@ -31,6 +31,15 @@ def exceeded_message() -> str:
     ) % {"most": f"{available_bytes() // MB:,}"}
 
 
+def killed_message() -> str:
+    """Why a run failed whose process died at it."""
+    return _(
+        "The process of this run was ended, most likely because it found no more memory; it may "
+        "take %(most)s MB. The run is not tried again by itself: score fewer answers, or have "
+        "whoever runs this site give its jobs more memory (CROWDQC_JOB_MEMORY), and start it again."
+    ) % {"most": f"{available_bytes() // MB:,}"}
+
+
 def refuse_if_too_large(method: Method, size: Size, params: Mapping[str, Any]) -> None:
     """Raise Invalid where a fit of this size would take more than a run may.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import time
 from pathlib import Path
 
-from celery import shared_task
+from celery import Task, shared_task
 
 if "CROWDQC_TEST_PARTS_GATE" in os.environ:
     from tests.support.encoders import add_part_model
@@ -74,10 +76,51 @@ def stay(path: str, run_id: int) -> None:
     time.sleep(120)
 
 
+@shared_task
+def abort(path: str, run_id: int) -> None:
+    """End as a library does that finds no more memory."""
+    with Path(path).open("a") as handle:
+        handle.write("begin\n")
+    os.abort()
+
+
+@shared_task
+def exhaust_memory(path: str, run_id: int) -> None:
+    """Take all that this process may hold, and keep it: not even the failure can be written."""
+    with Path(path).open("a") as handle:
+        handle.write("begin\n")
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (1, hard))
+    for size in (4096, 512, 64):
+        with contextlib.suppress(MemoryError):
+            while True:
+                _held.append(bytes(size))
+    raise MemoryError
+
+
+_held: list[bytes] = []
+
+
+class CeleryTask(Task):
+    """A task that lets Celery see a MemoryError, as it does where its own code finds no memory."""
+
+    abstract = True
+    Request = "crowdqc.jobs.request:Request"
+
+
+@shared_task(base=CeleryTask)
+def fail_to_report(path: str, run_id: int) -> None:
+    """Leave a MemoryError to Celery."""
+    with Path(path).open("a") as handle:
+        handle.write("begin\n")
+    raise MemoryError
+
+
 def _end_run(path: str, run_id: int) -> None:
     from evaluation.runs.engine import fail_killed
 
     fail_killed(run_id)
 
 
-stay.when_killed = _end_run
+for job in (stay, abort, exhaust_memory, fail_to_report):
+    job.when_killed = _end_run

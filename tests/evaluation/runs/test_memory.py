@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -18,16 +18,18 @@ from rest_framework.test import APIClient
 
 from annotation.models import ImportFile, Task
 from crowdqc.errors import Invalid
+from crowdqc.jobs.heartbeat import beating
 from evaluation.labels import run as label_runs
 from evaluation.methods.core.memory import Size
 from evaluation.methods.labels.method import METHOD
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
+from evaluation.runs import memory
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of
 from tests.evaluation.score_table.test_pages import drop, score
 from tests.support import factories
-from tests.support.jobs import fill_memory, stay
+from tests.support.jobs import abort, exhaust_memory, fail_to_report, fill_memory, note, stay
 from tests.support.processes import Worker, empty_queue, queue_worker, until
 
 MB = 2**20
@@ -98,6 +100,45 @@ def test_a_run_that_finds_no_more_memory_fails_with_the_limit_and_is_not_taken_u
     assert runs.resume_abandoned() == 0
 
 
+@pytest.mark.django_db
+def test_what_a_run_held_is_free_before_its_failure_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Large:
+        """Stands for a large array."""
+
+    references: list[weakref.ref[Large]] = []
+
+    def fit(*words: Any) -> None:
+        large = Large()
+        references.append(weakref.ref(large))
+        raise MemoryError
+
+    task = corpus.make_labelled(items=12, workers=6)
+    run = runs.start(by=task.project.owner, task=task)
+    monkeypatch.setattr(label_runs, "fit", fit)
+    message = memory.exceeded_message
+    monkeypatch.setattr(
+        memory, "exceeded_message", lambda: message() if references[0]() is None else "held"
+    )
+    assert runs.execute(run.pk) == RunState.FAILED
+    run.refresh_from_db()
+    assert "CROWDQC_JOB_MEMORY" in run.error
+
+
+@pytest.mark.django_db(transaction=True)
+def test_heartbeats_go_on_after_one_that_found_no_memory() -> None:
+    beats: list[int] = []
+
+    def beat() -> None:
+        beats.append(1)
+        if len(beats) == 1:
+            raise MemoryError
+
+    with beating(beat, every=0.01):
+        until(lambda: len(beats) > 2, 10, "further heartbeats")
+
+
 @pytest.fixture
 def small_worker(
     django_db_blocker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -127,6 +168,27 @@ def test_a_process_of_jobs_is_held_to_the_limit_and_a_run_that_it_was_killed_at_
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     until(lambda: Run.objects.get(pk=run.pk).state == RunState.FAILED, 60, "the run to be failed")
     found = Run.objects.get(pk=run.pk)
-    assert found.error == runs.KILLED and found.attempts == 1
-    assert small_worker.process is not None and psutil.pid_exists(small_worker.process.pid)
+    assert "was ended" in found.error and "1,000 MB" in found.error and found.attempts == 1
+    assert small_worker.process is not None and small_worker.process.poll() is None
     assert (tmp_path / "pid").read_text().count("\n") == 0  # it was not handed out again
+
+
+@pytest.mark.db
+@pytest.mark.queue
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "job", [exhaust_memory, fail_to_report, abort], ids=lambda job: str(job.__name__)
+)
+def test_a_run_fails_at_once_whose_process_cannot_write_that_it_failed(
+    small_worker: Worker, tmp_path: Path, job: Any
+) -> None:
+    task = corpus.make_labelled(items=12, workers=6)
+    run = runs.start(by=task.project.owner, task=task)
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, attempts=1)
+    job.delay(str(tmp_path / "began"), run.pk)
+    until(lambda: Run.objects.get(pk=run.pk).state == RunState.FAILED, 60, "the run to be failed")
+    note.delay(str(tmp_path / "later"))
+    until((tmp_path / "later").exists, 60, "a later job")
+    assert small_worker.process is not None and small_worker.process.poll() is None
+    assert (tmp_path / "began").read_text() == "begin\n"  # it was not handed out again
