@@ -48,8 +48,8 @@ def main(names: list[str]) -> int:
                 "name": one.name,
                 "seen": one.seen,
                 **_rounded(asdict(measured)),
+                "date": dt.date.today().isoformat(),
             }
-            found["date"] = dt.date.today().isoformat()
             found["faults"] = {
                 key: found["faults"][key] for key in FAULTS if key in found["faults"]
             }

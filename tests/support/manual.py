@@ -274,8 +274,9 @@ COVERAGE = {
 def faults_page() -> str:
     """The table of faults with the figures of ``python -m tests.studies.faults``."""
     found = json.loads((ROOT / "docs" / "admin" / "faults.json").read_text())
+    dates = " and ".join(sorted({one["date"] for one in found["faults"].values()}))
     lines = [
-        f"Measured on {found['date']} with {found['people']} clients on {found['cores']} cores "
+        f"Measured on {dates} with {found['people']} clients on {found['cores']} cores "
         "that had other work as well. Times are in seconds.",
         "",
         "| fault | what is seen | lasted | answers taken | requests refused | lost | doubled "

@@ -15,12 +15,20 @@ import traceback
 from typing import Any
 
 import django
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 django.setup()
 
 from annotation.formats.uploads import actions as uploads  # noqa: E402
-from annotation.models import Answer, AssignmentItem, ImportFile, Notice  # noqa: E402
+from annotation.models import (  # noqa: E402
+    Answer,
+    AssignmentItem,
+    ChoiceValue,
+    ImportFile,
+    Notice,
+    Task,
+)
 from annotation.notifications.actions.notices import notify  # noqa: E402
 from crowdqc.jobs.broker import queue_states  # noqa: E402
 from evaluation.models import Run  # noqa: E402
@@ -41,11 +49,41 @@ def world(people: int, questions: int) -> dict[str, Any]:
     return {"task": made.task.pk, "tokens": tokens}
 
 
+TOPIC: dict[str, Any] = {
+    "name": "topic",
+    "label": "Topic",
+    "question": "What is it about?",
+    "kind": "choose_one",
+    "required": False,
+    "options": [{"value": code, "label": code} for code in map("topic-{}".format, range(200))],
+}
+
+
+def make_large() -> int:
+    """A task of which a run on TOPIC makes arrays of 120 MB: workers times labels squared."""
+    task = labels.make_labelled(workers=100, task=labels.make_task(further=[TOPIC]))
+    found = Answer.objects.filter(item__task=task).values_list("pk", "item__position")
+    ChoiceValue.objects.bulk_create(
+        ChoiceValue(answer_id=pk, field=TOPIC["name"], code=f"topic-{k % 3}", ordinal=k % 3)
+        for pk, k in found
+    )
+    return int(task.pk)
+
+
+def start_large(task_id: int) -> int:
+    """A run on TOPIC, started where there is more memory than workers have."""
+    settings.CROWDQC_JOB_MEMORY = 100_000
+    return _start(Task.objects.get(pk=task_id), {"field": TOPIC["name"]})
+
+
 def start_run(resamples: int = 200) -> int:
     """A run on labels; it takes longer with more resamples."""
-    task = labels.make_labelled(items=40, workers=8)
-    params = {"restarts": 2, "resamples": resamples}
+    return _start(labels.make_labelled(items=40, workers=8), {"resamples": resamples})
+
+
+def _start(task: Task, params: dict[str, Any]) -> int:
     # In a lane of its own: the task's first run may start by itself.
+    params = {"restarts": 2, **params}
     return engine.start(
         by=task.project.owner, task=task, method="labels", params=params, lane="fault"
     ).pk

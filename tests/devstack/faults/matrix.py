@@ -6,7 +6,6 @@ Each does something to a site at which people work, and says what came of it.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -15,13 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import psycopg
 
-from tests.devstack.faults.rig import Kept, Measured, Site
+from tests.devstack.faults.rig import Measured, Site
 from tests.support.processes import ROOT, until
 
 LIMITED = (
@@ -285,24 +283,32 @@ def kill_import(site: Site, people: int, seconds: float) -> Measured:
 )
 def memory_limit(site: Site, people: int, seconds: float) -> Measured:
     runs: list[int] = []
+    task = site.act("make_large")
 
-    def squeeze() -> None:
-        runs.append(site.act("start_run", 4_000))
-        until(lambda: site.act("run_state", runs[0])[0] == "running", 120, "the run to begin")
-        for process in site.jobs.all():
-            process.rlimit(psutil.RLIMIT_DATA, (2**26, psutil.RLIM_INFINITY))
-
-    measured = site.work(people, squeeze, lambda: None, 1)
-
-    def ended() -> bool:
+    def ended(run: int) -> bool:
         time.sleep(1)
-        return site.act("run_state", runs[0])[0] not in {"queued", "running"}
+        return site.act("run_state", run)[0] not in {"queued", "running"}
 
-    until(ended, 300, "the run to end")
-    site.jobs.kill(children=True)  # the next faults have processes with the usual limit
+    def hit() -> None:
+        runs.append(site.act("start_large", task))
+        until(lambda: ended(runs[0]), 240, "the run to end")
+
+    try:
+        site.restart_jobs(CROWDQC_JOB_MEMORY="450")
+        measured = site.work(people, hit, lambda: None, 1)
+        runs.append(site.act("start_run"))
+        until(lambda: ended(runs[1]), 300, "another run to end")
+    finally:
+        site.restart_jobs()
     state, attempts, error, rows = site.act("run_state", runs[0])
     assert (state, attempts, rows) == ("failed", 1, 0), (state, attempts, error, rows)
-    measured.notes.append("the run failed at its first attempt and wrote no row")
+    assert "more memory than the 450 MB that it may take" in error, error
+    state, attempts, error, rows = site.act("run_state", runs[1])
+    assert (state, attempts) == ("done", 1), (state, attempts, error)
+    measured.notes.append(
+        f"the run failed at its first attempt, {measured.lasted - 1:.0f} s after it was started, "
+        "and wrote no row; a small run of the same worker was done"
+    )
     return measured
 
 
@@ -438,31 +444,17 @@ def kill_migrate(site: Site, people: int, seconds: float) -> Measured:
     return measured
 
 
-def clock_library() -> Path | None:
-    """Where libfaketime is: a package of the tests' machine, or CROWDQC_FAKETIME."""
-    spec = find_spec("libfaketime")
-    places = [
-        Path(os.environ.get("CROWDQC_FAKETIME") or "/none"),
-        Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"),
-    ]
-    if spec is not None and spec.origin is not None:
-        below = "vendor/libfaketime/src/libfaketime.so.1"
-        places.append(Path(spec.origin).parent / below)
-    return next((place for place in places if place.exists()), None)
-
-
 @fault(
     "Clock of the pages 10 minutes ahead of the database's",
     "Assignments last 10 minutes less or more. Codes of authenticator apps are refused meanwhile.",
 )
 def clock_ahead(site: Site, people: int, seconds: float) -> Measured:
-    library = clock_library()
-    assert library is not None, "libfaketime is not installed"
-    ahead = {"LD_PRELOAD": str(library), "FAKETIME": "+10m", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-
-    def restart(more: dict[str, str]) -> None:
-        site.web.end()
-        site.web = Kept(site.web_command(), site.env | more, site.folder / "web.log")
-        until(lambda: site.ask("GET", "/healthz", timeout=5)[0] == 200, 120, "pages")
-
-    return site.work(people, lambda: restart(ahead), lambda: restart({}), seconds / 2)
+    source, library = Path(__file__).with_name("clock.c"), site.folder / "clock.so"
+    switch = site.folder / "ahead"
+    words = ("-shared", "-fPIC", "-DAHEAD=600", f'-DSWITCH="{switch}"')
+    subprocess.run(["cc", *words, "-o", library, source, "-ldl"], check=True)
+    try:
+        site.restart_web(LD_PRELOAD=str(library))
+        return site.work(people, switch.touch, switch.unlink, seconds / 2)
+    finally:
+        site.restart_web()

@@ -32,6 +32,7 @@ from tests.security.proxy.front import free_port
 from tests.support.processes import ROOT, until
 
 RESTART_SECONDS = 1.0
+QUESTIONS = 200  # of each person, who answers one in one or two seconds: for some five minutes
 REQUEST_SECONDS = 60.0
 WORKERS = ("default=2", "runs=1", "files=1", "platforms=1", "models=1", "backups=1", "scheduler=1")
 
@@ -70,15 +71,17 @@ class Kept:
                 one.kill()
 
     def end(self) -> None:
-        """For good."""
+        """For good; what it started and left behind is killed, as systemd does."""
         self._over.set()
         self._thread.join()
+        started = self.all() if self.process.poll() is None else []
         self.process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.kill(children=True)
-            self.process.wait()
+        for one in started:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        self.process.wait()
 
 
 class MailServer:
@@ -252,26 +255,25 @@ class Site:
         self.cluster.start()
         self.start_redis()
         self.manage("migrate", "--noinput", "--verbosity", "0")
-        self.web = self._kept("web", self.web_command())
-        jobs = ["-m", "crowdqc.jobs.workers", *WORKERS]
-        self.jobs = self._kept("jobs", [sys.executable, *jobs])
-        self.acts = subprocess.Popen(
-            [sys.executable, "-m", "tests.devstack.faults.acts"],
-            cwd=ROOT,
-            env=self.env,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self.folder / "acts.log").open("w"),
-        )
+        self.web, self.jobs = self._start_web(), self._start_jobs()
+        with (self.folder / "acts.log").open("w") as log:
+            self.acts = subprocess.Popen(
+                [sys.executable, "-m", "tests.devstack.faults.acts"],
+                cwd=ROOT,
+                env=self.env,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
         assert self.acts.stdout is not None
         assert self.acts.stdout.readline() == "ready\n", self.log("acts")
         until(self.is_ready, 300, "the site to be ready")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.acts.kill()
-        self.acts.wait()
+        with self.acts:  # closes its pipes
+            self.acts.kill()
         self.web.end()
         self.jobs.end()
         self.mail.be("away")
@@ -279,14 +281,28 @@ class Site:
         self.redis.wait()
         self.cluster.stop()
 
-    def web_command(self) -> list[str]:
-        return [
+    def _start_web(self, **more: str) -> Kept:
+        command = [
             *(sys.executable, "-m", "gunicorn", "--config", "python:crowdqc.web.server"),
             *("--log-level", "warning", "--bind", f"127.0.0.1:{self.port}", "crowdqc.wsgi"),
         ]
+        return Kept(command, self.env | more, self.folder / "web.log")
 
-    def _kept(self, name: str, command: list[str]) -> Kept:
-        return Kept(command, self.env, self.folder / f"{name}.log")
+    def _start_jobs(self, **more: str) -> Kept:
+        command = [sys.executable, "-m", "crowdqc.jobs.workers", *WORKERS]
+        return Kept(command, self.env | more, self.folder / "jobs.log")
+
+    def restart_web(self, **more: str) -> None:
+        """Start the pages anew, with other variables; without any, as they were at first."""
+        self.web.end()
+        self.web = self._start_web(**more)
+        until(lambda: self.ask("GET", "/healthz", timeout=5)[0] == 200, 120, "pages")
+
+    def restart_jobs(self, **more: str) -> None:
+        """Start workers and scheduler anew, with other variables; without any, as at first."""
+        self.jobs.end()
+        self.jobs = self._start_jobs(**more)
+        until(self.is_ready, 180, "the workers to be ready")
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()[-2000:]
@@ -347,29 +363,33 @@ class Site:
         self, people: int, fault: Callable[[], None], heal: Callable[[], object], seconds: float
     ) -> Measured:
         """People work; a fault for so long; then until all is as before. What that came to."""
-        world = self.act("world", people, 60)
+        world = self.act("world", people, QUESTIONS)
         crowd = [Person(self, world["task"], token) for token in world["tokens"]]
         health, ready = Probe(self, "/healthz", 0.25), Probe(self, "/readyz", 2.0)
         for one in (*crowd, health, ready):
             one.start()
-        until(lambda: sum(len(p.submits) for p in crowd) >= people, 180, "people to work")
-        for person in crowd:
-            person.longest, person.refused = 0.0, 0
-        health.longest = ready.longest = 0.0
-        began = time.monotonic()
-        fault()
-        time.sleep(seconds)
-        heal()
-        healed = time.monotonic()
-        before = [len(person.submits) for person in crowd]
-        until(lambda: sum(len(p.submits) for p in crowd) >= sum(before) + 2, 180, "work to go on")
-        back = time.monotonic() - healed
-        until(self.is_ready, 180, f"the site to be ready: {self.ask('GET', '/readyz')}")
-        time.sleep(3)
-        for one in (*crowd, health, ready):
-            one.over.set()
-        for one in (*crowd, health, ready):
-            one.join(REQUEST_SECONDS + 5)
+        try:
+            until(lambda: sum(len(p.submits) for p in crowd) >= people, 180, "people to work")
+            for person in crowd:
+                person.longest, person.refused = 0.0, 0
+            health.longest = ready.longest = 0.0
+            began = time.monotonic()
+            try:
+                fault()
+                time.sleep(seconds)
+            finally:
+                heal()
+            healed = time.monotonic()
+            before = sum(len(person.submits) for person in crowd)
+            until(lambda: sum(len(p.submits) for p in crowd) >= before + 2, 180, "work to go on")
+            back = time.monotonic() - healed
+            until(self.is_ready, 180, f"the site to be ready: {self.ask('GET', '/readyz')}")
+            time.sleep(3)
+        finally:
+            for one in (*crowd, health, ready):
+                one.over.set()
+            for one in (*crowd, health, ready):
+                one.join(REQUEST_SECONDS + 5)
         told = {pk for person in crowd for pk in person.submits}
         errors = [error for person in crowd for error in person.errors]
         assert not errors, errors[:3]

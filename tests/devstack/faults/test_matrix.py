@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
-from tests.devstack.faults.matrix import FAULTS, clock_library
+from tests.devstack.faults.matrix import FAULTS
 from tests.devstack.faults.rig import Site, site
 from tests.support.processes import ROOT
 
@@ -25,8 +26,8 @@ def made() -> Iterator[Site]:
 @pytest.mark.long
 @pytest.mark.parametrize("key", FAULTS)
 def test_a_fault_loses_and_doubles_nothing_and_probes_answer(made: Site, key: str) -> None:
-    if key == "clock_ahead" and clock_library() is None:
-        pytest.skip("libfaketime is not installed")
+    if key == "clock_ahead" and shutil.which("cc") is None:
+        pytest.skip("no C compiler is installed")
     if key == "database_disk_full" and not made.own_disk:
         pytest.skip("only root can mount a small disk")
     found = FAULTS[key].measure(made, PEOPLE, SECONDS)
@@ -37,5 +38,5 @@ def test_a_fault_loses_and_doubles_nothing_and_probes_answer(made: Site, key: st
 
 def test_the_page_of_faults_shows_each_with_nothing_lost_or_doubled() -> None:
     faults = json.loads((ROOT / "docs" / "admin" / "faults.json").read_text())["faults"]
-    assert list(faults) == [key for key in FAULTS if key in faults]
+    assert list(faults) == list(FAULTS)
     assert {(one["lost"], one["doubled"]) for one in faults.values()} == {(0, 0)}
