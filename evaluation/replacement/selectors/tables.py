@@ -163,7 +163,7 @@ class LabelRates:
         return dim(_("none: %(corrected_reason)s") % reason)
 
 
-def _rate(name: str, label: Words, short: Words, term: str = "") -> Column:
+def _rate(name: str, label: Words, short: Words, *, term: str = "") -> Column:
     return Column(
         *(name, label, Format.NUMBER), short=short, term=term, html=lambda row: row.written(name)
     )
@@ -172,7 +172,7 @@ def _rate(name: str, label: Words, short: Words, term: str = "") -> Column:
 RATES = reasons_beside_names(
     head_column("name", _lazy("Label")),
     replace(PLOT, key="sensitivity_plot", label=_lazy("Sensitivity, interval")),
-    _rate("sensitivity", _lazy("Sensitivity, 95% CI"), _lazy("Sensitivity"), "sensitivity"),
+    _rate("sensitivity", _lazy("Sensitivity, 95% CI"), _lazy("Sensitivity"), term="sensitivity"),
     replace(PLOT, key="specificity_plot", label=_lazy("Specificity, interval")),
     _rate("specificity", _lazy("Specificity, 95% CI"), _lazy("Specificity")),
     _rate("corrected", _lazy("Corrected share, 95% CI"), _lazy("Corrected")),
