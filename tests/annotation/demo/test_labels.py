@@ -34,7 +34,7 @@ def test_of_the_demo_s_three_models_one_may_replace_people_one_may_not_one_is_un
     shown = selectors.shown_run(task)
     assert shown is not None
     told = selectors.page(shown, runs_figures(shown), model=None)
-    assert {row["short"]: row["said"] for row in told["models"]} == {
+    assert {row.short: row.said for row in told["models"]} == {
         "Halcyon-7B": "Yes",
         "Orrery-M": "Not shown",
         "Pellet-3B": "No, shown to be worse",
