@@ -24,6 +24,7 @@ def test_a_small_model_answers_an_item(small_model: SmallModel) -> None:
     assert TextValue.objects.get(answer=answer, field="answer").text.strip()
 
 
+@pytest.mark.long
 def test_a_small_model_judges_pairs_in_both_orders(small_model: SmallModel) -> None:
     task = pair_corpus.make_task(topics=1, sources=2)
     model = small_model.make(task.project)

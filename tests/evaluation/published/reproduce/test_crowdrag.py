@@ -76,6 +76,7 @@ def values(rows: list[Row], table: str, quantity: str, protocol: str = "") -> li
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_tables_4_5_6_and_9_come_out_as_printed_to_two_decimals(rows: list[Row]) -> None:
     printed = [
         row
@@ -91,6 +92,7 @@ def test_tables_4_5_6_and_9_come_out_as_printed_to_two_decimals(rows: list[Row])
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_tables_4_to_7_equal_the_recomputed_figures_to_four_decimals(
     folder: Path, data: CrowdRag, rows: list[Row]
 ) -> None:
@@ -130,6 +132,7 @@ def test_tables_4_to_7_equal_the_recomputed_figures_to_four_decimals(
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_every_grade_is_the_published_one_but_for_equal_merits(data: CrowdRag) -> None:
     found = grades(data)
     assert found.grade.size == 2730
@@ -139,6 +142,7 @@ def test_every_grade_is_the_published_one_but_for_equal_merits(data: CrowdRag) -
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_every_row_that_differs_says_why(rows: list[Row]) -> None:
     assert not [row for row in rows if "differs" in row.note.split("; ")]
     silent = [
@@ -150,6 +154,7 @@ def test_every_row_that_differs_says_why(rows: list[Row]) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_with_directions_fixed_the_model_agrees_with_people_more_than_printed(
     rows: list[Row],
 ) -> None:
@@ -165,6 +170,7 @@ def test_with_directions_fixed_the_model_agrees_with_people_more_than_printed(
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_order_effects_that_alpha_hides_are_shown_with_worker_clustered_intervals(
     rows: list[Row],
 ) -> None:
@@ -182,6 +188,7 @@ def test_order_effects_that_alpha_hides_are_shown_with_worker_clustered_interval
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_over_all_styles_the_grades_of_all_seven_dimensions_differ(rows: list[Row]) -> None:
     differ = [row for row in rows if row.quantity.startswith("dimensions where LLM and human")]
     assert [(row.table, row.measured) for row in differ] == [
@@ -192,6 +199,7 @@ def test_over_all_styles_the_grades_of_all_seven_dimensions_differ(rows: list[Ro
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_the_filter_finds_agreement_in_noise_and_loses_it_when_cross_fitted(
     data: CrowdRag, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +215,7 @@ def test_the_filter_finds_agreement_in_noise_and_loses_it_when_cross_fitted(
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_a_refit_finds_the_published_spammers_and_gold_labels(data: CrowdRag) -> None:
     found = refit_rows(data, np.random.default_rng(0), restarts=3)
     spam, gold = values(found, "MACE", "spam"), values(found, "MACE", "share")
@@ -215,6 +224,7 @@ def test_a_refit_finds_the_published_spammers_and_gold_labels(data: CrowdRag) ->
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_table_8_is_exact_for_bleu_once_its_rows_stand_under_their_own_labels(
     folder: Path, data: CrowdRag
 ) -> None:
@@ -231,6 +241,7 @@ def test_table_8_is_exact_for_bleu_once_its_rows_stand_under_their_own_labels(
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_altering_one_published_vote_changes_what_is_measured(
     folder: Path, rows: list[Row], tmp_path: Path
 ) -> None:

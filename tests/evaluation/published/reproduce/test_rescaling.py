@@ -41,6 +41,7 @@ def of(rows: list[Row], table: str, words: str = "") -> list[Row]:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_aggregates_equal_the_published_ones_to_four_decimals(rows: list[Row]) -> None:
     for row in of(rows, "Table 8"):
         exact = "no ties" not in row.protocol
@@ -52,6 +53,7 @@ def test_aggregates_equal_the_published_ones_to_four_decimals(rows: list[Row]) -
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_changes_of_the_28_pairs_equal_the_published_ones(rows: list[Row], folder: Path) -> None:
     for row in of(rows, "Table 7"):
         assert row.measured == pytest.approx(row.published, abs=5e-4)
@@ -68,6 +70,7 @@ def test_changes_of_the_28_pairs_equal_the_published_ones(rows: list[Row], folde
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_ensembles_lie_within_five_thousandths(rows: list[Row]) -> None:
     known = (0.3644, 0.3715, 0.3734, 0.3747, 0.3780, 0.3655)
     for row, value in zip(of(rows, "Table 10", "all;"), known, strict=True):
@@ -78,6 +81,7 @@ def test_ensembles_lie_within_five_thousandths(rows: list[Row]) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_what_does_not_reproduce_says_so(rows: list[Row]) -> None:
     table = of(rows, "Table 6")
     for row, value in zip(table, (0.53, 24.4, 56.0, 88.4), strict=True):
@@ -88,6 +92,7 @@ def test_what_does_not_reproduce_says_so(rows: list[Row]) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.long
 def test_another_score_in_the_file_changes_what_is_measured(
     rows: list[Row], folder: Path, tmp_path: Path
 ) -> None:
