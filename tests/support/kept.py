@@ -20,8 +20,8 @@ from annotation.models import User
 P = ParamSpec("P")
 T = TypeVar("T")
 USERS = f'"{User._meta.db_table}"'
-# What is no part of a state: it was counted or computed on the way.
-PASSING = ("crowdqc_cache", "crowdqc_limit")
+# What is no part of a state: it was counted or computed on the way, or a worker beside wrote it.
+PASSING = ("crowdqc_cache", "crowdqc_limit", "annotation_heartbeat")
 NEXT_TRANSACTION = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint % (2^32)::bigint"
 COLUMNS = """
     SELECT table_name, array_agg(column_name::text ORDER BY ordinal_position)
