@@ -287,7 +287,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "place": 0,
         "recruitment_id": way_in.pk,
         "entry_token": entry_token(way_in),
-        "rejection_id": Rejection.objects.get().pk,
+        "rejection_id": Rejection.objects.get(assignment=rejected).pk,
         "run_id": run.pk,
         "run_number": run.number,
         "own_answer_id": rejected.answers.first().pk,

@@ -16,8 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pytest
 
+from evaluation.checklists.making import diversity
 from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.params import Method
 from evaluation.methods.registry import METHODS
 from evaluation.runs import engine
 
@@ -106,3 +109,26 @@ def _heard(hooks: Hooks, told: list[Told]) -> Hooks:
             hooks.change(value)
 
     return replace(hooks, progress=progress, change=change)
+
+
+@contextmanager
+def small_fits(**numbers: int) -> Iterator[None]:
+    """Methods draw and resample a few times, and no text is read by a network.
+
+    Estimates and pages are the same; intervals, which get wider, are tested with the methods.
+    ``numbers``: further options of methods, and what they are meanwhile.
+    """
+    usual = {slug: method.fit for slug, method in METHODS.items()}
+    few = {"draws": 200, "resamples": 100, **numbers}
+
+    def smaller(method: Method) -> Callable[..., Result]:
+        less = {name: number for name, number in few.items() if name in method.params}
+        return lambda data, **given: usual[method.slug](data, **given | less)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diversity, "ENCODER", "char-svd")
+        for method in METHODS.values():
+            object.__setattr__(method, "fit", smaller(method))
+        yield
+        for slug, method in METHODS.items():
+            object.__setattr__(method, "fit", usual[slug])

@@ -9,8 +9,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -48,16 +47,13 @@ from crowdqc.numbers import score
 from evaluation.bundles import report
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.makers import report_of, written_as
-from evaluation.checklists.making import diversity
 from evaluation.demo import loader as demo_loader
 from evaluation.management.commands.load_demo import BOARD
-from evaluation.methods.core.base import Result
-from evaluation.methods.core.params import Method
-from evaluation.methods.registry import METHODS
 from evaluation.models import LiveEvaluation, Run, RunFigure, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.security import erasure_rounds
 from tests.support import crawl
+from tests.support.fits import small_fits
 
 pytestmark = [pytest.mark.slow]
 
@@ -66,28 +62,6 @@ def load(**options: Any) -> str:
     out = StringIO()
     call_command("load_demo", encoder="char-svd", stdout=out, stderr=out, **options)
     return out.getvalue()
-
-
-@contextmanager
-def small_fits() -> Iterator[None]:
-    """Methods draw and resample a few times, and no text is read by a network.
-
-    Estimates and pages are the same; intervals, which get wider, are tested with the methods.
-    """
-    usual = {slug: method.fit for slug, method in METHODS.items()}
-    few = {"draws": 200, "resamples": 100}
-
-    def smaller(method: Method) -> Callable[..., Result]:
-        less = {name: number for name, number in few.items() if name in method.params}
-        return lambda data, **given: usual[method.slug](data, **given | less)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diversity, "ENCODER", "char-svd")
-        for method in METHODS.values():
-            object.__setattr__(method, "fit", smaller(method))
-        yield
-        for slug, method in METHODS.items():
-            object.__setattr__(method, "fit", usual[slug])
 
 
 @pytest.fixture(scope="module")
