@@ -110,7 +110,12 @@ def cut_off(page: Page, pattern: str) -> None:
 
 
 def kill(page: Page) -> None:
-    """End the tab's process at once: no event of leaving reaches its scripts."""
+    """End the tab's process at once: no event of leaving reaches its scripts.
+
+    Chromium writes localStorage in another process; a tab that ends within milliseconds of a key
+    takes that key with it, whatever the page did.
+    """
+    page.wait_for_timeout(500)
     with page.expect_event("crash", timeout=20_000), suppress(PlaywrightError):
         page.goto("chrome://crash", wait_until="commit", timeout=5_000)
     with suppress(PlaywrightError):
