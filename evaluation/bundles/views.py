@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.access import get_access
 from annotation.formats.actions.export_files import request_export
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import send
 from evaluation.models import RunState
+from evaluation.runs.pages import send
 from evaluation.runs.selectors import lists as reads
 
 

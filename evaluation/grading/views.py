@@ -19,12 +19,12 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role, Task
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
-from evaluation.free_text.views.results import number_of
 from evaluation.grading import actions
 from evaluation.grading import selectors as reads
 from evaluation.grading.study_run import SLUG
 from evaluation.models import Grading
 from evaluation.runs import engine as runs
+from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 

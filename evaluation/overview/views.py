@@ -17,7 +17,6 @@ from annotation.access import get_access, get_task
 from annotation.gallery.templates import gallery
 from annotation.models import Role
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import number_of
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param
 from evaluation.overview import selectors as overview
@@ -26,6 +25,7 @@ from evaluation.overview.started import started
 from evaluation.overview.todo import todos
 from evaluation.runs.adapters import adapter_of, precision
 from evaluation.runs.forms import field_of
+from evaluation.runs.pages import number_of
 from evaluation.runs.planning.plans import find_plan, planner_of
 from evaluation.runs.selectors import lists
 

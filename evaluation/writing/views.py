@@ -15,9 +15,9 @@ from annotation.access import Access, get_task
 from annotation.models import Task
 from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import kept_run, number_of, run_frame, send, view_links
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
+from evaluation.runs.pages import kept_run, number_of, run_frame, send, view_links
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 from evaluation.writing.run import SLUG

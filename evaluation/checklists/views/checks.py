@@ -20,8 +20,8 @@ from evaluation.checklists.filled import text_scores
 from evaluation.checklists.filled.run import SLUG
 from evaluation.checklists.selectors import checks as reads
 from evaluation.checklists.selectors import verdicts
-from evaluation.free_text.views.results import kept_run, number_of, run_frame, view_links
 from evaluation.models import Run
+from evaluation.runs.pages import kept_run, number_of, run_frame, view_links
 from evaluation.runs.results import look_alikes
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads

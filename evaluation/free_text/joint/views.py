@@ -12,7 +12,7 @@ from annotation.access import get_task
 from crowdqc.errors import Missing
 from evaluation.free_text.joint import selectors as reads
 from evaluation.free_text.joint.run import SLUG
-from evaluation.free_text.views.results import method_frame, number_of
+from evaluation.runs.pages import method_frame, number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 

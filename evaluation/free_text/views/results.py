@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_access, get_item, get_task
 from annotation.models import Task
 from crowdqc.errors import Missing
-from crowdqc.numbers import parse_whole
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import disagreement, run_facts, warnings
@@ -28,71 +25,12 @@ from evaluation.overview import results as overview_results
 from evaluation.results.boards import SORTS
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
-from evaluation.runs.official.standing import run_standing
+from evaluation.runs.pages import kept_run, number_of, run_frame, send
 from evaluation.runs.results import votes_used
-from evaluation.runs.run_types import fits, require_fit, type_of
+from evaluation.runs.run_types import fits, require_fit
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import more_work, next_steps
+from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors import words as run_words
-from evaluation.runs.sharing.selectors import menu_of
-
-
-def number_of(request: HttpRequest, name: str = "run") -> int | None:
-    """A whole number of the query string; Missing where it is something else."""
-    raw = request.GET.get(name, "")
-    if not raw:
-        return None
-    number = parse_whole(raw, high=10**9)
-    if number is None:
-        raise Missing(gettext("%(name)s is not a number.") % {"name": name})
-    return number
-
-
-def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str, Any]:
-    """What every page of results says of its run: whether it counts, and what is new since."""
-    standing, active = run_standing(run), reads.active_of(task)
-    last = schedules.last_run(task, standing.official_run if standing else None)
-    since = schedules.count_new_answers(task, last)
-    words = reads.start_words(since, first=last is None, noun=noun)
-    out = more_work.still_out(task) if run is not None else None
-    return {
-        "task": task,
-        "title": reads.title_of(task),
-        "run": run,
-        "standing": standing,
-        "chooses": run is not None and type_of(run.method).chooses,
-        "active": active,
-        "last": last,
-        "fresh": since,
-        **menu_of(run),
-        "start_words": words,
-        "first_step": next_steps.of_run(
-            run, active=active, fresh=since, standing=standing, again=words
-        ),
-        "still_out": out,
-        "wait": more_work.worth_waiting(out),
-    }
-
-
-def view_links(
-    task: Task, address: str, labels: Iterable[tuple[str, str]], view: str, keep: str
-) -> list[dict[str, Any]]:
-    """The switch between the sections of one address, of which ``view`` is shown."""
-    page = reverse(address, args=[task.project_id, task.pk])
-    return [
-        {
-            "slug": slug,
-            "label": label,
-            "current": slug == view,
-            "url": f"{page}?view={slug}{keep}",
-        }
-        for slug, label in labels
-    ]
-
-
-def kept_run(request: HttpRequest, run: Run | None, mark: str = "&") -> str:
-    """The run that was asked for by number, for the links of its page; else nothing."""
-    return f"{mark}run={run.number}" if run is not None and request.GET.get("run") else ""
 
 
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
@@ -108,20 +46,6 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
         "runs": reads.finished_runs(task),
         "keep": kept_run(request, run, "?"),
         "tables": tuple(exports.TABLES),
-    }
-
-
-def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict[str, Any]:
-    """What the page of another method on a task's texts says of its run."""
-    return {
-        "task": task,
-        "title": reads.title_of(task),
-        "run": run,
-        "view": view,
-        "keep": "",
-        "runs": [],
-        "active": reads.active_of(task, method),
-        "method": method,
     }
 
 
@@ -218,34 +142,6 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     """Scores of a finished run: one table as CSV or JSONL, or all of them with a manifest."""
     _, task = get_task(request, project_id, task_id)
     return send(request, reads.shown_run(task, number_of(request)))
-
-
-def send(request: HttpRequest, run: Run | None) -> HttpResponseBase:
-    """A table of a finished run as a file, or all of them in one.
-
-    Missing where there is no run; Invalid names a table or format that is not known.
-    """
-    if run is None:
-        raise Missing(gettext("This task has no finished run to export."))
-    table, form = request.GET.get("table", "all"), request.GET.get("format", "csv")
-    name = f"task-{run.task_id}-run-{run.number}-{table}"
-    if table == "all":
-        response = HttpResponse(exports.archive(run, form), content_type="application/zip")
-        response["Content-Disposition"] = f'attachment; filename="{name}-{form}.zip"'
-        return response
-    exports.check(run, table, form)
-    lines: Iterator[str] = exports.lines(run, table, form)
-    streamed = StreamingHttpResponse(lines, content_type=exports.FORMATS[form])
-    streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
-    return streamed
-
-
-def send_csv(run: Run, name: str, content: str) -> HttpResponse:
-    """Figures of a run that a page draws, as a table of their own."""
-    response = HttpResponse(content, content_type="text/csv; charset=utf-8")
-    file = f"task-{run.task_id}-run-{run.number}-{name}.csv"
-    response["Content-Disposition"] = f'attachment; filename="{file}"'
-    return response
 
 
 @login_required

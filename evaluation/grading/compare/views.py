@@ -10,9 +10,9 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import method_frame, number_of
 from evaluation.grading.compare import selectors as reads
 from evaluation.grading.compare.run import SLUG
+from evaluation.runs.pages import method_frame, number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
 

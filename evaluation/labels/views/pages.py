@@ -17,13 +17,6 @@ from django.views.decorators.http import require_safe
 from annotation.access import Access, get_task, get_worker
 from annotation.models import Task
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import (
-    kept_run,
-    number_of,
-    run_frame,
-    send,
-    send_csv,
-)
 from evaluation.labels.run import LABELS
 from evaluation.labels.selectors import decisions, study, tables
 from evaluation.labels.selectors import items as item_reads
@@ -35,6 +28,13 @@ from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
+from evaluation.runs.pages import (
+    kept_run,
+    number_of,
+    run_frame,
+    send,
+    send_csv,
+)
 from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads

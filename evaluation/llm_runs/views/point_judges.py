@@ -11,10 +11,10 @@ from django.views.decorators.http import require_safe
 from annotation.access import get_task
 from crowdqc.errors import Missing
 from evaluation.free_text.selectors import point_judges
-from evaluation.free_text.views.results import number_of
 from evaluation.llm_runs.judging.points import SLUG
 from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.runs.adapters import adapter_of
+from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
 

@@ -18,7 +18,6 @@ from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import parse_whole, plural
-from evaluation.free_text.views.results import run_frame, send, send_csv
 from evaluation.pairwise import collecting
 from evaluation.pairwise.run import CORE, RATED
 from evaluation.pairwise.selectors import agreement as pair_agreement
@@ -41,6 +40,7 @@ from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
 from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs import schedules
+from evaluation.runs.pages import run_frame, send, send_csv
 from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads

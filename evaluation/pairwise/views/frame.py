@@ -14,7 +14,6 @@ from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Task
 from annotation.templatetags.crowdqc import moment
 from crowdqc.errors import Missing
-from evaluation.free_text.views.results import kept_run, number_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
@@ -24,6 +23,7 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import run_standing
+from evaluation.runs.pages import kept_run, number_of
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads

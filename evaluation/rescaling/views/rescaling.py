@@ -17,7 +17,6 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
 from crowdqc.errors import DomainError, Missing
-from evaluation.free_text.views.results import kept_run, number_of, view_links
 from evaluation.models import LanguageModel, Run
 from evaluation.published.studies import rescaling_import
 from evaluation.rescaling import run as rescaling
@@ -27,6 +26,7 @@ from evaluation.rescaling.selectors import pairs as rescaling_pairs
 from evaluation.rescaling.selectors import use as rescaling_use
 from evaluation.runs import engine as runs
 from evaluation.runs.engine import ACTIVE
+from evaluation.runs.pages import kept_run, number_of, view_links
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import title_of

@@ -1,0 +1,168 @@
+"""Findings: what a result page says first. One catalogue of messages a package; one order.
+
+A package lists its messages (code -> one sentence) in ``messages.py``. A page makes findings of
+them, and ``arrange`` decides which are shown, in which order, and which exclude each other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+from crowdqc.web.terms import Words
+from evaluation.methods.core.inference import Claim
+
+logger = logging.getLogger(__name__)
+SHOWN_WARNINGS = 3
+
+
+class Severity(IntEnum):
+    """What a finding is on the page, the first first."""
+
+    VERDICT = 0
+    ACTION = 1
+    WARNING = 2
+    NOTE = 3
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button: its label, where it leads, and whether only requesters may open it.
+
+    ``cost`` is what pressing it commits at most. ``posts``: it sends a form.
+    """
+
+    label: Words
+    url: str
+    requester: bool = False
+    cost: str = ""
+    posts: bool = False
+
+
+@dataclass(frozen=True)
+class Message:
+    """One sentence of a catalogue with named values; ``detail`` stands below it.
+
+    Parameters
+    ----------
+    text, detail
+        Translatable, with ``%(name)s`` for values; a lazy ``ngettext`` takes its number of ``n``.
+    severity
+        Where it stands.
+    needs_sure
+        Whether it needs a claim that is simultaneous, meets its minimum and excludes the null.
+    excludes
+        Codes that it contradicts: whichever is less important is left out.
+    """
+
+    text: Words
+    severity: Severity
+    detail: Words = ""
+    needs_sure: bool = False
+    excludes: tuple[str, ...] = ()
+
+
+class UnsureClaimError(ValueError):
+    """A message that says "surely" was given a claim that is not sure."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A message with its values: what a page shows of it."""
+
+    code: str
+    severity: Severity
+    text: str
+    detail: str = ""
+    action: Action | None = None
+    claim: Claim | None = None
+    is_minor: bool = False  # a warning that may be folded before others
+    excludes: tuple[str, ...] = ()
+
+
+class Catalogue:
+    """The messages of a package by code.
+
+    Parameters
+    ----------
+    messages
+        Code -> message. Codes are unique over all catalogues, which a test checks.
+    """
+
+    def __init__(self, messages: Mapping[str, Message]) -> None:
+        self.messages = dict(messages)
+
+    def find(
+        self,
+        code: str,
+        *,
+        claim: Claim | None = None,
+        action: Action | None = None,
+        **values: Any,
+    ) -> Finding:
+        """Make a finding. Raises KeyError for an unknown code, UnsureClaimError as it says."""
+        message = self.messages[code]
+        if message.needs_sure and (claim is None or not claim.is_sure):
+            raise UnsureClaimError(code)
+        return Finding(
+            code,
+            message.severity,
+            str(message.text % values if values else message.text),
+            str(message.detail % values if values and message.detail else message.detail),
+            action,
+            claim,
+            excludes=message.excludes,
+        )
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What stands above a result: a verdict, one action, a few warnings; the rest folds."""
+
+    verdict: Finding | None = None
+    action: Finding | None = None
+    warnings: tuple[Finding, ...] = ()
+    folded: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All of them in order."""
+        head = [one for one in (self.verdict, self.action) if one is not None]
+        return [*head, *self.warnings, *self.folded]
+
+
+def contradict(one: Finding, other: Finding) -> bool:
+    """Whether two findings cannot both hold."""
+    return other.code in one.excludes or one.code in other.excludes
+
+
+def arrange(findings: Iterable[Finding | None]) -> Screen:
+    """Order findings by severity; within one, as given, minor warnings last.
+
+    A finding that contradicts a more important one is left out and logged. The first verdict and
+    the first action are shown, and up to three warnings.
+    """
+    given = [one for one in findings if one is not None and one.text]
+    kept: list[Finding] = []
+    for one in sorted(given, key=lambda one: (one.severity, one.is_minor)):
+        against = next((other for other in kept if contradict(one, other)), None)
+        if against is not None:
+            logger.warning("finding %s left out: contradicts %s", one.code, against.code)
+        else:
+            kept.append(one)
+    by = {level: [one for one in kept if one.severity == level] for level in Severity}
+    warnings = by[Severity.WARNING]
+    return Screen(
+        verdict=next(iter(by[Severity.VERDICT]), None),
+        action=next(iter(by[Severity.ACTION]), None),
+        warnings=tuple(warnings[:SHOWN_WARNINGS]),
+        folded=(*warnings[SHOWN_WARNINGS:], *by[Severity.NOTE]),
+    )
+
+
+def minor(finding: Finding) -> Finding:
+    """The same warning, to be folded before others."""
+    return replace(finding, is_minor=True)

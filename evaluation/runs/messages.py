@@ -1,0 +1,66 @@
+"""Messages that every kind of study shares: its run, its collection, its review."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from evaluation.results.findings import Catalogue, Message, Severity
+
+ACTION, NOTE = Severity.ACTION, Severity.NOTE
+# Nothing more is asked for while these answers are outstanding.
+OUTSTANDING = ("open_answers", "paused_answers", "closed_answers", "too_few_workers")
+
+MESSAGES = Catalogue(
+    {
+        "run_in_progress": Message(
+            _("Run %(active)s is in progress. This page shows run %(run)s."), ACTION
+        ),
+        "answers_since_run": Message(
+            ngettext_lazy(
+                "%(answers)s came or changed since this run.",
+                "%(answers)s came or changed since this run.",
+                "n",
+            ),
+            ACTION,
+        ),
+        "trial_run": Message(_("This run is a trial. Run %(official)s is official."), ACTION),
+        "no_official_run": Message(
+            _("No run is official yet, so payouts and worker cards use none."), ACTION
+        ),
+        "open_answers": Message(
+            ngettext_lazy(
+                "%(answers)s of %(wanted)s is outstanding.",
+                "%(answers)s of %(wanted)s are outstanding.",
+                "n",
+            ),
+            ACTION,
+        ),
+        "paused_answers": Message(_("The task is paused; %(answers)s outstanding."), ACTION),
+        "closed_answers": Message(_("The task is closed; %(answers)s outstanding."), ACTION),
+        "too_few_workers": Message(
+            ngettext_lazy(
+                "Each item asks for %(needed)s; %(able)s can take this task.",
+                "Each item asks for %(needed)s; %(able)s can take this task.",
+                "n",
+            ),
+            ACTION,
+        ),
+        "plan_answers": Message(
+            _(
+                "One more per item: %(answers)s, %(cost)s at most. Intervals get about %(share)s "
+                "narrower."
+            ),
+            ACTION,
+            excludes=OUTSTANDING,
+        ),
+        "review_work": Message(
+            ngettext_lazy(
+                "%(assignments)s waits for review. A low score alone is no reason to reject work.",
+                "%(assignments)s wait for review. A low score alone is no reason to reject work.",
+                "n",
+            ),
+            ACTION,
+        ),
+    }
+)

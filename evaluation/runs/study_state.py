@@ -1,0 +1,171 @@
+"""The facts of a study that its result pages need, read once a page."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property
+
+from django.db.models import Count, Max, Q, Sum
+
+from annotation.models import Assignment, AssignmentItem, Membership, PanelMember, Role, Task
+from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
+from annotation.payouts.selectors.proposals import unsettled_assignments
+from evaluation.models import Run
+from evaluation.runs.official.standing import Standing
+from evaluation.runs.planning.price import Price, price_of
+from evaluation.runs.schedules import NewAnswers
+
+
+class Collection(StrEnum):
+    """Whether a task still collects answers."""
+
+    DRAFT = TaskState.DRAFT
+    OPEN = TaskState.OPEN
+    PAUSED = TaskState.PAUSED
+    CLOSED = TaskState.CLOSED
+    UPLOADED = "uploaded"  # all answers came from a file: nobody is asked for any
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many answers items ask for, known answers aside.
+
+    ``free`` has nobody taken; ``working`` answers are in ``assignments`` in progress, the last of
+    which is due at ``due``. ``unanswered`` items have no answer, finished or in progress.
+    """
+
+    wanted: int = 0
+    given: int = 0
+    free: int = 0
+    working: int = 0
+    assignments: int = 0
+    due: dt.datetime | None = None
+    items: int = 0
+    unanswered: int = 0
+
+    @property
+    def pending(self) -> int:
+        """Answers that are asked for and not given."""
+        return self.free + self.working
+
+
+@dataclass(frozen=True)
+class StudyState:
+    """What is known of a study beside its figures.
+
+    ``able_workers`` may take the task and are not left out of its results. ``redundancy`` is how
+    many answers an item asks for. ``review_count`` assignments wait for a decision, for
+    ``review_pay`` at most. ``new_answers`` came or changed since the run shown.
+    """
+
+    task: Task
+    collection: Collection
+    slots: Slots
+    redundancy: int
+    able_workers: int
+    review_count: int
+    review_pay: Decimal
+    run: Run | None = None
+    active_run: Run | None = None
+    new_answers: NewAnswers | None = None
+    standing: Standing | None = None
+
+    @cached_property
+    def price(self) -> Price | None:
+        """The price of answers at the version in force: two queries, on first use."""
+        return price_of(self.task, self.task.current) if self.task.current else None
+
+    @property
+    def collects(self) -> bool:
+        """Whether answers may still come without anybody opening the task again."""
+        return self.collection == Collection.OPEN
+
+    @property
+    def missing_workers(self) -> int:
+        """How many people more it takes until an item can get all answers that it asks for."""
+        return max(0, self.redundancy - self.able_workers)
+
+
+def read_state(
+    task: Task,
+    run: Run | None = None,
+    *,
+    active: Run | None = None,
+    new_answers: NewAnswers | None = None,
+    standing: Standing | None = None,
+) -> StudyState | None:
+    """Read the facts in a fixed number of queries; None before the first version."""
+    version = task.current
+    if version is None:
+        return None
+    slots = read_slots(task, version.number)
+    review = unsettled_assignments(task).order_by().aggregate(n=Count("pk"), pay=Sum("pay"))
+    return StudyState(
+        task=task,
+        collection=_collection(task, slots),
+        slots=slots,
+        redundancy=version.redundancy,
+        able_workers=count_able_workers(task),
+        review_count=review["n"],
+        review_pay=review["pay"] or Decimal(0),
+        run=run,
+        active_run=active,
+        new_answers=new_answers,
+        standing=standing,
+    )
+
+
+def read_slots(task: Task, version: int) -> Slots:
+    """Count the answers that the items of a version ask for. Two queries."""
+    rows = task.items.in_version(version).filter(expected__isnull=True)
+    asked = rows.aggregate(
+        wanted=Sum("redundancy", default=0),
+        taken=Sum("held", default=0),
+        items=Count("pk"),
+        unanswered=Count("pk", filter=Q(held=0)),
+    )
+    leased = AssignmentItem.objects.filter(
+        assignment__task=task,
+        assignment__state=AssignmentState.LEASED,
+        assignment__quiz__isnull=True,
+        item__expected__isnull=True,
+        holds=True,
+    ).aggregate(
+        n=Count("pk"),
+        assignments=Count("assignment", distinct=True),
+        due=Max("assignment__expires_at"),
+    )
+    return Slots(
+        wanted=asked["wanted"],
+        given=asked["taken"] - leased["n"],
+        free=max(0, asked["wanted"] - asked["taken"]),
+        working=leased["n"],
+        assignments=leased["assignments"],
+        due=leased["due"],
+        items=asked["items"],
+        unanswered=asked["unanswered"],
+    )
+
+
+def count_able_workers(task: Task) -> int:
+    """Count workers who may take the task and are not left out of its results."""
+    left_out = task.exclusions.in_force().values("worker")
+    if task.panel_id:
+        members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
+        return members.exclude(worker__in=left_out).count()
+    workers = Membership.objects.filter(
+        project=task.project_id, role=Role.WORKER, user__isnull=False, removed_at__isnull=True
+    )
+    return workers.exclude(pk__in=left_out).count()
+
+
+def _collection(task: Task, slots: Slots) -> Collection:
+    if task.state == TaskState.CLOSED and slots.given:
+        own = Assignment.objects.filter(task=task).exclude(source="import")
+        if not own.exists():
+            return Collection.UPLOADED
+    return Collection(task.state)
