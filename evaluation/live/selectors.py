@@ -18,7 +18,7 @@ from evaluation.live.budget import Used, used_by
 from evaluation.live.judging.selectors import judges_of, problem_of
 from evaluation.models import LiveEvaluation
 from evaluation.pairwise.selectors.resistance.advice import before_use
-from evaluation.results.columns import Column, Format, head_column, interval_column
+from evaluation.results.columns import Column, head_column, interval_column
 from evaluation.results.estimates import EstimateRow
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import next_steps
@@ -159,12 +159,12 @@ def _ranked(board: dict[str, Any]) -> list[EstimateRow]:
 def _table(board: dict[str, Any], *, alone: bool) -> ResultTable | None:
     """The win rates of systems; ``alone``: of models, who count pairs."""
     rows = _ranked(board)
-    interval = replace(interval_column(2), term="confidence-sequence", needs_interval=False)
+    interval = replace(interval_column(), term="confidence-sequence", needs_interval=False)
     columns = (
         head_column("name", _("System")),
-        Column("estimate", _("Win rate"), Format.SCORE, term="win-rate", digits=2, is_main=True),
+        Column.score("estimate", _("Win rate"), term="win-rate", is_main=True),
         replace(interval, label=_("95% interval"), short=_("95% interval")),
-        Column("n", _("Pairs") if alone else _("Judgments"), Format.COUNT),
+        Column.count("n", _("Pairs") if alone else _("Judgments")),
     )
     title = _("Win rate of each system against the others")
     return plain_table(title, columns, rows, classes="data") if rows else None

@@ -34,7 +34,7 @@ class Format(StrEnum):
     LINK = "link"  # what to do with a row
 
 
-DECIMALS = {Format.SHARE: 0, Format.SIGNED: 2}
+DECIMALS = {Format.SHARE: 0}  # else 2
 LEFT = (Format.TEXT, Format.NAME, Format.RANK, Format.MOMENT)
 HEADS = {Format.PLOT: "plot", Format.HEAT: "c", Format.LINK: "act"}
 NUMBERS = (
@@ -51,11 +51,14 @@ class Column:
     ----------
     key
         The attribute of a row that it shows; with dots, one of a part of the row.
+    value
+        Reads what it shows from the row, where no attribute has it.
     label, short
         Its head, and what stands beside the value on a narrow screen: None for the head beside
         numbers, except the main one, and nothing beside others.
     format, digits
-        How a value is written, and with how many decimals: None for as many as usual.
+        How a value is written, and with how many decimals: None for as many as usual. The class
+        methods make a column of each format.
     term
         The glossary's entry that its head explains.
     sort
@@ -113,11 +116,54 @@ class Column:
     classes: str = ""
     head_classes: str = ""
     group: Words = ""
+    value: Callable[[Any], Any] | None = None
+
+    @classmethod
+    def text(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.TEXT, short, **more)
+
+    @classmethod
+    def number(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.NUMBER, short, **more)
+
+    @classmethod
+    def count(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.COUNT, short, **more)
+
+    @classmethod
+    def share(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.SHARE, short, **more)
+
+    @classmethod
+    def score(
+        cls, key: str, label: Words, short: Words | None = None, digits: int = 2, **more: Any
+    ) -> Column:
+        return cls(key, label, Format.SCORE, short, digits, **more)
+
+    @classmethod
+    def signed(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.SIGNED, short, **more)
+
+    @classmethod
+    def duration(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.DURATION, short, **more)
+
+    @classmethod
+    def moment(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.MOMENT, short, **more)
+
+    @classmethod
+    def link(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
+        return cls(key, label, Format.LINK, short, **more)
+
+    def read(self, row: Any) -> Any:
+        """What it shows of a row; None without the part of the row that has it."""
+        return read(row, self.key) if self.value is None else self.value(row)
 
     @property
     def decimals(self) -> int:
         """With how many decimals a value is written."""
-        return DECIMALS.get(self.format, 3) if self.digits is None else self.digits
+        return DECIMALS.get(self.format, 2) if self.digits is None else self.digits
 
     @property
     def narrow_label(self) -> Words:
@@ -131,6 +177,13 @@ class Column:
         """The class of its head: numbers stand on the right."""
         known = HEADS.get(self.format, "" if self.format in LEFT else "num")
         return f"{known} {self.head_classes}".strip()
+
+
+def read(row: Any, path: str) -> Any:
+    """An attribute of a row, or by a path with dots of a part of it; None without the part."""
+    for name in path.split("."):
+        row = None if row is None else getattr(row, name)
+    return row
 
 
 RANK = Column("rank", _("Rank"), Format.RANK, short=_("Rank"), term="rank")
@@ -147,24 +200,14 @@ def head_column(key: str, label: Words, **more: Any) -> Column:
     return Column(key, label, names_row=True, **more)
 
 
-def score_column(
-    label: Words = "", *, term: str = "", sort: str = "", digits: int | None = None
-) -> Column:
+def score_column(label: Words = "", *, digits: int = 2, **more: Any) -> Column:
     """The column that a board is ranked by."""
-    return Column(
-        "estimate",
-        label or _("Score"),
-        Format.SCORE,
-        term=term,
-        sort=sort,
-        digits=digits,
-        is_main=True,
-        needs_interval=True,
-    )
+    more |= {"is_main": True, "needs_interval": True}
+    return Column.score("estimate", label or _("Score"), digits=digits, **more)
 
 
 def interval_column(
-    digits: int | None = None,
+    digits: int = 2,
     *,
     low: str = "low",
     high: str = "high",

@@ -14,7 +14,7 @@ from annotation.templatetags.crowdqc import moment
 from crowdqc import numbers
 from crowdqc.web.terms import Words
 from evaluation.results.cells import Cell, Explain, beside, bold, chip, inline, link, none
-from evaluation.results.columns import Column, Format
+from evaluation.results.columns import Column, Format, read
 
 BOARD = "data board two-line"
 PLAIN = "data two-line"
@@ -209,13 +209,6 @@ def _cell(column: Column, row: Any) -> Cell:
     )
 
 
-def _value(row: Any, path: str) -> Any:
-    """An attribute of a row, or by a path with dots of a part of it; None without the part."""
-    for name in path.split("."):
-        row = None if row is None else getattr(row, name)
-    return row
-
-
 def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
     """What stands in the cell, and what class it has by that."""
     if column.html is not None:
@@ -224,7 +217,7 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
         return _interval(column, row)
     if column.format is Format.NAME:
         return _name(row, with_detail=not column.note), ""
-    value = _value(row, column.key)
+    value = column.read(row)
     if column.format is Format.FLAGS:
         return _flags(value), "" if value else "l0"
     if value is None and column.missing:
@@ -233,7 +226,7 @@ def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
 
 
 def _interval(column: Column, row: Any) -> tuple[str, str]:
-    low, high = (_value(row, name) for name in column.bounds or ("low", "high"))
+    low, high = (read(row, name) for name in column.bounds or ("low", "high"))
     if low is None:
         return str((column.reason and getattr(row, column.reason)) or column.missing), ""
     return numbers.interval(low, high, column.decimals), "nowrap"
@@ -245,7 +238,7 @@ def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
         return none()
     html: SafeString | str = _written(column, value)
     if column.bounds is not None:
-        html = _with_interval(html, *(_value(row, name) for name in column.bounds))
+        html = _with_interval(html, *(read(row, name) for name in column.bounds))
     if column.is_main:
         return bold(html)
     if column.is_marked is not None:

@@ -26,7 +26,7 @@ from evaluation.embeddings.vectors import stored_vectors
 from evaluation.methods.aqer import diagnostics
 from evaluation.models import Run
 from evaluation.results.cells import dim, link
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
@@ -60,24 +60,24 @@ class Ignored:
 
 
 CAMP = head_column("name", gettext_lazy("Camp"), term="camps", classes="nowrap")
-WEIGHT = Column("weight", gettext_lazy("Weight"), Format.SHARE)
+WEIGHT = Column.share("weight", gettext_lazy("Weight"))
 CAMPS = (
     CAMP,
-    Column("workers", gettext_lazy("Workers"), classes="full"),
-    Column("share", gettext_lazy("Answers"), Format.SHARE),
+    Column.text("workers", gettext_lazy("Workers"), classes="full"),
+    Column.share("share", gettext_lazy("Answers")),
     WEIGHT,
-    Column("within", gettext_lazy("Alike within"), Format.SCORE, digits=2),
+    Column.score("within", gettext_lazy("Alike within")),
 )
 CAMPS_HERE = (
     CAMP,
-    Column("typical", gettext_lazy("Typical answers"), classes="full answer-cell"),
-    Column("answers", gettext_lazy("Answers here"), Format.COUNT),
+    Column.text("typical", gettext_lazy("Typical answers"), classes="full answer-cell"),
+    Column.count("answers", gettext_lazy("Answers here")),
     WEIGHT,
 )
 IGNORED = (
     head_column("question", gettext_lazy("Question"), classes="question-cell"),
-    Column("text", gettext_lazy("Answer"), classes="full best-cell"),
-    Column("size", gettext_lazy("Given by"), Format.NUMBER, classes="nowrap"),
+    Column.text("text", gettext_lazy("Answer"), classes="full best-cell"),
+    Column.number("size", gettext_lazy("Given by"), classes="nowrap"),
     WEIGHT,
 )
 

@@ -24,35 +24,27 @@ from evaluation.results.columns import (
 )
 from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
 
-FIRST_ROUND = Column(
+FIRST_ROUND = Column.score(
     "uniterated",
     gettext_lazy("First-round score"),
-    Format.SCORE,
-    short=gettext_lazy("First round"),
+    gettext_lazy("First round"),
+    digits=3,
     term="first-round",
     sort="uniterated",
     needs_interval=True,
     is_public=False,
 )
-ANSWERS = Column(
-    "n",
-    gettext_lazy("Answers"),
-    Format.COUNT,
-    short=gettext_lazy("Answers"),
-    sort="answers",
-)
-SCORED = (PLOT, score_column(term="aqer", sort="score"), interval_column())
+ANSWERS = Column.count("n", gettext_lazy("Answers"), sort="answers")
+SCORED = (PLOT, score_column(digits=3, term="aqer", sort="score"), interval_column(3))
 WORKERS = (
     RANK,
     name_column(gettext_lazy("Worker"), sort="worker"),
     *SCORED,
     FIRST_ROUND,
     ANSWERS,
-    Column(
+    Column.share(
         "pasted",
         gettext_lazy("Pasted"),
-        Format.SHARE,
-        short=gettext_lazy("Pasted"),
         sort="pasted",
         missing=gettext_lazy("no log"),
         is_marked=lambda share: share >= PASTED_SHARE,
@@ -66,11 +58,10 @@ SYSTEMS = (
     *SCORED,
     FIRST_ROUND,
     ANSWERS,
-    Column(
+    Column.signed(
         "difference",
         gettext_lazy("To the workers’ mean"),
-        Format.SIGNED,
-        short=gettext_lazy("To the mean"),
+        gettext_lazy("To the mean"),
         digits=3,
         is_public=False,
     ),

@@ -141,7 +141,7 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
 
 def _counts(title: str, heads: tuple[str, str], counts: Mapping[str, int]) -> ResultTable:
     name, number = heads
-    columns = (head_column("name", name), Column("n", number, Format.COUNT, short=""))
+    columns = (head_column("name", name), Column.count("n", number, ""))
     rows = [EstimateRow(key, None, n=n) for key, n in counts.items()]
     return plain_table(title, columns, rows, classes="data")
 
@@ -300,10 +300,10 @@ def _columns(
         head_column("name", named(noun).capitalize(), format=Format.NAME),
         *([replace(RANK, key="judge.rank", group=judge)] if ranked else []),
         replace(PLOT, group=judge),
-        Column("points", _t("Points"), Format.NUMBER, classes="l1r", short="", group=judge),
+        Column.number("points", _t("Points"), "", classes="l1r", group=judge),
         replace(interval_column(html=lambda row: row.span), group=judge),
-        Column("n", units[0], Format.COUNT, short=units[1], group=judge),
-        Column("defaulted", _t("No number"), Format.COUNT, group=judge),
+        Column.count("n", units[0], units[1], group=judge),
+        Column.count("defaulted", _t("No number"), group=judge),
     ]
     if main is None:
         return columns
@@ -313,7 +313,7 @@ def _columns(
     return [
         *columns,
         replace(RANK, key="other.rank", short=rank, group=own),
-        Column("other.estimate", _t("Score"), Format.SCORE, group=own),
+        Column.score("other.estimate", _t("Score"), digits=3, group=own),
         replace(interval_column(html=lambda row: row.other_span), group=own),
     ]
 

@@ -17,7 +17,7 @@ from evaluation.free_text.selectors import warnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.results.boards import Row
 from evaluation.results.cells import link
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import next_steps, verdicts
@@ -165,15 +165,15 @@ class Swap:
 
 
 ROUNDS = (
-    Column("number", gettext_lazy("Round"), Format.NUMBER),
-    Column("change", gettext_lazy("Change"), Format.NUMBER),
+    Column.number("number", gettext_lazy("Round")),
+    Column.number("change", gettext_lazy("Change")),
 )
 SWAPS = (
     head_column("up", gettext_lazy("Now above"), classes="nowrap"),
-    Column("up_ranks", gettext_lazy("Rank before, now"), Format.NUMBER),
-    Column("down", gettext_lazy("Now below"), classes="nowrap"),
-    Column("down_ranks", gettext_lazy("Rank before, now"), Format.NUMBER),
-    Column("sure_word", gettext_lazy("Sure"), classes="dim"),
+    Column.number("up_ranks", gettext_lazy("Rank before, now")),
+    Column.text("down", gettext_lazy("Now below"), classes="nowrap"),
+    Column.number("down_ranks", gettext_lazy("Rank before, now")),
+    Column.text("sure_word", gettext_lazy("Sure"), classes="dim"),
 )
 
 

@@ -37,9 +37,9 @@ class Correlation(EstimateRow):
     stands: str = ""
 
 
-WORKERS = Column("n", gettext_lazy("Workers"), Format.COUNT)
+WORKERS = Column.count("n", gettext_lazy("Workers"))
 CORRELATIONS = estimate_columns(gettext_lazy("Method"), "r", count=WORKERS)
-STANDS = Column("stands", gettext_lazy("Against AQER"), classes="dim")
+STANDS = Column.text("stands", gettext_lazy("Against AQER"), classes="dim")
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,8 @@ class WorkerScores:
 def _scores(key: str, label: str, plot: str, axis: SafeString) -> tuple[Column, ...]:
     return (
         replace(PLOT, key=f"{key}.plot", label=plot, axis=axis),
-        Column(f"{key}.value", label, Format.NUMBER, classes="l1r"),
-        Column(
-            *(f"{key}.rank", _("Rank, 95% CI"), Format.NUMBER),
-            short=_("Rank"),
-            term="rank",
-            classes="dim",
-        ),
+        Column.number(f"{key}.value", label, classes="l1r"),
+        Column.number(f"{key}.rank", _("Rank, 95% CI"), _("Rank"), term="rank", classes="dim"),
     )
 
 
@@ -225,7 +220,7 @@ def board(run: Run, chosen: str, title: str, number: Any) -> dict[str, Any]:
         head_column("name", _("Worker"), format=Format.NAME),
         *_scores("own", "AQER", _("AQER, interval"), charts.forest_axis(first)),
         *_scores("other", title, _("Other method, interval"), charts.forest_axis(second)),
-        Column("n", _("Answers"), Format.COUNT),
+        Column.count("n", _("Answers")),
     )
     caption = _("Workers by two methods, with 95% CIs")
     return {"page": shown, "board": plain_table(caption, columns, workers, classes="data board")}

@@ -110,9 +110,7 @@ def _by(told: Told, column: str, names: Mapping[int, str], project: int) -> Kind
 
 
 def _agreement(kind: str) -> Column:
-    return Column(
-        kind, kind, Format.NUMBER, short="", html=lambda row: row.agreement(kind), classes="nowrap"
-    )
+    return Column.number(kind, kind, "", html=lambda row: row.agreement(kind), classes="nowrap")
 
 
 def _kind(row: Told) -> EstimateRow:

@@ -90,7 +90,7 @@ PAIR_VALUES = estimate_columns(
     head_column("name", gettext_lazy("Workers"), classes="nowrap"),
     gettext_lazy("Kappa"),
     term="kappa",
-    count=Column("n", gettext_lazy("Shared items"), Format.COUNT, short=gettext_lazy("Shared")),
+    count=Column.count("n", gettext_lazy("Shared items"), gettext_lazy("Shared")),
 )
 WIDE = "data two-line coefficients"
 PAIRS = 20  # of workers on a page
@@ -235,13 +235,13 @@ def classes(told: Told, field: ShownField) -> dict[str, Any]:
     scale = Scale.around(values, width=270.0, count=4, include=[0.0])
     rows = [_class_row(row, field.word(row["label"]), scale) for row in told["class"]]
     pooled, any_known = told["pooled"], any(row.known for row in rows)
-    right = Column("right", gettext("Labelled right"), Format.NUMBER, short=gettext("Right"))
+    right = Column.number("right", gettext("Labelled right"), gettext("Right"))
     columns = [
         head_column("name", gettext("Class")),
         PLOT,
-        Column("estimate", "Dawid-Skene", Format.SHARE, term="dawid-skene", is_main=True),
+        Column.share("estimate", "Dawid-Skene", term="dawid-skene", is_main=True),
         interval_column(html=lambda row: share_span(row.low, row.high) or gettext("none")),
-        Column("majority_share", gettext("Majority"), Format.SHARE, term="majority"),
+        Column.share("majority_share", gettext("Majority"), term="majority"),
         *((replace(KNOWN, key="known"), right) if any_known else ()),
     ]
     title = gettext("Prevalence of each class by Dawid-Skene, with 95% CIs, and by majority vote")
@@ -327,37 +327,39 @@ class MethodRow(EstimateRow):
 
 
 METHOD = head_column("name", gettext_lazy("Method"))
-KNOWN = Column("n", gettext_lazy("Known answers"), Format.COUNT, term="known-answer")
+KNOWN = Column.count("n", gettext_lazy("Known answers"), term="known-answer")
 SCORES = (
-    Column("brier", gettext_lazy("Brier score"), Format.SCORE, is_public=False),
-    Column("log_score", gettext_lazy("Log score"), Format.SCORE, is_public=False),
+    Column.score("brier", gettext_lazy("Brier score"), digits=3, is_public=False),
+    Column.score("log_score", gettext_lazy("Log score"), digits=3, is_public=False),
 )
-HELD_OUT = Column("held_out", gettext_lazy("Left-out votes"), Format.SCORE, is_public=False)
+HELD_OUT = Column.score("held_out", gettext_lazy("Left-out votes"), digits=3, is_public=False)
 COUNTS = (
-    Column(
-        *("differ", gettext_lazy("Differs from majority"), Format.COUNT),
-        short=gettext_lazy("Differs"),
+    Column.count(
+        "differ",
+        gettext_lazy("Differs from majority"),
+        gettext_lazy("Differs"),
         missing=gettext_lazy("none"),
     ),
-    Column(
-        *("uncertain", gettext_lazy("Posterior under .90"), Format.NUMBER),
-        short=gettext_lazy("Uncertain"),
+    Column.number(
+        "uncertain",
+        gettext_lazy("Posterior under .90"),
+        gettext_lazy("Uncertain"),
         term="posterior",
     ),
 )
 RELIABILITY = (
     METHOD,
-    Column("detail", gettext_lazy("Posterior"), Format.NUMBER),
-    Column("estimate", gettext_lazy("Right"), Format.SCORE, digits=2),
-    interval_column(2, needs_interval=False),
+    Column.number("detail", gettext_lazy("Posterior")),
+    Column.score("estimate", gettext_lazy("Right")),
+    interval_column(needs_interval=False),
     KNOWN,
 )
 CALIBRATION = (
     METHOD,
-    Column(
-        *("estimate", gettext_lazy("Expected calibration error"), Format.SCORE),
-        short=gettext_lazy("Calibration error"),
-        digits=2,
+    Column.score(
+        "estimate",
+        gettext_lazy("Expected calibration error"),
+        gettext_lazy("Calibration error"),
         classes="l1r",
     ),
     KNOWN,
@@ -370,7 +372,7 @@ def _method_columns(*, known: int, calibrated: bool, unseen: int) -> list[Column
         replace(METHOD, format=Format.NAME, note="detail"),
         *([PLOT] if known else []),
         replace(right, html=lambda row: row.right),
-        interval_column(2, needs_interval=False),
+        interval_column(needs_interval=False),
         *(SCORES if calibrated else ()),
         *([HELD_OUT] if unseen else []),
         *COUNTS,

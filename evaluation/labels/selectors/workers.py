@@ -26,7 +26,7 @@ from evaluation.labels.selectors.study import ShownField, known_right
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.selectors.workers import pair_seconds
 from evaluation.results.cells import inline
-from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.results import look_alikes, votes_used
 
@@ -216,11 +216,10 @@ def competence_table(
     groups: Sequence[Group], *, any_known: bool, opened: int | None = None, **more: Any
 ) -> ResultTable:
     """Workers, and models below them, by their competence."""
-    known = Column(
+    known = Column.number(
         "known_right",
         _("Known answers"),
-        Format.NUMBER,
-        short=_("Known"),
+        _("Known"),
         sort="known",
         classes="nowrap",
         is_public=False,
@@ -228,13 +227,11 @@ def competence_table(
     columns = [
         head_column("label", _("Worker"), sort="worker", classes="nowrap"),
         PLOT,
-        Column(
-            "estimate", _("Competence"), Format.SCORE, sort="competence", digits=2, is_main=True
-        ),
-        interval_column(2, needs_interval=False),
-        Column("n", _("Labels"), Format.COUNT, sort="labels"),
+        Column.score("estimate", _("Competence"), sort="competence", is_main=True),
+        interval_column(needs_interval=False),
+        Column.count("n", _("Labels"), sort="labels"),
         *([known] if any_known else ()),
-        Column("mistake", _("Most frequent mistake"), classes="mistake", is_public=False),
+        Column.text("mistake", _("Most frequent mistake"), classes="mistake", is_public=False),
     ]
     return ResultTable(
         _("Workers by competence, with 95% CIs"),

@@ -19,7 +19,7 @@ from evaluation.methods.adaptive.simulation import ACCURACY, TAU, Design, simula
 from evaluation.methods.core.base import BadParameter, Result
 from evaluation.models import AdaptivePlan, SystemScore
 from evaluation.pairwise import adaptive
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_run
 
@@ -162,9 +162,9 @@ def simulated_table(rows: Sequence[Mapping[str, str]]) -> ResultTable:
     """Rows as they were kept, in the language of the page; what has numbers is English."""
     columns = [
         head_column("label", _("Figure")),
-        Column("value", _("Value"), Format.NUMBER, is_main=True),
-        Column("error", _("Monte Carlo error"), Format.NUMBER, short=_("Error"), classes="dim"),
-        Column("says", _("What it says"), classes="dim"),
+        Column.number("value", _("Value"), is_main=True),
+        Column.number("error", _("Monte Carlo error"), _("Error"), classes="dim"),
+        Column.text("says", _("What it says"), classes="dim"),
     ]
     title = _("Adaptive collection against the same number of votes for every pair, simulated")
     figures = [

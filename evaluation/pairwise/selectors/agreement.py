@@ -43,7 +43,7 @@ from evaluation.pairwise.selectors.trust import (
 )
 from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.results.cells import Cell, beside, chip, hidden, link
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
@@ -182,48 +182,38 @@ class Agreement:
         """Those without whom agreement would be highest; ``may_write``: may leave one out."""
         columns = [
             head_column("name", _("Worker"), html=partial(_worker, task=task), classes="nowrap"),
-            Column("judgments", _("Judgments"), Format.COUNT),
-            Column(
-                "straight",
-                _("Same answer on all %(n)s") % {"n": len(self.lines)},
-                Format.SHARE,
-                cell=_straight,
+            Column.count("judgments", _("Judgments")),
+            Column.share(
+                "straight", _("Same answer on all %(n)s") % {"n": len(self.lines)}, cell=_straight
             ),
-            Column("seconds", _("Median time per pair"), Format.DURATION, short=_("a pair")),
-            Column(
-                "competence",
-                _("Competence"),
-                Format.NUMBER,
-                term="competence",
-                html=_competence,
-                classes="nowrap",
+            Column.duration("seconds", _("Median time per pair"), _("a pair")),
+            Column.number(
+                "competence", _("Competence"), term="competence", html=_competence, classes="nowrap"
             ),
-            Column("alpha", _("Raw α without"), Format.SCORE),
-            Column("change", _("Change"), Format.SIGNED, digits=3),
-            Column(
+            Column.score("alpha", _("Raw α without"), digits=3),
+            Column.signed("change", _("Change"), digits=3),
+            Column.score(
                 "cross",
                 _("Cross-fit α without"),
-                Format.SCORE,
+                digits=3,
                 term="cross-fit",
                 missing=_("not computed"),
             ),
-            Column(
-                "cross_change", _("Change"), Format.NUMBER, html=_cross_change, classes="nowrap"
-            ),
+            Column.number("cross_change", _("Change"), html=_cross_change, classes="nowrap"),
         ]
         if may_write:
             preview = hidden(_("Preview"))
             html = partial(_preview, task=task)
-            columns.append(Column("id", preview, Format.LINK, html=html, classes="l1r"))
+            columns.append(Column.link("id", preview, html=html, classes="l1r"))
         title = _("Workers without whom agreement would be higher")
         return plain_table(title, columns, self.workers)
 
     def part_table(self) -> ResultTable:
         """The parts of the graph of workers and pairs."""
         columns = [
-            Column("workers", _("Workers"), Format.COUNT),
-            Column("pairs", _("Pairs"), Format.COUNT),
-            Column("judgments", _("Judgments"), Format.COUNT),
+            Column.count("workers", _("Workers")),
+            Column.count("pairs", _("Pairs")),
+            Column.count("judgments", _("Judgments")),
         ]
         parts = [
             GraphPart(row["workers"], row["pairs"], row["judgments"])

@@ -30,7 +30,6 @@ from evaluation.results.columns import (
     PLOT,
     RANK,
     Column,
-    Format,
     interval_column,
     name_column,
     score_column,
@@ -50,26 +49,22 @@ RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length a
 PLACE = ("component", "estimate", "low", "high", "n")
 Told = Mapping[str, Any]
 FIRST = (RANK, name_column(gettext_lazy("System")), PLOT)
-VOTES = Column("n", gettext_lazy("Votes"), Format.COUNT, short=gettext_lazy("Votes"))
+VOTES = Column.count("n", gettext_lazy("Votes"))
 PLAIN = (
     *FIRST,
-    score_column(gettext_lazy("Bradley-Terry score"), term="merit", digits=2),
-    interval_column(2),
-    Column(
+    score_column(gettext_lazy("Bradley-Terry score"), term="merit"),
+    interval_column(),
+    Column.score(
         "wins",
         gettext_lazy("Win rate vs average"),
-        Format.SCORE,
-        short=gettext_lazy("Wins"),
+        gettext_lazy("Wins"),
         term="win-rate",
-        digits=2,
         is_public=False,
     ),
-    Column(
+    Column.score(
         "grade",
         gettext_lazy("Mean grade"),
-        Format.SCORE,
-        short=gettext_lazy("Grade"),
-        digits=2,
+        gettext_lazy("Grade"),
         bounds=("grade_low", "grade_high"),
         missing=gettext_lazy("none"),
         is_public=False,
@@ -82,32 +77,11 @@ def _beside(label: Words) -> tuple[Column, ...]:
     """Columns of a board with two scores; ``label`` names the one that does not rank."""
     return (
         *FIRST,
-        score_column(term="merit", digits=2),
-        interval_column(2),
-        Column(
-            "uniterated",
-            label,
-            Format.SCORE,
-            short=label,
-            term="controlled",
-            digits=2,
-            is_public=False,
-        ),
-        Column(
-            "change",
-            gettext_lazy("Change"),
-            Format.SIGNED,
-            short=gettext_lazy("Change"),
-            digits=2,
-            is_public=False,
-        ),
-        Column(
-            "words",
-            gettext_lazy("Median words"),
-            Format.COUNT,
-            short=gettext_lazy("Median words"),
-            is_public=False,
-        ),
+        score_column(term="merit"),
+        interval_column(),
+        Column.score("uniterated", label, term="controlled", is_public=False),
+        Column.signed("change", gettext_lazy("Change"), digits=2, is_public=False),
+        Column.count("words", gettext_lazy("Median words"), is_public=False),
         VOTES,
     )
 
@@ -453,7 +427,7 @@ def rank_table(
         if query is not None and not head["current"]:
             label = link(f"?{urlencode({'dimension': head['name']})}{query}", label, "")
         more = "current" if head["current"] else ""
-        columns.append(Column("", label, Format.NUMBER, head_classes=more))
+        columns.append(Column.number("", label, head_classes=more))
     return matrix_table(
         _("Possible ranks of every system on every dimension"),
         _("System"),

@@ -22,7 +22,7 @@ def pair_columns(length: int) -> tuple[Column, Column]:
     """A pair and its question, cut to a length, of rows with ``item``, None where it is gone."""
     return (
         head_column("item", _("Pair"), html=lambda row: _name(row.item), classes="nowrap"),
-        Column(
+        Column.text(
             "question",
             _("Question"),
             html=lambda row: Truncator(row.item.question).chars(length) if row.item else "",

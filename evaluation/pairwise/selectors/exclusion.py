@@ -26,7 +26,7 @@ from evaluation.pairwise.dataset import PairsDataset
 from evaluation.pairwise.selectors.boards import against_average
 from evaluation.pairwise.selectors.columns import pair_columns
 from evaluation.results.cells import beside, bold
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.engine import DEFAULT_SEED
 from evaluation.runs.exclusion_preview import Figure
@@ -134,10 +134,10 @@ class Effect:
         """Raw alpha and estimated labels by dimension, and over all."""
         columns = [
             head_column("alpha.name", _("Dimension")),
-            Column("alpha.before", _("α now"), Format.SCORE, term="alpha"),
-            Column("alpha.after", _("Without"), Format.SCORE),
-            Column("alpha.change", _("Change"), Format.SIGNED, digits=3),
-            Column("labels.changed", _("Labels that change"), Format.NUMBER, html=_changed),
+            Column.score("alpha.before", _("α now"), digits=3, term="alpha"),
+            Column.score("alpha.after", _("Without"), digits=3),
+            Column.signed("alpha.change", _("Change"), digits=3),
+            Column.number("labels.changed", _("Labels that change"), html=_changed),
         ]
         pairs = zip(self.alphas, self.golds, strict=True)
         mean = replace(self.gold, lost=0)  # said by the dimensions
@@ -153,7 +153,7 @@ class Effect:
         """The board with and without the worker."""
         columns = [
             head_column("name", _("Source")),
-            Column("moves", _("Rank"), Format.NUMBER, term="rank", html=_rank, classes="nowrap"),
+            Column.number("moves", _("Rank"), term="rank", html=_rank, classes="nowrap"),
             _share_column("before", _("Now")),
             _share_column("after", _("Without")),
         ]
@@ -164,9 +164,9 @@ class Effect:
         """The estimated labels that change."""
         columns = [
             *pair_columns(70),
-            Column("dimension", _("Dimension")),
-            Column("before", _("Now")),
-            Column("after", _("Without")),
+            Column.text("dimension", _("Dimension")),
+            Column.text("before", _("Now")),
+            Column.text("after", _("Without")),
         ]
         title = _("Estimated labels that change")
         return plain_table(title, columns, self.labels) if self.labels else None
@@ -192,7 +192,7 @@ def _share_column(name: str, label: str) -> Column:
         low, high = getattr(row, f"low_{name}"), getattr(row, f"high_{name}")
         return beside(score(getattr(row, name), 2), interval(low, high, 2))
 
-    return Column(name, label, Format.NUMBER, html=html, classes="nowrap")
+    return Column.number(name, label, html=html, classes="nowrap")
 
 
 def leaving_worker(task: Task, worker: Membership, core: Run | None) -> LeavingWorker:

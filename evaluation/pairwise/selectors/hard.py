@@ -26,7 +26,7 @@ from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.columns import pair_columns
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.results.cells import of_all
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.selectors import more_work
@@ -137,11 +137,11 @@ class Hard:
         for key, label, short in figures:
             head = label % {"n": count(sizes[key])} if key in sizes else label
             more = classes.get(key, "")
-            column = Column(key, head, Format.SCORE, short=short, digits=2, classes=more)
+            column = Column.score(key, head, short, classes=more)
             columns.append(column)
         if self.pilot_task:
             label, missing = gettext("Pointwise pilot"), gettext("not asked")
-            pilot = Column("pilot", label, Format.SCORE, short=gettext("Pilot"), digits=2)
+            pilot = Column.score("pilot", label, gettext("Pilot"))
             columns.append(replace(pilot, missing=missing))
         return plain_table(
             gettext("α on pairs that can be told apart and on the others"),
@@ -154,14 +154,13 @@ class Hard:
         """The hardest pairs."""
         columns = [
             *pair_columns(90),
-            Column(
+            Column.number(
                 "agreeing",
                 gettext("Dimensions that agree"),
-                Format.NUMBER,
-                short=gettext("Agree"),
+                gettext("Agree"),
                 html=lambda row: of_all(row.agreeing, self.dimensions),
             ),
-            Column("n", gettext("Votes"), Format.COUNT),
+            Column.count("n", gettext("Votes")),
         ]
         return plain_table(gettext("The hardest pairs"), columns, self.pairs)
 

@@ -63,7 +63,7 @@ class JudgeBoard:
     def table(self, judge: str, dimension: str) -> ResultTable:
         """The board of a judge of this name."""
         people, model = _("People"), _("The model")
-        rank = Column("", _("Rank"), Format.NUMBER, term="rank", classes="nowrap")
+        rank = Column.number("", _("Rank"), term="rank", classes="nowrap")
         plot = replace(PLOT, label=_("Bradley-Terry score"))
         columns = [
             head_column("name", _("System"), classes="nowrap"),
@@ -230,10 +230,8 @@ class Judge:
 def _line_columns() -> list[Column]:
     orders, labels = _("Both orders"), _("With estimated labels")
     people = _("With the majority of people, decisive votes")
-    itself = Column(
-        "itself.value", "α", Format.SCORE, short=_("α with itself"), term="alpha", digits=2
-    )
-    share = Column("", "", Format.SHARE)
+    itself = Column.score("itself.value", "α", _("α with itself"), term="alpha")
+    share = Column.share("", "")
     return [
         head_column("label", _("Dimension"), classes="nowrap"),
         replace(share, key="same", label=_("Same label"), short=_("Same both ways"), group=orders),
@@ -246,7 +244,7 @@ def _line_columns() -> list[Column]:
         ),
         replace(share, key="person.value", label=_("One person"), group=people),
         replace(share, key="neutral", label=_("Neutral")),
-        Column("rho", _("ρ with others"), Format.SCORE, digits=2, term="rho"),
+        Column.score("rho", _("ρ with others"), term="rho"),
     ]
 
 

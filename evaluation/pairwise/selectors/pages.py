@@ -98,7 +98,7 @@ def _method_column(at: int, label: str, term: str) -> Column:
         found = row.beside[at]
         return chipped(found.letter, gettext("differs") if found.differs else "") or none()
 
-    return Column(term, label, short=label, term=term, html=html, classes="nowrap")
+    return Column.text(term, label, label, term=term, html=html, classes="nowrap")
 
 
 def chipped(text: str, chip_text: str) -> SafeString | str:
@@ -111,29 +111,14 @@ def label_columns() -> list[Column]:
     hidden_head = hidden(gettext("Posterior of A, neutral, B"))
     split = gettext("A, neutral, B")
     return [
-        Column(
-            "posterior",
-            gettext("Posterior"),
-            Format.SCORE,
-            short="",
-            digits=2,
-            term="posterior",
-            classes="l1r",
-        ),
-        Column("bar", hidden_head, html=_bar, classes="bar", head_classes="bar-head"),
-        Column(
-            "label.entropy",
-            gettext("Entropy"),
-            Format.SCORE,
-            digits=2,
-            term="entropy",
-            sort="entropy",
-        ),
+        Column.score("posterior", gettext("Posterior"), "", term="posterior", classes="l1r"),
+        Column.text("bar", hidden_head, html=_bar, classes="bar", head_classes="bar-head"),
+        Column.score("label.entropy", gettext("Entropy"), term="entropy", sort="entropy"),
         _method_column(0, gettext("Dawid-Skene"), "dawid-skene"),
         _method_column(1, gettext("Majority"), "majority"),
-        Column("tally", split, Format.NUMBER, html=_parts, classes="nowrap"),
-        Column("tally.n", gettext("Votes"), Format.COUNT, sort="votes"),
-        Column("tally.most", gettext("Same label"), Format.SHARE),
+        Column.number("tally", split, html=_parts, classes="nowrap"),
+        Column.count("tally.n", gettext("Votes"), sort="votes"),
+        Column.share("tally.most", gettext("Same label")),
     ]
 
 
@@ -240,10 +225,10 @@ def _list_columns(dimensions: int, *, checked: bool) -> list[Column]:
             ),
             classes="pair-cell",
         ),
-        Column(
+        Column.text(
             "letter",
             gettext("Estimated label"),
-            short=gettext("Estimated"),
+            gettext("Estimated"),
             term="estimated-label",
             html=_estimated,
             classes="pair-label",
@@ -253,7 +238,7 @@ def _list_columns(dimensions: int, *, checked: bool) -> list[Column]:
     if checked:
         html = partial(_apart, dimensions=dimensions)
         label = gettext("Told apart on")
-        columns.append(Column("apart", label, Format.NUMBER, html=html, classes="nowrap"))
+        columns.append(Column.number("apart", label, html=html, classes="nowrap"))
     return columns
 
 
@@ -431,20 +416,20 @@ def get_pair(task: Task, item_id: int) -> Item:
 def _label_table(rows: Sequence[DimensionRow], runs: ShownRun) -> ResultTable:
     columns = [
         head_column("asked.label", gettext("Dimension")),
-        Column(
+        Column.text(
             "letter",
             gettext("Estimated label"),
-            short=gettext("Estimated"),
+            gettext("Estimated"),
             term="estimated-label",
             html=lambda row: bold(row.letter),
         ),
         *(replace(one, sort="") for one in label_columns()),
     ]
     if runs.checks:
-        columns.append(Column("stable", gettext("With another crowd"), Format.SHARE))
+        columns.append(Column.share("stable", gettext("With another crowd")))
     if runs.published and runs.published != runs.core:
         label = gettext("Published")
-        columns.append(Column("others", label, short=label, html=_published))
+        columns.append(Column.text("others", label, label, html=_published))
     return plain_table(
         gettext("Estimated label, posterior and votes by dimension"),
         columns,
@@ -485,7 +470,7 @@ def _vote_table(
     if not rows:
         return None
     left = gettext("Left was")
-    shown_left = Column("left", left, short=left, html=lambda row: "AB"[row.vote.flipped])
+    shown_left = Column.text("left", left, left, html=lambda row: "AB"[row.vote.flipped])
     judged = gettext("Judged")
     columns = [
         head_column(
@@ -499,26 +484,20 @@ def _vote_table(
     if people:
         competence = gettext("Competence")
         columns[1:] = [
-            Column(
-                "score",
-                competence,
-                Format.NUMBER,
-                short="",
-                term="competence",
-                html=_competence,
-                classes="nowrap l1r",
+            Column.number(
+                "score", competence, "", term="competence", html=_competence, classes="nowrap l1r"
             ),
             shown_left,
-            Column("position", gettext("Place"), Format.NUMBER, html=_place),
-            Column("vote.at", judged, Format.MOMENT, short=judged),
-            Column("seconds", gettext("On screen"), Format.DURATION, missing=gettext("no log")),
+            Column.number("position", gettext("Place"), html=_place),
+            Column.moment("vote.at", judged, judged),
+            Column.duration("seconds", gettext("On screen"), missing=gettext("no log")),
         ]
     for at, one in enumerate(asked):
         head = format_html("<span>{}</span>", one.label)
         cell = partial(_letter_cell, at=at, label=one.label)
         columns.append(Column("letter", head, Format.HEAT, cell=cell, head_classes="vote-head"))
     noted = partial(_noted, number=run.number if run else 0)
-    columns.append(Column("noted", gettext("Noted"), html=noted, classes="nowrap"))
+    columns.append(Column.text("noted", gettext("Noted"), html=noted, classes="nowrap"))
     return plain_table(
         gettext("Votes of workers, a column a dimension")
         if people

@@ -90,32 +90,22 @@ class OtherLabel:
 
 
 def _dimension_table(rows: Sequence[DimensionRow]) -> ResultTable:
-    bar = Column("", "", classes="bar")
+    bar = Column.text("", "", classes="bar")
     columns = [
         head_column("label", _("Dimension"), classes="nowrap"),
         PLOT,
-        Column(
-            "score.estimate",
-            _("Competence"),
-            Format.SCORE,
-            digits=2,
-            term="competence",
-            is_main=True,
-        ),
-        interval_column(2, low="score.low", high="score.high", needs_interval=False),
-        Column(
-            "n", _("Pairs"), Format.NUMBER, html=lambda row: count(row.score.n if row.score else 0)
-        ),
-        Column("with_others", _("With most others"), Format.SHARE),
+        Column.score("score.estimate", _("Competence"), term="competence", is_main=True),
+        interval_column(low="score.low", high="score.high", needs_interval=False),
+        Column.number("n", _("Pairs"), html=lambda row: count(row.score.n if row.score else 0)),
+        Column.share("with_others", _("With most others")),
         replace(
             bar, label=_("When guessing"), short=_("Guessing"), html=lambda row: row.guess or ""
         ),
         replace(bar, label=_("Chosen"), short=_("Chosen"), html=lambda row: row.chosen or ""),
-        Column(
+        Column.number(
             "sides",
             _("Left, neutral, right, repeats included"),
-            Format.NUMBER,
-            short=_("Left, neutral, right"),
+            _("Left, neutral, right"),
             html=lambda row: f"{row.sides.left}, {row.sides.neutral}, {row.sides.right}",
             classes="nowrap",
         ),
@@ -133,17 +123,11 @@ def _dimension_table(rows: Sequence[DimensionRow]) -> ResultTable:
 def _sitting_table(rows: Sequence[Sitting]) -> ResultTable:
     columns = [
         head_column("at", _("Began"), format=Format.MOMENT, classes="nowrap"),
-        Column("pairs", _("Pairs"), Format.COUNT),
-        Column("seconds", _("On screen per pair"), Format.DURATION, missing=_("no log")),
-        Column("sides.neutral_share", _("Neutral"), Format.SHARE),
-        Column("sides.left_share", _("Left of decided"), Format.SHARE, short=_("Left")),
-        Column(
-            "same_share",
-            _("As the estimated label"),
-            Format.SHARE,
-            short=_("As gold"),
-            classes="l1r",
-        ),
+        Column.count("pairs", _("Pairs")),
+        Column.duration("seconds", _("On screen per pair"), missing=_("no log")),
+        Column.share("sides.neutral_share", _("Neutral")),
+        Column.share("sides.left_share", _("Left of decided"), _("Left")),
+        Column.share("same_share", _("As the estimated label"), _("As gold"), classes="l1r"),
     ]
     return plain_table(_("Votes by assignment"), columns, rows)
 
@@ -156,27 +140,18 @@ def _difference_table(rows: Sequence[OtherLabel], dimensions: int) -> ResultTabl
             html=lambda row: pair_link(row.url, row.texts, row.question, 80),
             classes="pair-cell",
         ),
-        Column("at", _("Judged"), Format.MOMENT, short=_("Judged")),
-        Column(
+        Column.moment("at", _("Judged"), _("Judged")),
+        Column.number(
             "count",
             _("Differs on"),
-            Format.NUMBER,
             html=lambda row: of_all(row.count, dimensions),
             classes="nowrap",
             head_classes="nowrap",
         ),
-        Column("clearest", _("Surest"), short=_("Surest"), classes="nowrap"),
-        Column("vote", _("Vote"), short=_("Vote"), html=lambda row: bold(row.vote)),
-        Column("gold", _("Estimated"), short=_("Estimated"), html=lambda row: bold(row.gold)),
-        Column(
-            "posterior",
-            _("Posterior"),
-            Format.SCORE,
-            short="",
-            digits=2,
-            term="posterior",
-            classes="l1r",
-        ),
+        Column.text("clearest", _("Surest"), _("Surest"), classes="nowrap"),
+        Column.text("vote", _("Vote"), _("Vote"), html=lambda row: bold(row.vote)),
+        Column.text("gold", _("Estimated"), _("Estimated"), html=lambda row: bold(row.gold)),
+        Column.score("posterior", _("Posterior"), "", term="posterior", classes="l1r"),
     ]
     return plain_table(_("Pairs on which a vote differs from the estimated label"), columns, rows)
 

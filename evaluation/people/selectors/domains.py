@@ -30,7 +30,6 @@ from evaluation.results.columns import (
     PLOT,
     RANK,
     Column,
-    Format,
     head_column,
     interval_column,
     name_column,
@@ -174,15 +173,15 @@ class DomainPage:
         """A table a board; only within one of them people compare."""
         title = gettext("Standing over tasks, with 95% CIs")
         note = gettext("Compare nobody here with anybody of another board.")
-        standing = Column("estimate", gettext("Standing"), Format.SIGNED, is_main=True)
+        standing = Column.signed("estimate", gettext("Standing"), is_main=True)
         columns = (
             RANK,
             name_column(named(self.measure.noun).capitalize()),
             PLOT,
             replace(standing, needs_interval=True),
             interval_column(html=lambda row: row.interval),
-            Column("tasks", gettext("Tasks"), Format.COUNT),
-            Column("n", self._counted, Format.COUNT),
+            Column.count("tasks", gettext("Tasks")),
+            Column.count("n", self._counted),
         )
         return [one.table(columns, title=title, note=note) for one in self.boards]
 
@@ -192,14 +191,15 @@ class DomainPage:
         authors = many(self.measure.noun).capitalize()
         columns = (
             head_column("title", gettext("Task"), html=lambda one: one.title),
-            Column(
-                *("why", gettext("Included")),
+            Column.text(
+                "why",
+                gettext("Included"),
                 html=lambda one: one.included(several_boards=several_boards),
                 classes="full",
             ),
-            Column("entered.authors", authors, Format.COUNT, missing=missing),
-            Column("entered.answers", self._counted, Format.COUNT, missing=missing),
-            Column("run", gettext("Run"), html=lambda one: one.run_link, classes="nowrap"),
+            Column.count("entered.authors", authors, missing=missing),
+            Column.count("entered.answers", self._counted, missing=missing),
+            Column.text("run", gettext("Run"), html=lambda one: one.run_link, classes="nowrap"),
         )
         return plain_table(gettext("Tasks of the domain"), columns, self.entries)
 
@@ -229,8 +229,8 @@ class Domain:
 
 DOMAINS = (
     head_column("domain", gettext_lazy("Domain"), html=lambda row: row.link),
-    Column("tasks", gettext_lazy("Tasks"), Format.COUNT),
-    Column("scored", gettext_lazy("Scored"), Format.COUNT, fades_zero=True),
+    Column.count("tasks", gettext_lazy("Tasks")),
+    Column.count("scored", gettext_lazy("Scored"), fades_zero=True),
 )
 
 

@@ -24,7 +24,7 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS
 from evaluation.published.reproduce.crowdrag.published import SHORT
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.selectors.lists import figures_of
@@ -120,20 +120,15 @@ class Section:
         """The figures that belong to no dimension."""
         columns = [
             head_column("name", _("Figure"), note="" if self.shared else "protocol"),
-            Column("figure.printed", _("Printed"), Format.NUMBER),
-            Column(
-                "figure.measured",
-                _("From the database"),
-                Format.NUMBER,
-                short="",
-                html=_measured,
-                classes="l1r",
+            Column.number("figure.printed", _("Printed")),
+            Column.number(
+                "figure.measured", _("From the database"), "", html=_measured, classes="l1r"
             ),
-            Column("figure.ours", self.ours, Format.NUMBER, short=_("Our run"), classes="ours"),
+            Column.number("figure.ours", self.ours, _("Our run"), classes="ours"),
         ]
         if not self.shared:
             why = _("Why they differ, or how it was measured")
-            columns.append(Column("note", why, html=_note, classes="dim why"))
+            columns.append(Column.text("note", why, html=_note, classes="dim why"))
         title = _("%(name)s %(title)s, further figures") % {"name": self.name, "title": self.title}
         plain = " plain-lines" if self.shared else ""
         return plain_table(title, columns, self.lines, classes=f"data two-line lines{plain}")

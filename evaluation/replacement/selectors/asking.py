@@ -16,7 +16,7 @@ from crowdqc.numbers import count, score
 from evaluation.models import Run
 from evaluation.replacement import next_items
 from evaluation.replacement.selectors.naming import label_words, quantity_title
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import plain_table
 
 Told = Mapping[str, Any]
@@ -114,13 +114,12 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
     after = gettext("After %(wanted)s items") % {"wanted": count(chosen["wanted"])}
     columns = [
         head_column("name", field.label),
-        Column("now", gettext("Now"), Format.NUMBER, classes="dim nowrap"),
-        Column(
-            "then", after, Format.NUMBER, short=gettext("After"), is_main=True, classes="nowrap"
-        ),
-        Column(
-            *("random", gettext("The same number at random"), Format.NUMBER),
-            short=gettext("At random"),
+        Column.number("now", gettext("Now"), classes="dim nowrap"),
+        Column.number("then", after, gettext("After"), is_main=True, classes="nowrap"),
+        Column.number(
+            "random",
+            gettext("The same number at random"),
+            gettext("At random"),
             classes="dim nowrap",
         ),
     ]

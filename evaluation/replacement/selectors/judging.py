@@ -25,7 +25,6 @@ from evaluation.results.cells import beside, bold, dim
 from evaluation.results.columns import (
     PLOT,
     Column,
-    Format,
     head_column,
     interval_column,
     reasons_beside_names,
@@ -56,7 +55,7 @@ RATED = {
     SELF: (gettext_lazy("Self-preference"), gettext_lazy("rates its own texts higher, in points")),
 }
 WIDTH = 220.0
-ITEMS = Column("n", gettext_lazy("Items"), Format.COUNT)
+ITEMS = Column.count("n", gettext_lazy("Items"))
 BECAUSE = gettext_lazy("None, because %(reason)s.")
 
 
@@ -73,18 +72,15 @@ class Leaning(EstimateRow):
 
 LEANINGS = reasons_beside_names(
     head_column("name", gettext_lazy("Leaning"), html=lambda row: beside(row.name, row.detail)),
-    Column(
-        *("judge", gettext_lazy("Model"), Format.NUMBER), html=lambda row: bold(score(row.judge, 2))
-    ),
-    Column(
-        *("people", gettext_lazy("People"), Format.SCORE), digits=2, missing=gettext_lazy("none")
-    ),
+    Column.number("judge", gettext_lazy("Model"), html=lambda row: bold(score(row.judge, 2))),
+    Column.score("people", gettext_lazy("People"), missing=gettext_lazy("none")),
     replace(PLOT, label=gettext_lazy("Difference, interval")),
     DIFFERENCE,
-    interval_column(2),
+    interval_column(),
     ITEMS,
-    Column(
-        *("verdict", gettext_lazy("Result")),
+    Column.text(
+        "verdict",
+        gettext_lazy("Result"),
         html=lambda row: row.verdict if row.leans or not row.is_tested else dim(row.verdict),
     ),
 )
@@ -213,8 +209,8 @@ def calibration(run: Run, told: Told, model: int, name: str, *, classes: bool) -
     columns = [
         head_column("name", _("%(name)s says") % {"name": name}),
         PLOT,
-        Column("estimate", people, Format.SCORE, short=_("People"), digits=2, is_main=True),
-        replace(interval_column(2, needs_interval=False), missing=_("too few items")),
+        Column.score("estimate", people, _("People"), is_main=True),
+        replace(interval_column(needs_interval=False), missing=_("too few items")),
         ITEMS,
     ]
     caption = _("What people say by what %(name)s says, with 95%% CIs") % {"name": name}
@@ -300,7 +296,7 @@ def version_table(told: Told, names: Sequence[str], *, classes: bool) -> ResultT
     columns = reasons_beside_names(
         head_column("name", _("Versions")),
         replace(DIFFERENCE, label=difference),
-        interval_column(2),
+        interval_column(),
         ITEMS,
     )
     title = _("Versions of one model, on the items of both")
@@ -323,29 +319,26 @@ class PanelRow(EstimateRow):
 PANEL = (
     head_column("name", gettext_lazy("People and panel")),
     PLOT,
-    Column(
-        *("written", gettext_lazy("Estimate, 95% CI"), Format.NUMBER),
-        short=gettext_lazy("Estimate"),
+    Column.number(
+        "written",
+        gettext_lazy("Estimate, 95% CI"),
+        gettext_lazy("Estimate"),
         term="interval",
         html=lambda row: row.written,
         classes="l1r",
     ),
-    Column(
-        *("worth", gettext_lazy("Worth, in items by people"), Format.COUNT),
-        short=gettext_lazy("Worth"),
-    ),
-    Column(
-        *("best", gettext_lazy("Best single model"), Format.COUNT),
-        short=gettext_lazy("Best single"),
-        classes="dim",
+    Column.count("worth", gettext_lazy("Worth, in items by people"), gettext_lazy("Worth")),
+    Column.count(
+        "best", gettext_lazy("Best single model"), gettext_lazy("Best single"), classes="dim"
     ),
 )
 
 
 def _weight(model: int, name: str) -> Column:
-    return Column(
-        *("weights", _("Weight of %(one)s") % {"one": name}, Format.NUMBER),
-        short=_("Weight"),
+    return Column.number(
+        "weights",
+        _("Weight of %(one)s") % {"one": name},
+        _("Weight"),
         html=lambda row: score(row.weights.get(model), 2),
     )
 

@@ -69,15 +69,13 @@ def model_table(rows: Sequence[ModelRow], run: Run, opened: int | None = None) -
         address = '<a class="name nowrap" href="?run={}&amp;model={}#people"{}>{}</a>'
         return beside(format_html(address, run.number, row.place, current, row.name), row.detail)
 
-    rate = Column(
-        *("wins", _("Winning rate"), Format.NUMBER),
-        term="winning-rate",
-        html=lambda row: row.wins or _("none"),
+    rate = Column.number(
+        "wins", _("Winning rate"), term="winning-rate", html=lambda row: row.wins or _("none")
     )
-    advantage = Column("estimate", _("Advantage"), Format.NUMBER, term="advantage")
+    advantage = Column.number("estimate", _("Advantage"), term="advantage")
     columns = (
         head_column("name", _("Model"), html=name),
-        Column(
+        Column.text(
             "said", _("Can replace one"), html=lambda row: state(row.mark, row.said), classes="l1r"
         ),
         replace(PLOT, key="rate_plot", label=_("Winning rate"), is_public=False),
@@ -87,7 +85,7 @@ def model_table(rows: Sequence[ModelRow], run: Run, opened: int | None = None) -
             advantage,
             html=lambda row: bold(score(row.estimate, 2)) if row.estimate is not None else none(),
         ),
-        interval_column(2, needs_interval=False),
+        interval_column(needs_interval=False),
     )
     return plain_table(
         _("Models with their verdict, winning rate and advantage probability"),
@@ -116,27 +114,20 @@ class PersonRow(EstimateRow):
 
 PEOPLE = (
     head_column("name", _lazy("Annotator left out"), format=Format.NAME),
-    Column("n", _lazy("Items"), Format.COUNT),
-    Column(
-        *("model_share", _lazy("Model at least as close"), Format.SCORE),
-        short=_lazy("Model"),
-        digits=2,
-    ),
-    Column(
-        *("person_share", _lazy("Person at least as close"), Format.SCORE),
-        short=_lazy("Person"),
-        digits=2,
-    ),
+    Column.count("n", _lazy("Items")),
+    Column.score("model_share", _lazy("Model at least as close"), _lazy("Model")),
+    Column.score("person_share", _lazy("Person at least as close"), _lazy("Person")),
     replace(PLOT, label=_lazy("Difference, interval")),
     DIFFERENCE,
-    Column(
-        *("p", _lazy("p, corrected"), Format.NUMBER),
-        short="p",
+    Column.number(
+        "p",
+        _lazy("p, corrected"),
+        "p",
         term="p-value",
         html=lambda row: "< .001" if row.p < 0.001 else score(row.p),
         classes="dim",
     ),
-    Column("result", _lazy("Result"), html=lambda row: row.result),
+    Column.text("result", _lazy("Result"), html=lambda row: row.result),
 )
 
 
@@ -164,9 +155,7 @@ class LabelRates:
 
 
 def _rate(name: str, label: Words, short: Words, *, term: str = "") -> Column:
-    return Column(
-        *(name, label, Format.NUMBER), short=short, term=term, html=lambda row: row.written(name)
-    )
+    return Column.number(name, label, short, term=term, html=lambda row: row.written(name))
 
 
 RATES = reasons_beside_names(
@@ -188,6 +177,6 @@ class CombinedRow(EstimateRow):
 
 
 COMBINED = (
-    Column("used", _lazy("Items used"), Format.NUMBER, short=_lazy("Items")),
-    Column("note", _lazy("Note, λ"), term="power-tuning", classes="dim"),
+    Column.number("used", _lazy("Items used"), _lazy("Items")),
+    Column.text("note", _lazy("Note, λ"), term="power-tuning", classes="dim"),
 )

@@ -26,7 +26,7 @@ from evaluation.methods.rescaling.explanation_audit import Share, share
 from evaluation.models import AuditVerdict, ExplanationAudit
 from evaluation.rescaling.dataset import scale_of
 from evaluation.results.cells import bold, link, of_all
-from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.columns import PLOT, Column, head_column
 from evaluation.results.tables import BOARD, Group, ResultTable, plain_table
 
 SHOWN_NOTES = 40
@@ -44,20 +44,15 @@ def _state(row: ExplanationAudit) -> SafeString:
 
 AUDITS = (
     head_column("pk", _("Audit"), html=_audit_link),
-    Column("judge", _("Judge"), short=_("Judge")),
-    Column("scale", _("Scale"), short=_("Scale")),
-    Column("per_label", _("Each"), Format.COUNT),
-    Column(
-        "judged",
-        _("Judged"),
-        Format.NUMBER,
-        html=lambda row: of_all(row.judged, len(row.answer_ids)),
-    ),
-    Column("closed_at", _("State"), html=_state, classes="nowrap"),
-    Column(
+    Column.text("judge", _("Judge"), _("Judge")),
+    Column.text("scale", _("Scale"), _("Scale")),
+    Column.count("per_label", _("Each")),
+    Column.number("judged", _("Judged"), html=lambda row: of_all(row.judged, len(row.answer_ids))),
+    Column.text("closed_at", _("State"), html=_state, classes="nowrap"),
+    Column.text(
         "created_at",
         _("Opened"),
-        short=_("Opened"),
+        _("Opened"),
         html=lambda row: ago(row.created_at),
         classes="dim nowrap",
     ),
@@ -107,16 +102,16 @@ SHARES = (
         classes="nowrap",
     ),
     PLOT,
-    Column("share.agreed", _("Agreed"), Format.COUNT),
-    Column("share.n", _("Of"), Format.COUNT),
-    Column("share.value", _("Share"), Format.SHARE, is_main=True),
-    Column("interval", _("Interval"), Format.NUMBER, classes="dim nowrap"),
+    Column.count("share.agreed", _("Agreed")),
+    Column.count("share.n", _("Of")),
+    Column.share("share.value", _("Share"), is_main=True),
+    Column.number("interval", _("Interval"), classes="dim nowrap"),
 )
 DISAGREEMENTS = (
     head_column("name", _("Person"), html=lambda row: bold(row.name), classes="nowrap"),
-    Column("label", _("Label"), short=_("Label")),
-    Column("explanation", _("Explanation"), classes="full serif grow"),
-    Column(
+    Column.text("label", _("Label"), _("Label")),
+    Column.text("explanation", _("Explanation"), classes="full serif grow"),
+    Column.text(
         "note", _("The judge’s note"), html=lambda row: row.note or gettext("none"), classes="full"
     ),
 )
@@ -218,7 +213,7 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
     columns = [
         head_column("name", gettext("Person"), classes="nowrap"),
         *(_drawn_column(point.label, point.value) for point in points),
-        Column("n", gettext("All"), Format.COUNT),
+        Column.count("n", gettext("All")),
     ]
     return {
         "shares": ResultTable(
@@ -259,9 +254,7 @@ def result(audit: ExplanationAudit) -> dict[str, Any]:
 
 
 def _drawn_column(label: str, value: int) -> Column:
-    return Column(
-        f"value-{value}", label, Format.COUNT, html=lambda row: count(row.by_value[value])
-    )
+    return Column.count(f"value-{value}", label, html=lambda row: count(row.by_value[value]))
 
 
 def _notes(

@@ -329,10 +329,9 @@ class Change:
         return replace(self, plot=plot)
 
 
-PAIRS = Column(
+PAIRS = Column.count(
     "n",
     gettext_lazy("Pairs"),
-    Format.COUNT,
     html=lambda row: below(
         count(row.n),
         row.undefined and gettext("%(undefined)s undefined") % {"undefined": count(row.undefined)},
@@ -344,15 +343,14 @@ def change_columns(name: Column, level: int, digits: int = 3) -> tuple[Column, .
     """What every table of Changes shows; ``digits`` of the intervals."""
     return (
         name,
-        Column("before", gettext("Before"), Format.SCORE),
-        Column("after", gettext("After"), Format.SCORE),
+        Column.score("before", gettext("Before"), digits=3),
+        Column.score("after", gettext("After"), digits=3),
         replace(PLOT, label=gettext("Interval of the change")),
-        Column("difference", gettext("Change"), Format.SIGNED, digits=3, is_main=True),
-        Column(
+        Column.signed("difference", gettext("Change"), digits=3, is_main=True),
+        Column.number(
             "interval",
             gettext("%(level)s%% interval") % {"level": level},
-            Format.NUMBER,
-            short=gettext("Interval"),
+            gettext("Interval"),
             html=lambda row: interval(row.low, row.high, digits) if row.has_interval else row.why,
             classes="dim interval",
         ),
@@ -469,21 +467,16 @@ def _after(change: Change | None) -> SafeString:
 def _prompt_columns() -> list[Column]:
     columns = [
         head_column("prompt", gettext("Prompt"), html=_prompt),
-        Column("model", gettext("Model"), short=gettext("Model"), classes="nowrap"),
-        Column("weight", "λ", Format.NUMBER, term="lambda", html=lambda row: f"{row.weight:g}"),
-        Column("fallback", gettext("Means instead"), Format.SHARE, digits=1),
+        Column.text("model", gettext("Model"), gettext("Model"), classes="nowrap"),
+        Column.number("weight", "λ", term="lambda", html=lambda row: f"{row.weight:g}"),
+        Column.share("fallback", gettext("Means instead"), digits=1),
     ]
     return [
         *columns,
-        Column(
-            "all", gettext("τ-b, all"), Format.NUMBER, term="tau", html=lambda row: _after(row.all)
-        ),
+        Column.number("all", gettext("τ-b, all"), term="tau", html=lambda row: _after(row.all)),
         Column("all.plot", gettext("Change on all, with interval"), Format.PLOT),
-        Column(
-            "incomplete",
-            gettext("τ-b, incomplete"),
-            Format.NUMBER,
-            html=lambda row: _after(row.incomplete),
+        Column.number(
+            "incomplete", gettext("τ-b, incomplete"), html=lambda row: _after(row.incomplete)
         ),
         Column("incomplete.plot", gettext("Change on incomplete, with interval"), Format.PLOT),
     ]

@@ -52,7 +52,7 @@ def pairs(told: NamedFigures, wanted: Mapping[str, str], page: str | None) -> di
     ordered = sorted(known, key=lambda row: -row["difference"])
     ordered += [row for row in rows if row["difference"] is None]
     shown: Page[Row] = Paginator(ordered, PER_PAGE).get_page(page)
-    shared = Column("n", gettext("Shared ratings"), Format.COUNT, short=gettext("Shared"))
+    shared = Column.count("n", gettext("Shared ratings"), gettext("Shared"))
     name = head_column("label", gettext("Two people"), classes="nowrap")
     first, *rest = change_columns(name, told.level, 2)
     people = _people(told, rows)
@@ -102,13 +102,13 @@ class Directions:
 
 DIRECTIONS = (
     head_column("label", _("Items")),
-    Column("up", _("Rise"), Format.COUNT),
-    Column("mean_up", _("Mean rise"), Format.SIGNED, digits=3),
-    Column("down", _("Fall"), Format.COUNT),
-    Column("mean_down", _("Mean fall"), Format.SIGNED, digits=3),
-    Column("much_up", _("By more than .1"), Format.COUNT, short=_("Over .1")),
-    Column("much_down", _("By less than −.1"), Format.COUNT, short=_("Under −.1")),
-    Column("undefined", _("No τ-b"), Format.COUNT, term="tau"),
+    Column.count("up", _("Rise")),
+    Column.signed("mean_up", _("Mean rise"), digits=3),
+    Column.count("down", _("Fall")),
+    Column.signed("mean_down", _("Mean fall"), digits=3),
+    Column.count("much_up", _("By more than .1"), _("Over .1")),
+    Column.count("much_down", _("By less than −.1"), _("Under −.1")),
+    Column.count("undefined", _("No τ-b"), term="tau"),
 )
 
 
@@ -165,7 +165,7 @@ def _matrix(
     values = [abs(row[show]) for row in rows if row[show] is not None]
     top = 1.0 if max(values, default=0.0) > 0.55 else 0.5
     columns = [
-        Column(
+        Column.text(
             "name",
             hidden(gettext("Person")),
             names_row=True,

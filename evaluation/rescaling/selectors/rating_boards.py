@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import listed, plural, word
-from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
@@ -26,7 +25,6 @@ from evaluation.results.cells import beside, link, of_all
 from evaluation.results.columns import (
     PLOT,
     Column,
-    Format,
     head_column,
     interval_column,
     name_column,
@@ -77,9 +75,9 @@ class ScaleBoard:
 MEANS = (
     name_column(gettext_lazy("Source")),
     PLOT,
-    Column("estimate", gettext_lazy("Mean"), Format.SCORE, digits=2, is_main=True),
-    interval_column(2, needs_interval=False, reason="why"),
-    Column("n", gettext_lazy("Ratings"), Format.COUNT, short=gettext_lazy("Ratings")),
+    Column.score("estimate", gettext_lazy("Mean"), is_main=True),
+    interval_column(needs_interval=False, reason="why"),
+    Column.count("n", gettext_lazy("Ratings")),
 )
 
 
@@ -297,18 +295,16 @@ WORKERS = (
     head_column(
         "name", gettext_lazy("Worker"), html=lambda row: link(row.url, row.name), classes="nowrap"
     ),
-    Column(
+    Column.score(
         "agrees",
         gettext_lazy("Correlation with the others"),
-        Format.SCORE,
-        short=gettext_lazy("Correlation"),
-        digits=2,
+        gettext_lazy("Correlation"),
         missing=gettext_lazy("none"),
     ),
-    interval_column(2, needs_interval=False, reason="why"),
-    Column("mean", gettext_lazy("Own mean"), Format.SCORE, short=gettext_lazy("Mean"), digits=2),
-    Column("spread", gettext_lazy("Spread"), Format.SCORE, digits=2, term="spread"),
-    Column("n", gettext_lazy("Ratings"), Format.COUNT),
+    interval_column(needs_interval=False, reason="why"),
+    Column.score("mean", gettext_lazy("Own mean"), gettext_lazy("Mean")),
+    Column.score("spread", gettext_lazy("Spread"), term="spread"),
+    Column.count("n", gettext_lazy("Ratings")),
 )
 
 
@@ -401,33 +397,19 @@ class Rater:
     kept: bool
 
 
-def _figure(key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
-    return Column(key, label, Format.SCORE, short=short, digits=2, **more)
-
-
 def _alpha_table(rows: Sequence[AlphaLine]) -> ResultTable:
-    ends = interval_column(2, low="cross_low", high="cross_high", reason="reason")
+    ends = interval_column(low="cross_low", high="cross_high", reason="reason")
     columns = [
         head_column("label", _("Scale"), classes="nowrap"),
-        _figure("uncorrected", _("α, all ratings"), "α", term="alpha"),
-        _figure("corrected", _("Corrected"), term="corrected", needs_interval=True),
-        _figure("shuffled_null", _("Shuffled null"), _("Null"), needs_interval=True, classes="dim"),
-        _figure("cross_fitted", _("Cross-fit"), is_main=True, needs_interval=True),
+        Column.score("uncorrected", _("α, all ratings"), "α", term="alpha"),
+        Column.score("corrected", _("Corrected"), term="corrected", needs_interval=True),
+        Column.score(
+            "shuffled_null", _("Shuffled null"), _("Null"), needs_interval=True, classes="dim"
+        ),
+        Column.score("cross_fitted", _("Cross-fit"), is_main=True, needs_interval=True),
         ends,
-        Column(
-            "removed_share",
-            _("Ratings removed"),
-            Format.SHARE,
-            short=_("Removed"),
-            needs_interval=True,
-        ),
-        Column(
-            "thin_share",
-            _("Texts under 3 ratings"),
-            Format.SHARE,
-            short=_("Under 3"),
-            needs_interval=True,
-        ),
+        Column.share("removed_share", _("Ratings removed"), _("Removed"), needs_interval=True),
+        Column.share("thin_share", _("Texts under 3 ratings"), _("Under 3"), needs_interval=True),
     ]
     title = _(
         "Krippendorff’s α by scale: all ratings, corrected, on shuffled ratings, cross-fitted"
@@ -437,8 +419,8 @@ def _alpha_table(rows: Sequence[AlphaLine]) -> ResultTable:
 
 def _mean_columns() -> tuple[Column, Column]:
     return (
-        _figure("mean", _("Mean, all ratings"), _("All")),
-        _figure("after", _("Mean, corrected"), is_main=True, needs_interval=True),
+        Column.score("mean", _("Mean, all ratings"), _("All")),
+        Column.score("after", _("Mean, corrected"), is_main=True, needs_interval=True),
     )
 
 
@@ -449,22 +431,18 @@ def _source_table(rows: Sequence[CorrectedMean]) -> ResultTable:
             "name", _("Source"), html=lambda row: beside(row.name, row.detail), classes="nowrap"
         ),
         before,
-        interval_column(2, needs_interval=False),
+        interval_column(needs_interval=False),
         after,
-        interval_column(2, low="after_low", high="after_high", reason="no_interval"),
-        Column("kept", _("Ratings kept"), Format.COUNT, short=_("Kept"), needs_interval=True),
+        interval_column(low="after_low", high="after_high", reason="no_interval"),
+        Column.count("kept", _("Ratings kept"), _("Kept"), needs_interval=True),
     ]
     title = _("Mean of each source before and after, with 95% CIs")
     return plain_table(title, columns, rows, classes="data")
 
 
 def _text_table(rows: Sequence[CorrectedMean]) -> ResultTable:
-    kept = Column(
-        "kept",
-        _("Ratings kept"),
-        Format.NUMBER,
-        short=_("Kept"),
-        html=lambda row: of_all(row.kept, row.n),
+    kept = Column.number(
+        "kept", _("Ratings kept"), _("Kept"), html=lambda row: of_all(row.kept, row.n)
     )
     columns = [head_column("name", _("Text")), *_mean_columns(), kept]
     return plain_table(_("Texts whose mean changes most"), columns, rows, classes="data")
@@ -473,10 +451,10 @@ def _text_table(rows: Sequence[CorrectedMean]) -> ResultTable:
 def _rater_table(rows: Sequence[Rater], scale: str) -> ResultTable:
     columns = [
         head_column("name", _("Worker"), classes="nowrap"),
-        _figure("competence", _("Competence"), term="competence"),
-        interval_column(2, needs_interval=False),
-        Column("n", _("Ratings"), Format.COUNT),
-        Column("kept", _("Ratings used"), html=lambda row: _("yes") if row.kept else _("no")),
+        Column.score("competence", _("Competence"), term="competence"),
+        interval_column(needs_interval=False),
+        Column.count("n", _("Ratings")),
+        Column.text("kept", _("Ratings used"), html=lambda row: _("yes") if row.kept else _("no")),
     ]
     title = _("Competence of raters on %(scale)s") % {"scale": scale}
     return plain_table(title, columns, rows, classes="data")

@@ -25,7 +25,7 @@ from evaluation.models import AnswerScore, ItemScore, WorkerScore
 from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
 from evaluation.rescaling.selectors.boards import NamedFigures, Row
 from evaluation.results.cells import bold, chip, link
-from evaluation.results.columns import Column, Format, head_column, interval_column
+from evaluation.results.columns import Column, head_column, interval_column
 from evaluation.results.tables import ResultTable, plain_table
 
 WORKERS, ITEMS = 12, 15
@@ -110,9 +110,9 @@ class LabelScores:
 def _label_columns(level: int) -> tuple[Column, ...]:
     return (
         head_column("label", gettext("Label")),
-        Column("value", gettext("Value"), Format.NUMBER, html=lambda row: f"{row.value:g}"),
-        Column("n", gettext("Ratings"), Format.COUNT),
-        Column("mean", gettext("Mean score"), Format.SCORE, digits=1, is_main=True),
+        Column.number("value", gettext("Value"), html=lambda row: f"{row.value:g}"),
+        Column.count("n", gettext("Ratings")),
+        Column.score("mean", gettext("Mean score"), digits=1, is_main=True),
         replace(
             interval_column(1, needs_interval=False),
             label=gettext("%(level)s%% interval") % {"level": level},
@@ -120,7 +120,7 @@ def _label_columns(level: int) -> tuple[Column, ...]:
             term="",
             missing=gettext("under 10 items"),
         ),
-        Column("spread", gettext("Spread"), Format.SCORE, term="spread", digits=1),
+        Column.score("spread", gettext("Spread"), digits=1, term="spread"),
     )
 
 
@@ -205,9 +205,9 @@ def _score(row: RescaledRating) -> SafeString:
 
 RATINGS = (
     head_column("name", _("Person"), html=lambda row: link(row.url, row.name), classes="nowrap"),
-    Column("label", _("Label"), short=_("Label")),
-    Column("score", _("Score"), Format.NUMBER, html=_score),
-    Column("explanation", _("Explanation"), html=_explanation, classes="full grow"),
+    Column.text("label", _("Label"), _("Label")),
+    Column.number("score", _("Score"), html=_score),
+    Column.text("explanation", _("Explanation"), html=_explanation, classes="full grow"),
 )
 
 

@@ -33,7 +33,7 @@ from evaluation.pairwise.selectors.order.effects import (
 )
 from evaluation.pairwise.selectors.trust import within_shares
 from evaluation.results.cells import Cell, bold, hidden, link
-from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
@@ -332,11 +332,10 @@ def _tau_cell(row: Row, top: float, *, itself: bool) -> Cell:
 
 def _points_column(digits: int = 1) -> Column:
     """The interval of a share, in per cent or points."""
-    return Column(
+    return Column.number(
         "points",
         _("95% CI"),
-        Format.NUMBER,
-        short="95%",
+        "95%",
         term="interval",
         html=lambda row: (
             interval(row.points[0], row.points[1], digits) if row.points else _("none")
@@ -362,11 +361,11 @@ def _dimension_table(
 
 def _drift_table(rows: Sequence[Drift], split: int) -> ResultTable:
     columns = [
-        Column("early", _("First %(n)s") % {"n": split}, Format.SHARE, digits=1),
-        Column("late", _("Later"), Format.SHARE, digits=1),
-        Column("words", _("Change, points"), Format.NUMBER, short="", classes="nowrap l1r"),
+        Column.share("early", _("First %(n)s") % {"n": split}, digits=1),
+        Column.share("late", _("Later"), digits=1),
+        Column.number("words", _("Change, points"), "", classes="nowrap l1r"),
         _points_column(),
-        Column("tells", _("Beyond chance"), html=_beyond_chance, classes="dim"),
+        Column.text("tells", _("Beyond chance"), html=_beyond_chance, classes="dim"),
     ]
     return _dimension_table(_("Neutral answers early and late, by dimension"), columns, rows)
 
@@ -380,9 +379,9 @@ def _beyond_chance(row: Drift) -> str:
 def _side_table(rows: Sequence[Side], axis: SafeString) -> ResultTable:
     columns = [
         PLOT,
-        Column("right", _("Right wins"), Format.NUMBER, short="", html=_right, classes="l1r"),
+        Column.number("right", _("Right wins"), "", html=_right, classes="l1r"),
         _points_column(),
-        Column("n", _("Decisive votes"), Format.COUNT, short=_("Votes")),
+        Column.count("n", _("Decisive votes"), _("Votes")),
     ]
     title = _("Share of the right side, by dimension")
     return _dimension_table(title, columns, rows, axis=axis, classes="data board-like two-line")
@@ -407,9 +406,9 @@ def _direction_table(rows: Sequence[Directions], pairs: int, split: int) -> Resu
         ("apart", _("Gap"), across),
         ("change", _("Change, 95%"), across),
     ):
-        column = Column(key, label, Format.SCORE, short="", digits=2, group=group)
+        column = Column.score(key, label, "", group=group)
         if key in ("excess", "change"):
-            ends = interval_column(2, low=f"{key}_low", high=f"{key}_high", needs_interval=False)
+            ends = interval_column(low=f"{key}_low", high=f"{key}_high", needs_interval=False)
             column = replace(ends, label=label, short="", term="", group=group)
         columns.append(column)
     title = _("Agreement one way round and the other, early and late")
@@ -419,18 +418,18 @@ def _direction_table(rows: Sequence[Directions], pairs: int, split: int) -> Resu
 def _straight_table(rows: Sequence[StraightWorker]) -> ResultTable:
     columns = [
         head_column("name", _("Most often"), html=lambda row: link(row.url, row.name)),
-        Column("share", _("Share"), Format.SHARE),
-        Column("n", _("Judgments"), Format.COUNT),
+        Column.share("share", _("Share")),
+        Column.count("n", _("Judgments")),
     ]
     return plain_table(_("Workers with most of these"), columns, rows, classes="data")
 
 
 def _repeat_table(rows: Sequence[Repeat]) -> ResultTable:
     columns = [
-        Column("same", _("Same"), Format.SHARE),
+        Column.share("same", _("Same")),
         _points_column(0),
-        Column("others", _("Two people"), Format.SHARE),
-        Column("chance", _("Chance"), Format.SHARE),
+        Column.share("others", _("Two people")),
+        Column.share("chance", _("Chance")),
     ]
     title = _("Do workers say the same of a pair met again")
     return _dimension_table(title, columns, rows, classes="data")

@@ -36,8 +36,8 @@ Told = Mapping[str, Any]
 
 KINDS = (
     *FIRST,
-    score_column(digits=2),
-    replace(interval_column(2), term=""),
+    score_column(),
+    replace(interval_column(), term=""),
     VOTES,
 )
 

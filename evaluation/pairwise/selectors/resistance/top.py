@@ -23,7 +23,7 @@ from evaluation.models import Run
 from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
 from evaluation.pairwise.selectors.facts import dimension_key
 from evaluation.results.cells import hidden, inline, link
-from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 
 FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "split", "diagnostics")
@@ -53,10 +53,10 @@ def change_table(title: str, rows: Sequence[ChangeRow]) -> ResultTable | None:
     """Changes that put another first; None without any."""
     columns = [
         head_column("without", _("Without"), html=_without),
-        Column("votes", _("Votes"), Format.NUMBER, html=_votes, classes="nowrap"),
-        Column("then", _("First place then"), short=_("First then"), head_classes="nowrap"),
-        Column("why", _("Why"), short=_("Why"), classes="dim"),
-        Column("link", hidden(_("Evidence")), Format.LINK, html=_evidence),
+        Column.number("votes", _("Votes"), html=_votes, classes="nowrap"),
+        Column.text("then", _("First place then"), _("First then"), head_classes="nowrap"),
+        Column.text("why", _("Why"), _("Why"), classes="dim"),
+        Column.link("link", hidden(_("Evidence")), html=_evidence),
     ]
     return plain_table(title, columns, rows) if rows else None
 

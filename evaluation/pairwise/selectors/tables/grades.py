@@ -37,7 +37,7 @@ from evaluation.pairwise.selectors.tables.advice import (
     one_more_topic,
 )
 from evaluation.results.cells import Cell, below, bold
-from evaluation.results.columns import Column, Format
+from evaluation.results.columns import Column
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.selectors.lists import figures_of
@@ -391,7 +391,7 @@ def overlap(runs: ShownRun, asked: Sequence[AskedDimension]) -> dict[str, Any] |
         own = [row for row in told if row["scorer"] == scorer]
         means += _rhos({key: mean_of([row[key] for row in own]) for key in ("ends", "full")})
     columns = [
-        Column("", label, Format.NUMBER, group=name)
+        Column.number("", label, group=name)
         for name, _protocol in measures
         for label in (_("Best, worst"), _("All others"))
     ]
