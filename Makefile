@@ -25,8 +25,8 @@ help:
 	@echo "make screens  pictures of every page, into build/screens"
 	@echo "make pictures pictures of the documentation, from a fresh make run, into docs/screens"
 	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
-	@echo "make map      the drawing of the rooms from their imports, into docs/develop"
-	@echo "make messages catalogues of other languages, and how much of each room is translated"
+	@echo "make map      the diagram and table of packages from their imports, into docs/develop"
+	@echo "make messages catalogues of other languages, and how much of each package is translated"
 	@echo "make sbom     what is in it (CycloneDX) from the lock files, into build/sbom.json"
 	@echo "make lock     resolve requirements/*.in again"
 

@@ -1,1 +1,1 @@
-"""The collecting side: what people author, answer and are paid for."""
+"""The annotation app: what people author, answer and are paid for."""

@@ -1,4 +1,4 @@
-"""The collecting side: what people author, answer and are paid for."""
+"""The annotation app: what people author, answer and are paid for."""
 
 from django.apps import AppConfig
 from django.conf import settings

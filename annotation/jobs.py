@@ -1,4 +1,4 @@
-"""Jobs of the collecting side; each may run twice without harm."""
+"""Jobs of the annotation app; each may run twice without harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of the collecting side: those of its rooms, of a project's parts and of the API."""
+"""Addresses of the annotation app: those of its packages, of a project, and of the API."""
 
 from django.urls import include, path
 
@@ -37,8 +37,8 @@ urlpatterns = [
     path("", include(work)),
     path("", include("annotation.accounts.signing.urls")),
     *(
-        path("", include(room))
-        for room in (accounts, recruitment, conversations, privacy, notifications)
+        path("", include(package))
+        for package in (accounts, recruitment, conversations, privacy, notifications)
     ),
-    *(path(PROJECT, include(room.project_patterns)) for room in IN_PROJECT),
+    *(path(PROJECT, include(package.project_patterns)) for package in IN_PROJECT),
 ]

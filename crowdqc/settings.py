@@ -251,7 +251,7 @@ WHITENOISE_AUTOREFRESH = not PRODUCTION
 # Where make docs has built the documentation, which is then served at /docs/.
 CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "docs")))
 
-# -- the front door -------------------------------------------------------------------------------
+# -- proxies and limits for anonymous requests ----------------------------------------------------
 # Addresses or networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
 CROWDQC_TRUSTED_PROXIES = env.list("CROWDQC_TRUSTED_PROXIES", default=[])
 # Requests a minute that one network may send to one web process without signing in; 0: no limit.
@@ -453,9 +453,8 @@ CROWDQC_JOB_MEMORY = env.int("CROWDQC_JOB_MEMORY", default=-1)
 # How much a person, a project and the installation may have, where it is not the default
 # (annotation/accounts/quotas.py): projects=200,megabytes=500000.
 CROWDQC_QUOTAS = env.dict("CROWDQC_QUOTAS", default={})
-# What the judging side adds to rooms below it, by dotted path: files to be made, the recipes of a
-# task's finished runs, whether tasks have such runs, and encoders that are models at an endpoint
-# ("endpoint:12").
+# What the evaluation app adds to packages below it, by dotted path: export files, the recipes of a
+# task's finished runs, whether tasks have such runs, and encoders at an endpoint ("endpoint:12").
 CROWDQC_FILE_MAKERS = {
     "run": "evaluation.bundles.makers.RUN",
     "bundle": "evaluation.bundles.makers.BUNDLE",

@@ -1,1 +1,1 @@
-"""The judging side: what the collected answers say about workers, items and systems."""
+"""The evaluation app: what the collected answers say about workers, items and systems."""

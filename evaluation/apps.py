@@ -1,4 +1,4 @@
-"""The judging side: what the collected answers say about workers, items and systems."""
+"""The evaluation app: what the collected answers say about workers, items and systems."""
 
 from __future__ import annotations
 

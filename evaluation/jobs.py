@@ -1,4 +1,4 @@
-"""Jobs of the judging side; each may run twice without harm."""
+"""Jobs of the evaluation app; each may run twice without harm."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ RUN_TYPES = {
 }
 # What belongs to an imported result and is never started by hand.
 IMPORTED = {kind.slug: kind for kind in (PUBLISHED_RUNS, published_checks.RUNS)}
-# What the judging side knows of answers of a shape.
+# What the evaluation app knows of answers of a shape.
 ADAPTERS = (Texts(), Pairs(), Ratings(), ItemLabels(), Responses(), Attributes(), Checks())
 # What is told of a run that is done, or that became official.
 AFTER = (panel_watch.note_run,)

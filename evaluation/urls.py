@@ -1,4 +1,4 @@
-"""Addresses of the judging side: of every room, of runs themselves, and the end of the API's."""
+"""Addresses of the evaluation app: those of its packages, of runs, and the API's fallback."""
 
 from django.urls import include, path
 
@@ -16,7 +16,7 @@ from evaluation.runs.sharing import views as sharing
 from evaluation.score_table import urls as score_table
 from evaluation.writing import urls as writing
 
-ROOMS = (
+PACKAGES = (
     "free_text",
     "writing",
     "overview",
@@ -36,7 +36,7 @@ ROOMS = (
     "items",
 )
 RUN, TASK = "runs/<int:run_id>/", "tasks/<int:task_id>/"
-# Every room may name runs, so that their addresses belong to none.
+# Every package may link to runs, so their addresses belong to none.
 runs = [
     path("runs/", views.run_list, name="run_list"),
     path("runs/<int:number>/", views.run, name="run"),
@@ -72,7 +72,7 @@ runs_api = [
     ),
     path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
 ]
-project = [path("", include(f"evaluation.{room}.urls")) for room in ROOMS]
+project = [path("", include(f"evaluation.{package}.urls")) for package in PACKAGES]
 apis = (*(runs_api, live.api, replacement.api, llm_runs.api, payouts.api, panels.api, people.api),)
 urlpatterns = [
     path("score/", include(score_table)),

@@ -1,4 +1,4 @@
-"""The rules of the house, read from the code itself."""
+"""Rules of the code: who may write, connect, parse and round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.import_graph import is_door, module_name, sources
+from tests.support.import_graph import is_part, module_name, sources
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("crowdqc", "annotation", "evaluation")
@@ -155,7 +155,7 @@ def test_only_actions_write(layer: str) -> None:
     """Views, API and selectors call no method that writes rows."""
     wrong, seen = [], 0
     for path in sources("annotation", "evaluation"):
-        if not is_door(module_name(path), layer):
+        if not is_part(module_name(path), layer):
             continue
         seen += 1
         wrong += [
@@ -207,11 +207,11 @@ ENTRY = ("annotation.accounts.signing", "annotation.accounts.security")
 
 
 def from_outside() -> list[Path]:
-    """Files that read what requests and platforms say: the doors of both sides, and the ground."""
+    """Return files that read requests and platforms: views, API and forms, and all of crowdqc."""
     apps = [
         path
         for path in sources("annotation", "evaluation")
-        if is_door(module_name(path), "views", "api", "forms", "platforms")
+        if is_part(module_name(path), "views", "api", "forms", "platforms")
         or module_name(path).startswith(ENTRY)
     ]
     return [*apps, *sources("crowdqc")]
@@ -255,7 +255,7 @@ MEASURES = ("annotation/task_types/labels/rules.py", "annotation/task_types/know
 
 def test_amounts_are_read_and_rounded_in_one_place() -> None:
     """A second reader would book "1,250" as something else; ``as_decimal`` is for our own rows."""
-    doors = set(from_outside())
+    outside = set(from_outside())
     wrong = []
     for path in sources(*PACKAGES):
         name, found = path.relative_to(ROOT).as_posix(), read(path)
@@ -267,7 +267,7 @@ def test_amounts_are_read_and_rounded_in_one_place() -> None:
             for line, made in found.attributes
             if made.endswith((".quantize", "forms.DecimalField", "serializers.DecimalField"))
         ]
-        if path in doors and name != "crowdqc/numbers.py":
+        if path in outside and name != "crowdqc/numbers.py":
             wrong += [f"{name}:{line}" for line, alias in found.aliases if alias == "as_decimal"]
     assert not wrong, "use crowdqc.money or the fields of crowdqc.web.fields"
 

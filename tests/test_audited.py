@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
-from tests.support.import_graph import is_door, module_name, sources
+from tests.support.import_graph import is_part, module_name, sources
 
 WRITES = {
     "create",
@@ -81,14 +81,14 @@ def parsed(path: Path) -> ast.Module:
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Where writes live: the collecting side's actions, and all of the judging side but reads."""
+    """Yield modules that write: the annotation app's actions, and evaluation but for its reads."""
     for path in sources("annotation"):
         name = module_name(path)
-        inside = is_door(name, "actions", "formats") or name.startswith(PROOF)
-        if inside and not is_door(name, "views", "api", "urls", "selectors"):
+        inside = is_part(name, "actions", "formats") or name.startswith(PROOF)
+        if inside and not is_part(name, "views", "api", "urls", "selectors"):
             yield name, parsed(path)
     for path in sources("evaluation"):
-        if not is_door(module_name(path), *READS):
+        if not is_part(module_name(path), *READS):
             yield module_name(path), parsed(path)
 
 
@@ -185,7 +185,7 @@ def entered() -> set[Place]:
             if "by" in {one.arg for one in [*node.args.args, *node.args.kwonlyargs]}:
                 found.add((module, node.name))
     for path in sources("annotation", "evaluation"):
-        if not is_door(module_name(path), *ENTRANCES):
+        if not is_part(module_name(path), *ENTRANCES):
             continue
         tree = parsed(path)
         names = imported_names(tree)

@@ -1,1 +1,1 @@
-"""The API of the collecting side; ``frame`` is what every endpoint shares."""
+"""The API of the annotation app; ``frame`` is what every endpoint shares."""

@@ -1,4 +1,4 @@
-"""Tables of the collecting side, one module a subject."""
+"""Models of the annotation app, one module a subject."""
 
 from annotation.models.access import ApiToken, Hook, HookDelivery, KeptReply
 from annotation.models.accounts import AccountMail, SavedView

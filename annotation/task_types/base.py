@@ -48,7 +48,7 @@ class TaskType:
 
     A type is a folder below ``annotation.task_types`` and one line in its registry. The folder
     holds ``type`` (this class: settings, checks, nouns, and what others need to know of it) and its
-    parts of pages, which stand above all rooms and are found by name: see ``part_of``.
+    parts of pages, which may import all packages and are found by name: see ``part_of``.
     """
 
     slug: str
@@ -195,7 +195,7 @@ class TaskType:
 
 @cache
 def part_of(task_type: TaskType, name: str, default: str = "") -> ModuleType:
-    """A part of a type that stands above all rooms: ``builder_views`` or ``worker_views``.
+    """Load the ``builder_views`` or ``worker_views`` of a type, which may import all packages.
 
     Found in the folder of the type by its name, as the type itself may not import what is above it.
     ``default``: the module that stands in where the folder has none. Every page of a worker asks

@@ -35,7 +35,7 @@ def worker_name(role: str) -> str:
 
 
 def _table() -> Any:
-    """The table of signs of life; the ground knows no app, so it is asked for by name."""
+    """Return the Heartbeat model by name, since crowdqc imports neither app."""
     return apps.get_model("annotation", "Heartbeat")
 
 

@@ -1,4 +1,4 @@
-"""Tables of the judging side, one module a subject."""
+"""Models of the evaluation app, one module a subject."""
 
 from evaluation.models.checklists import Checklist, ChecklistStage, ChecklistVersion, SetComparison
 from evaluation.models.decisions import LabelDecision

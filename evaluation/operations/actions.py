@@ -1,4 +1,4 @@
-"""Writes of the operations room: samples by the clock, failures that are done again or put away."""
+"""Actions of the operations page: periodic samples, and retried or dismissed failures."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class PlanForm(forms.Form):
 @login_required
 @require_safe
 def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """How many votes per item a task needs, by simulation; the room of its answers says which."""
+    """Show by simulation how many votes per item a task needs."""
     access, task = get_task(request, project_id, task_id)
     planner = planner_of(task)
     if planner is None:

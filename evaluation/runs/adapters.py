@@ -1,8 +1,8 @@
-"""What the judging side must know of answers of one shape: one adapter a shape.
+"""What the evaluation app must know of answers of one shape: one adapter a shape.
 
-A task type says which shape its answers have; the adapter of that shape stands in the room that
-judges such answers, and all of them in ``evaluation.registry``. Rooms below reach them through the
-task, and ask the adapter instead of asking what the task is.
+A task type says which shape its answers have; the package that judges such
+answers holds the adapter of that shape, and ``evaluation.registry`` lists all of them. Packages
+below reach them through the task, and ask the adapter instead of comparing the task's type.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class ShapeAdapter:
     # Models
     without_models: Words = ""  # what can be done without any
     planner: Planner | None = None  # of the Plan page; none where no plan is simulated
-    # How models answer the items: of evaluation.llm_runs.answering, which is above this room.
+    # How models answer the items: of evaluation.llm_runs.answering, a higher package.
     answering: Any = None
 
     @property
@@ -190,7 +190,7 @@ UNKNOWN = ShapeAdapter()
 
 @cache
 def _adapters() -> Mapping[str, ShapeAdapter]:
-    """By shape; loaded on first use, as their rooms import half of the judging side."""
+    """Load adapters by shape on first use: they import half of the evaluation app."""
     return {one.shape: one for one in import_module("evaluation.registry").ADAPTERS}
 
 

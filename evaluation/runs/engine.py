@@ -333,7 +333,7 @@ def _follow(run_id: int) -> bool:
     )
     if run is None:
         return False
-    run_types.tell_rooms(run)
+    run_types.notify_packages(run)
     following = run_types.type_of(run.method).follow_up
     if following and not run.followers.exists() and not _overtaken(run):
         try:

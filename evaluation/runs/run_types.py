@@ -1,8 +1,8 @@
 """What a run is, by its method: its steps, its options, its computing, its pages and its files.
 
-Each room declares its types in its run module; ``evaluation.registry``, above the rooms that do the
-work, lists them. They are loaded when one is first asked for, as their modules import half of the
-judging side.
+Each package declares its types in its run module; ``evaluation.registry``, above these packages,
+lists them. They are loaded when one is first asked for, as their modules import half of the
+evaluation app.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SharedPage:
 
 @dataclass(frozen=True)
 class RunType:
-    """A kind of runs, declared once, by the room that does them.
+    """A kind of runs, declared once, by the package that does them.
 
     Parameters
     ----------
@@ -284,8 +284,8 @@ def require_fit(task: Task, method: str, otherwise: DomainError) -> None:
         raise otherwise
 
 
-def tell_rooms(run: Run) -> None:
-    """Let the rooms that look at results know of a run that is done or became official."""
+def notify_packages(run: Run) -> None:
+    """Call what other packages registered for a run that finished or became official."""
     for note in _registry().AFTER:
         note(run)
 

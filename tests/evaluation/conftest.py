@@ -1,4 +1,4 @@
-"""What tests of rooms that judge share."""
+"""Fixtures of the evaluation tests."""
 
 from __future__ import annotations
 

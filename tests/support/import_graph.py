@@ -1,4 +1,4 @@
-"""Which file imports which, read from the code: for the rules of the house and its drawing."""
+"""The import graph of the code, for tests/test_structure.py and make map."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def sources(*parts: str) -> Iterator[Path]:
                 yield path
 
 
-def is_door(module: str, *doors: str) -> bool:
-    """Whether a module is or stands behind one of these doors of its room ("views", "api")."""
-    parts = module.split(".")[1:]
-    return any(one in doors or ("views" in doors and one.endswith("_views")) for one in parts)
+def is_part(module: str, *parts: str) -> bool:
+    """Whether a module is, or lies in, one of these parts of its package ("views", "api")."""
+    names = module.split(".")[1:]
+    return any(name in parts or ("views" in parts and name.endswith("_views")) for name in names)
 
 
 @cache

@@ -1,8 +1,8 @@
-"""The catalogues of other languages: found in the code, merged, compiled and counted.
+"""Extract, merge, compile and count the message catalogues.
 
-``make messages`` writes ``locale/*/LC_MESSAGES/*.po`` and ``*.mo`` anew and prints how much of what
-each room says can be translated, and is. GNU gettext is not needed: Babel does it, and Django's own
-``templatize`` turns a template into what Babel can read (docs/develop/translate.md).
+``make messages`` rewrites ``locale/*/LC_MESSAGES/*.po`` and ``*.mo`` and prints how many texts
+of each package are translated. Babel replaces GNU gettext, and Django's own ``templatize`` turns a
+template into what Babel can read (docs/develop/translate.md).
 """
 
 from __future__ import annotations
@@ -386,26 +386,26 @@ def update() -> None:
 
 
 def coverage() -> list[str]:
-    """One line a room: texts that can be translated, and how many are."""
+    """Report a line per package: texts that can be translated, and how many are."""
     rows: dict[str, Counter[str]] = {}
     for domain, template in collected().items():
         kept = {language: read(language, domain) for language in LANGUAGES}
         for message in template:
             if not message.id:
                 continue
-            rooms = {"/".join(path.split("/")[:2]) for path, _line in message.locations}
+            packages = {"/".join(path.split("/")[:2]) for path, _line in message.locations}
             if wanted(message):
-                rooms.add("WORKERS' PAGES")
-            for room in rooms | {"ALL"}:
-                count = rows.setdefault(room, Counter())
+                packages.add("WORKERS' PAGES")
+            for package in packages | {"ALL"}:
+                count = rows.setdefault(package, Counter())
                 count["texts"] += 1
                 for language in LANGUAGES:
                     there = kept[language].get(message.id, message.context)
                     count[language] += bool(there and all(texts_of(there.string)))
     return [
-        f"{room:<32} {count['texts']:5} texts"
+        f"{package:<32} {count['texts']:5} texts"
         + "".join(f"  {code} {count[code] / count['texts']:4.0%}" for code in LANGUAGES)
-        for room, count in sorted(rows.items())
+        for package, count in sorted(rows.items())
     ]
 
 

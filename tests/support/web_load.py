@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.security.proxy.front import free_port
+from tests.security.proxy.site import free_port
 from tests.support.processes import until
 
 PROCESSES, CLIENTS = 2, 4

@@ -142,7 +142,7 @@ def require_recent(by: User, doing: Words) -> None:
 
 
 def needs_stepup(doing: Words) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare at an action's door that its ``by`` confirms who they are: "approve payments"."""
+    """Require a fresh proof of identity of an action's ``by``: "approve payments"."""
 
     def declare(action: Callable[P, R]) -> Callable[P, R]:
         @wraps(action)

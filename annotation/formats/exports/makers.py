@@ -1,6 +1,6 @@
 """What can be written as a file in the background: a maker each, found by name.
 
-Files about runs are made on the judging side, which this side does not know: the settings name
+Files about runs are made on the evaluation app, which this side does not know: the settings name
 their makers (``CROWDQC_FILE_MAKERS``), and they are loaded when they are wanted.
 """
 

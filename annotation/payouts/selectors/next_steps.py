@@ -17,7 +17,7 @@ from annotation.payouts.actions.rules import why_not_second
 
 
 def run_states(tasks: Sequence[Task]) -> dict[int, str]:
-    """Where the results of each task stand; the judging side knows (``CROWDQC_RUN_STATES``)."""
+    """Where the results of each task stand; the evaluation app knows (``CROWDQC_RUN_STATES``)."""
     found: dict[int, str] = import_string(settings.CROWDQC_RUN_STATES)(tasks)
     return found
 

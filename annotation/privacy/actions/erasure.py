@@ -2,7 +2,7 @@
 
 Texts, explanations, quotes, drafts, questionnaires and logs go; so do the names by which others
 know the person. What stays: the pseudonym, ids, choices (judgments, ratings, ticks), decisions,
-the audit log and every amount. The judging side calls this after it has cleared its own.
+the audit log and every amount. The evaluation app calls this after it has cleared its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a label study comes to, as counts; the room that shows it writes the sentences."""
+"""Summarise a label study as counts; the package that shows it writes the sentences."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reads of the operations room: single figures, samples of the past day, and the page."""
+"""Read the operations page: single figures, samples of the past day, and the whole page."""

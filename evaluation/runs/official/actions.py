@@ -67,7 +67,7 @@ def make_official(*, by: User, run: Run, instead_of: int | None = None) -> Offic
         raise Conflict(_("Another run became official meanwhile. Look at the changes again."))
     made = _install(run, held, by=by, how=How.CHOSEN)
     log_event(Kind.RULES, user=by, project=run.project, what="official run")
-    run_types.tell_rooms(run)
+    run_types.notify_packages(run)
     return made
 
 

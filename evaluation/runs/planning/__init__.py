@@ -1,1 +1,1 @@
-"""What a study of a task would reach: planners of the rooms, and the page of a plan."""
+"""Simulate the precision that a planned study reaches: planners by shape, and the Plan page."""

@@ -1,7 +1,7 @@
 """How exact the results of a drafted task will be: the engine's planning studies, in words.
 
-Small simulations that take a second or so; the command ``crowdqc_plan`` runs larger ones. What is
-simulated of answers of a shape stands in its room.
+Small simulations that take a second or so; the command ``crowdqc_plan`` runs larger ones. The
+package of each shape of answers holds its simulation.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class PlanStart:
 
 
 class Planner:
-    """What the Plan page asks of the room that judges a task's answers."""
+    """What the Plan page needs from the package that judges a task's answers."""
 
     lead: Words = ""
     limits: Words = ""

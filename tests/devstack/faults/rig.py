@@ -28,7 +28,7 @@ from typing import Any
 import psutil
 
 from crowdqc.devstack import Cluster
-from tests.security.proxy.front import free_port
+from tests.security.proxy.site import free_port
 from tests.support.processes import ROOT, until
 
 RESTART_SECONDS = 1.0

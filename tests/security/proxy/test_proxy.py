@@ -18,7 +18,7 @@ import requests
 import yaml
 
 from crowdqc.web import bodies
-from tests.security.proxy.front import Front, Health, front, front_session
+from tests.security.proxy.site import Health, ProxiedSite, run_site, session_cookie
 from tests.support import factories
 from tests.support.processes import ROOT, until
 
@@ -26,9 +26,9 @@ GREEDY, MOST = 110, 100
 
 
 @pytest.fixture(scope="module")
-def door(django_db_setup: None, django_db_blocker: object) -> Iterator[Front]:
+def site(django_db_setup: None, django_db_blocker: object) -> Iterator[ProxiedSite]:
     unblocked = django_db_blocker.unblock()  # type: ignore[attr-defined]
-    with tempfile.TemporaryDirectory() as folder, unblocked, front(Path(folder)) as running:
+    with tempfile.TemporaryDirectory() as folder, unblocked, run_site(Path(folder)) as running:
         yield running
 
 
@@ -47,13 +47,13 @@ def told(answer: bytes) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_the_site_answers_beside_500_half_open_connections_and_300_mb_bodies(door: Front) -> None:
+def test_proxy_answers_during_500_half_open_connections_and_large_bodies(site: ProxiedSite) -> None:
     """(B10, B12)"""
-    command = [sys.executable, "-m", "tests.security.proxy.attack", str(door.https)]
+    command = [sys.executable, "-m", "tests.security.proxy.attack", str(site.https)]
     attack = subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    health = Health(door)
+    health = Health(site)
     health.start()
     assert attack.stdout is not None
     assert attack.stdout.readline() == "held\n"
@@ -74,14 +74,14 @@ def test_the_site_answers_beside_500_half_open_connections_and_300_mb_bodies(doo
     assert said["answers"]["HTTP/1.1 413"] >= 4
 
 
-def test_one_client_has_so_many_requests_at_once_and_others_all_of_theirs(door: Front) -> None:
+def test_concurrent_requests_are_limited_per_client(site: ProxiedSite) -> None:
     """(B10) 100 half-sent bodies of one address are the most; another address is served."""
     head = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n"
     answers: dict[ssl.SSLSocket, bytes] = {}
     with contextlib.ExitStack() as held:
         greedy = []
         for _ in range(GREEDY):
-            sender = held.enter_context(door.connect("127.0.3.3"))
+            sender = held.enter_context(site.connect("127.0.3.3"))
             sender.sendall(head)
             sender.setblocking(False)
             greedy.append(sender)
@@ -94,17 +94,17 @@ def test_one_client_has_so_many_requests_at_once_and_others_all_of_theirs(door: 
 
         # Which of them is left to the proxy's processes, which read side by side.
         until(lambda: refused() >= GREEDY - MOST, 30, "what is too much to be refused")
-        assert status(door.get("/healthz")) == 200
+        assert status(site.get("/healthz")) == 200
         assert refused() == GREEDY - MOST
         assert set(answers.values()) == {b"HTTP/1.1 429"}
 
 
-def test_the_app_alone_refuses_a_large_body_before_it_is_sent(door: Front) -> None:
+def test_the_app_alone_refuses_a_large_body_before_it_is_sent(site: ProxiedSite) -> None:
     """(B12) After the head and a little of the body, whatever is told."""
-    folder = door.certificate.parent
+    folder = site.certificate.parent
     before = sorted(folder.iterdir())
     for announced in (300 * 1024 * 1024, bodies.SMALL + 1):
-        with socket.create_connection(("127.0.0.1", door.app), timeout=20) as sender:
+        with socket.create_connection(("127.0.0.1", site.app), timeout=20) as sender:
             sender.sendall(
                 b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Proto: https\r\n"
                 b"Content-Type: multipart/form-data; boundary=x\r\n"
@@ -116,47 +116,47 @@ def test_the_app_alone_refuses_a_large_body_before_it_is_sent(door: Front) -> No
     assert sorted(folder.iterdir()) == before  # nothing of it was written down
 
 
-def test_a_large_body_is_refused_by_its_head(door: Front) -> None:
+def test_a_large_body_is_refused_by_its_head(site: ProxiedSite) -> None:
     """(B12)"""
-    head = f"POST %s HTTP/1.1\r\nHost: localhost:{door.https}\r\nContent-Length: %d\r\n\r\n"
+    head = f"POST %s HTTP/1.1\r\nHost: localhost:{site.https}\r\nContent-Length: %d\r\n\r\n"
     for path, size in (
         ("/login/", 70_000),
         ("/projects/1/tasks/1/import/items/", bodies.UPLOAD + 1),
     ):
-        answer = door.raw((head % (path, size)).encode(), enough=b"too large to send here.")
+        answer = site.raw((head % (path, size)).encode(), enough=b"too large to send here.")
         assert status(answer) == 413
 
 
-def test_a_large_body_is_taken_only_of_somebody_known(door: Front, transactional_db: None) -> None:
+def test_large_bodies_are_for_users_only(site: ProxiedSite, transactional_db: None) -> None:
     """(B12) Strangers cannot fill the disk that bodies wait on; a person's file arrives whole."""
     body = b"0" * 3_000_000
-    head = f"POST /projects/0/seen/ HTTP/1.1\r\nHost: localhost:{door.https}\r\n"
+    head = f"POST /projects/0/seen/ HTTP/1.1\r\nHost: localhost:{site.https}\r\n"
     for more in (
         "Content-Length: 3000000",
         "Transfer-Encoding: chunked",
         "Authorization: Token wrong\r\nContent-Length: 3000000",
         "Cookie: __Host-sessionid=forged\r\nContent-Length: 3000000",
     ):
-        answer = door.raw(f"{head}{more}\r\n\r\n".encode(), enough=b"Sign in to send more.")
+        answer = site.raw(f"{head}{more}\r\n\r\n".encode(), enough=b"Sign in to send more.")
         assert status(answer) == 413, more
     # Nothing of it reaches the app, which answers a small one.
-    answer = door.get("/projects/0/seen/", body=body[:60_000])
+    answer = site.get("/projects/0/seen/", body=body[:60_000])
     assert told(answer)["size"] == 60_000
 
     user = factories.make_user()
     token = f"Authorization: Token {factories.api_token(user)}"
-    cookie = f"Cookie: __Host-sessionid={front_session(user)}"
-    answer = door.get("/projects/0/seen/", cookie, body=body)
+    cookie = f"Cookie: __Host-sessionid={session_cookie(user)}"
+    answer = site.get("/projects/0/seen/", cookie, body=body)
     assert told(answer)["size"] == len(body)
-    answer = door.get("/api/projects/", token, method="POST", body=body)
+    answer = site.get("/api/projects/", token, method="POST", body=body)
     assert status(answer) == 415  # no form is taken there, but it came through
-    assert status(door.get("/signed-in", cookie)) == 404
+    assert status(site.get("/signed-in", cookie)) == 404
 
 
 # -- who it is -------------------------------------------------------------------------------------
 
 
-def test_forwarded_headers_of_a_client_change_nothing(door: Front) -> None:
+def test_forwarded_headers_of_a_client_change_nothing(site: ProxiedSite) -> None:
     """(B10)"""
     forged = [
         f"{name}: 10.66.66.66"
@@ -168,30 +168,30 @@ def test_forwarded_headers_of_a_client_change_nothing(door: Front) -> None:
             "X_Forwarded_For",
         )
     ]
-    said = told(door.get("/projects/0/seen/", *forged, "X-Forwarded-Proto: http"))
+    said = told(site.get("/projects/0/seen/", *forged, "X-Forwarded-Proto: http"))
     assert said == {
         "address": "127.0.0.1",
         "secure": True,
-        "host": f"localhost:{door.https}",
+        "host": f"localhost:{site.https}",
         "left": [],
         "size": 0,
     }
 
 
-def test_sign_in_runs_over_tls_with_secure_cookies(door: Front, transactional_db: None) -> None:
+def test_sign_in_uses_tls_and_secure_cookies(site: ProxiedSite, transactional_db: None) -> None:
     """(B10)"""
     user = factories.make_user(password=factories.PASSWORD)
     browser = requests.Session()
-    browser.verify, browser.trust_env = str(door.certificate), False
-    plain = browser.get(f"http://localhost:{door.http}/login/?next=/x", allow_redirects=False)
-    assert (plain.status_code, plain.headers["Location"]) == (301, f"{door.url}/login/?next=/x")
+    browser.verify, browser.trust_env = str(site.certificate), False
+    plain = browser.get(f"http://localhost:{site.http}/login/?next=/x", allow_redirects=False)
+    assert (plain.status_code, plain.headers["Location"]) == (301, f"{site.url}/login/?next=/x")
 
-    page = browser.get(f"{door.url}/login/")
+    page = browser.get(f"{site.url}/login/")
     assert (
         page.status_code == 200 and "max-age=31536000" in page.headers["Strict-Transport-Security"]
     )
     sheet = re.search(r'href="(/static/[^"]+\.css)"', page.text)
-    assert sheet and browser.get(door.url + sheet[1]).headers["Content-Type"].startswith("text/css")
+    assert sheet and browser.get(site.url + sheet[1]).headers["Content-Type"].startswith("text/css")
     assert [cookie.name for cookie in browser.cookies] == ["__Host-csrftoken"]
 
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
@@ -203,22 +203,22 @@ def test_sign_in_runs_over_tls_with_secure_cookies(door: Front, transactional_db
         "password": factories.PASSWORD,
     }
     answer = browser.post(
-        page.url, fields, headers={"Referer": page.url, "Origin": door.url}, allow_redirects=False
+        page.url, fields, headers={"Referer": page.url, "Origin": site.url}, allow_redirects=False
     )
     assert answer.status_code == 302
     session = next(cookie for cookie in browser.cookies if cookie.name == "__Host-sessionid")
     assert session.secure and session.path == "/" and not session.domain_specified
-    home = browser.get(f"{door.url}/projects/")
+    home = browser.get(f"{site.url}/projects/")
     assert home.status_code == 200 and "no-store" in home.headers["Cache-Control"]
 
 
-def test_only_our_names_are_answered(door: Front) -> None:
+def test_only_our_names_are_answered(site: ProxiedSite) -> None:
     """(B14)"""
     assert (
-        status(door.raw(b"GET /login/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"</html>")) == 421
+        status(site.raw(b"GET /login/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"</html>")) == 421
     )
     plain = requests.get(
-        f"http://127.0.0.1:{door.http}/",
+        f"http://127.0.0.1:{site.http}/",
         headers={"Host": "evil.example"},
         allow_redirects=False,
         timeout=10,
@@ -256,22 +256,22 @@ SMUGGLED = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     ids=lambda text: text[-60:-4].decode(errors="replace"),
 )
 def test_a_request_that_two_servers_may_read_differently_is_refused(
-    door: Front, request_bytes: bytes
+    site: ProxiedSite, request_bytes: bytes
 ) -> None:
     """(B10) One answer, a 4xx or 501, and the connection ends: nothing behind it is served."""
-    answer = door.raw(request_bytes)
+    answer = site.raw(request_bytes)
     assert status(answer) in (400, 411, 414, 501)
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_the_proxy_refuses_trace(door: Front) -> None:
-    assert door.get("/login/", method="TRACE").startswith(b"HTTP/1.1 405 ")
+def test_the_proxy_refuses_trace(site: ProxiedSite) -> None:
+    assert site.get("/login/", method="TRACE").startswith(b"HTTP/1.1 405 ")
 
 
-def test_the_log_holds_no_token(door: Front) -> None:
+def test_the_log_holds_no_token(site: ProxiedSite) -> None:
     token = "MTI:1uKxYz-abcDEFghiJKLmnoPQRstuVWXyz0123456789"
-    door.get(f"/join/{token}/?code=secret-of-a-query")
-    log = Path(door.certificate).parent / "access.log"
+    site.get(f"/join/{token}/?code=secret-of-a-query")
+    log = Path(site.certificate).parent / "access.log"
     text = log.read_text()
     assert '"GET /join/... HTTP/1.1"' in text
     assert token not in text and "secret-of-a-query" not in text
@@ -291,7 +291,7 @@ def test_the_proxy_is_the_only_way_in() -> None:
     # The app believes one address, and that is the proxy's on a network of these two.
     trusted = services["web"]["environment"]["CROWDQC_TRUSTED_PROXIES"]
     assert trusted == services["proxy"]["networks"]["front"]["ipv4_address"]
-    assert [name for name, service in services.items() if "front" in service["networks"]] == [
+    assert [name for name, service in services.items() if "site" in service["networks"]] == [
         "web",
         "proxy",
     ]

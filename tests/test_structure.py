@@ -1,4 +1,4 @@
-"""Where things live: rooms and their order (docs/adr/infrastructure/0025-packages-and-imports)."""
+"""Packages and the direction of imports (docs/adr/infrastructure/0025-packages-and-imports)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from collections import Counter
 
 from annotation.task_types import TYPES
 from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph, sources
-from tests.support.rooms import DOORS, UPWARDS, floor, is_wiring, room_of
+from tests.support.packages import HTTP, UPWARD_IMPORTS, is_wiring, package_of, rank
 
 LONGEST_LINE = 200  # of a template
 
 
-def test_no_file_imports_itself_over_others() -> None:
-    """Lazy imports and those for types count: a circle is one whenever it is looked at."""
+def test_files_have_no_import_cycles() -> None:
+    """Lazy imports and imports for types count."""
     assert circles(import_graph()) == []
 
 
-def test_rooms_import_only_downwards() -> None:
-    """In the one order of ``tests/support/rooms.py``; what does not yet is listed, and no more."""
+def test_packages_import_only_lower_packages() -> None:
+    """The order and the exceptions are in ``tests/support/packages.py``."""
     upwards = {
         (name, other)
         for name, others in import_graph().items()
         for other in others
-        if "." in other and floor(other) > floor(name)
+        if "." in other and rank(other) > rank(name)
     }
-    assert upwards == set(UPWARDS)
+    assert upwards == set(UPWARD_IMPORTS)
 
 
-def test_the_ground_imports_neither_side_and_collecting_never_judging() -> None:
+def test_apps_import_only_lower_apps() -> None:
     wrong = []
     for name, others in import_graph().items():
         below = {"crowdqc": ("annotation", "evaluation"), "annotation": ("evaluation",)}
@@ -38,8 +38,8 @@ def test_the_ground_imports_neither_side_and_collecting_never_judging() -> None:
     assert wrong == []
 
 
-def test_collecting_does_not_name_judging_in_a_string() -> None:
-    """Nor does the ground, but for the addresses and settings that tie all together."""
+def test_lower_apps_do_not_name_evaluation_in_strings() -> None:
+    """Except in the URLs, settings and schedule of the project."""
     wiring = {
         "crowdqc/urls.py",
         "crowdqc/settings.py",
@@ -57,21 +57,21 @@ def test_collecting_does_not_name_judging_in_a_string() -> None:
     assert wrong == []
 
 
-def test_judging_opens_no_door_of_collecting_but_the_frame_of_its_api() -> None:
+def test_evaluation_imports_no_http_module_of_annotation_but_its_api_frame() -> None:
     wrong = [
         (name, other)
         for name, others in import_graph().items()
         if name.startswith("evaluation.") and not is_wiring(name)
         for other in others
         if other.startswith("annotation.")
-        and set(other.split(".")[1:]) & {*DOORS} - {"forms"}
-        and room_of(other) != "annotation.api"
+        and set(other.split(".")[1:]) & {*HTTP} - {"forms"}
+        and package_of(other) != "annotation.api"
     ]
     assert wrong == []
 
 
-def test_a_line_of_a_template_can_be_read_without_scrolling() -> None:
-    """Mails are let be: a line of theirs is a line that people read."""
+def test_template_lines_are_short() -> None:
+    """Mails are exempt: their lines are the lines that people read."""
     long = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in sorted((ROOT / "templates").rglob("*.html"))
@@ -81,8 +81,8 @@ def test_a_line_of_a_template_can_be_read_without_scrolling() -> None:
     assert long == []
 
 
-def test_every_template_and_style_that_is_named_is_there() -> None:
-    """A name in full, between quotes; allauth brings its own for messages."""
+def test_named_templates_and_stylesheets_exist() -> None:
+    """Checks full names in quotes; allauth has its own for messages."""
     quoted = r"""["']((?:_includes|annotation|evaluation)/[\w/-]+\.html|css/[\w/-]+\.css)["']"""
     missing = [
         f"{path.relative_to(ROOT)}: {name}"
@@ -95,40 +95,41 @@ def test_every_template_and_style_that_is_named_is_there() -> None:
     assert missing == []
 
 
-# Where code still asks a task which type it is, and how often; nothing is added here (rule 6).
-ASKING_TYPES = {
-    "annotation/formats/actions/published/rows.py": 1,  # a study says which of two types it is
+# Comparisons with a task's type that remain outside the task types; add none.
+TYPE_COMPARISONS = {
+    "annotation/formats/actions/published/rows.py": 1,  # a published study names one of two types
 }
 
 
-def asks_for_type(node: ast.AST) -> bool:
-    """Whether code compares the shape or the type of a task with a name of one."""
+def is_type_comparison(node: ast.AST) -> bool:
+    """Whether code compares the shape or the type of a task with a constant."""
     if not isinstance(node, ast.Compare):
         return False
     sides = [node.left, *node.comparators]
-    asked = {side.attr for side in sides if isinstance(side, ast.Attribute)}
-    asked |= {side.id for side in sides if isinstance(side, ast.Name)}
-    named = {
+    attributes = {side.attr for side in sides if isinstance(side, ast.Attribute)}
+    attributes |= {side.id for side in sides if isinstance(side, ast.Name)}
+    constants = {
         part.value
         for side in sides
         for part in ast.walk(side)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     }
     shapes = {one.shape for one in TYPES.values()}
-    of_shape = "shape" in asked and bool(named & shapes or {"SHAPE", "SHAPES"} & asked)
-    return of_shape or ("type" in asked and bool(named & set(TYPES)))
+    if "shape" in attributes and (constants & shapes or {"SHAPE", "SHAPES"} & attributes):
+        return True
+    return "type" in attributes and bool(constants & set(TYPES))
 
 
-def test_no_code_asks_a_task_which_type_it_is() -> None:
-    found = Counter[str]()
+def test_code_does_not_compare_task_types() -> None:
+    counts = Counter[str]()
     names = "|".join({*TYPES, *(one.shape for one in TYPES.values())})
-    may_ask = re.compile(rf"""["'](?:{names})["']|\bSHAPES?\b""")  # parsing all takes seconds
+    may_compare = re.compile(rf"""["'](?:{names})["']|\bSHAPES?\b""")  # parsing all takes seconds
     for path in sources("annotation", "evaluation"):
         text = path.read_text()
-        if "task_types" not in path.parts and may_ask.search(text):
+        if "task_types" not in path.parts and may_compare.search(text):
             nodes = ast.walk(ast.parse(text))
-            found[str(path.relative_to(ROOT))] += sum(map(asks_for_type, nodes))
-    assert +found == Counter(ASKING_TYPES)
+            counts[str(path.relative_to(ROOT))] += sum(map(is_type_comparison, nodes))
+    assert +counts == Counter(TYPE_COMPARISONS)
     pages = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "templates").rglob("*.html"))

@@ -1,14 +1,14 @@
-"""The rooms of the house, from the ground up: the one place where their order is written.
+"""The order of the packages, lowest first: each may import only the packages before it.
 
-A room imports from rooms before it. Doors (views, api, forms, urls) stand above all rooms of their
-side, since pages bring together what several rooms know; only wiring and other doors import them.
+HTTP modules (views, api, forms, urls) rank above all packages of their app, since a page combines
+several packages; only wiring and other HTTP modules import them.
 """
 
 from __future__ import annotations
 
-from tests.support.import_graph import is_door
+from tests.support.import_graph import is_part
 
-ROOMS = (
+PACKAGE_ORDER = (
     "crowdqc",
     "annotation.models",
     "annotation.records",
@@ -58,8 +58,8 @@ ROOMS = (
     "evaluation.bundles",
     "evaluation.operations",
 )
-DOORS = ("views", "api", "forms", "urls")
-# What ties the rooms of a side together, and is imported by nothing but wiring.
+HTTP = ("views", "api", "forms", "urls")
+# What connects the packages of an app; only wiring imports it.
 WIRING = (
     "urls",
     "jobs",
@@ -74,30 +74,30 @@ WIRING = (
 )
 
 
-def room_of(module: str) -> str:
-    """The room that a module is in: "annotation.work"; the ground is one."""
+def package_of(module: str) -> str:
+    """Return the package of a module, such as "annotation.work"; crowdqc is one package."""
     parts = module.split(".")
     return parts[0] if parts[0] == "crowdqc" else ".".join(parts[:2])
 
 
 def is_wiring(module: str) -> bool:
-    """Whether a module ties rooms together."""
+    """Whether a module connects packages."""
     parts = module.split(".")
     return len(parts) == 1 or (parts[0] != "crowdqc" and parts[1] in WIRING)
 
 
-def floor(module: str) -> tuple[int, int]:
-    """Where a module stands: its side (ground, collecting, judging), and how high on it."""
-    side = ("crowdqc", "annotation", "evaluation").index(module.split(".", maxsplit=1)[0])
+def rank(module: str) -> tuple[int, int]:
+    """Return the index of a module's app, and the place of its package in that app."""
+    app = ("crowdqc", "annotation", "evaluation").index(module.split(".", maxsplit=1)[0])
     if is_wiring(module):
-        return side, len(ROOMS) + 1
-    if side and is_door(module, *DOORS):
-        return side, len(ROOMS)
-    return side, ROOMS.index(room_of(module))
+        return app, len(PACKAGE_ORDER) + 1
+    if app and is_part(module, *HTTP):
+        return app, len(PACKAGE_ORDER)
+    return app, PACKAGE_ORDER.index(package_of(module))
 
 
-# What still imports upwards, and why; nothing is added here.
-UPWARDS = {
+# Imports of a higher package that remain, with the reason; add none.
+UPWARD_IMPORTS = {
     ("evaluation.runs.asking", "evaluation.llm.ask"): "for a type only",
     ("evaluation.runs.selectors.lists", "evaluation.bundles.kinds.registry"): (
         "the page of a run says whether it can be bundled"

@@ -1,4 +1,4 @@
-"""The front door as in production: the repository's proxy configuration before gunicorn."""
+"""The proxy as in production: the repository's proxy configuration before gunicorn."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def web_command() -> list[str]:
 
 
 @dataclass
-class Front:
+class ProxiedSite:
     """The running pair, and the ways to it."""
 
     https: int
@@ -105,7 +105,7 @@ class Front:
 
 
 @contextmanager
-def front(folder: Path, **proxy: object) -> Iterator[Front]:
+def run_site(folder: Path, **proxy: object) -> Iterator[ProxiedSite]:
     """nginx with the repository's configuration before the image's gunicorn, on this database."""
     nginx = find_nginx()
     folder.chmod(0o755)
@@ -127,7 +127,7 @@ def front(folder: Path, **proxy: object) -> Iterator[Front]:
     (folder / "nginx.conf").write_text(setup.config())
     env = {
         **{k: v for k, v in os.environ.items() if k not in {"BROKER_URL", "CROWDQC_DEBUG"}},
-        "DJANGO_SETTINGS_MODULE": "tests.security.proxy.front_settings",
+        "DJANGO_SETTINGS_MODULE": "tests.security.proxy.site_settings",
         "CROWDQC_ENV": "production",
         "SECRET_KEY": KEY,
         "ALLOWED_HOSTS": "localhost",
@@ -150,10 +150,10 @@ def front(folder: Path, **proxy: object) -> Iterator[Front]:
             subprocess.Popen(line, cwd=ROOT, env=env, stdout=log, stderr=log)
             for line in (command, proxied)
         ]
-    door = Front(https, http, app, pair[0])
+    site = ProxiedSite(https, http, app, pair[0])
     try:
-        until(lambda: _answers(door, running), 60, "the front door to open")
-        yield door
+        until(lambda: _answers(site, running), 60, "the proxy to answer")
+        yield site
     finally:
         print((folder / "log").read_text()[-3000:])  # shown where a test fails
         for process in running:
@@ -162,8 +162,8 @@ def front(folder: Path, **proxy: object) -> Iterator[Front]:
             process.wait(timeout=30)
 
 
-def front_session(user: User) -> str:
-    """The key of a session of this person, as the front's SECRET_KEY signs it."""
+def session_cookie(user: User) -> str:
+    """The key of a session of this person, as the site's SECRET_KEY signs it."""
     with override_settings(SECRET_KEY=KEY):
         session = SessionStore()
         session[SESSION_KEY] = str(user.pk)
@@ -174,10 +174,10 @@ def front_session(user: User) -> str:
     return key
 
 
-def _answers(door: Front, running: list[subprocess.Popen[bytes]]) -> bool:
+def _answers(site: ProxiedSite, running: list[subprocess.Popen[bytes]]) -> bool:
     assert all(process.poll() is None for process in running), "a server ended"
     try:
-        return b" 200 OK" in door.get("/healthz")[:20]
+        return b" 200 OK" in site.get("/healthz")[:20]
     except OSError:
         return False
 
@@ -185,16 +185,16 @@ def _answers(door: Front, running: list[subprocess.Popen[bytes]]) -> bool:
 class Health(threading.Thread):
     """Asks ``/healthz`` over and over, each time anew; keeps how long each answer took."""
 
-    def __init__(self, door: Front) -> None:
+    def __init__(self, site: ProxiedSite) -> None:
         super().__init__()
-        self.door, self.times, self.wrong = door, list[float](), list[bytes]()
+        self.site, self.times, self.wrong = site, list[float](), list[bytes]()
         self.stop = threading.Event()
 
     def run(self) -> None:
         while not self.stop.wait(0.02):
             began = time.monotonic()
             try:
-                answer = self.door.get("/healthz")
+                answer = self.site.get("/healthz")
             except OSError as error:
                 answer = repr(error).encode()
             self.times.append(time.monotonic() - began)

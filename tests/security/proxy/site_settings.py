@@ -2,7 +2,7 @@
 
 from crowdqc.settings import *  # noqa: F403
 
-ROOT_URLCONF = "tests.security.proxy.front_urls"
+ROOT_URLCONF = "tests.security.proxy.site_urls"
 # Test users' passwords are hashed quickly (tests.settings).
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Packing every file took as long as all that is asked of this site.
