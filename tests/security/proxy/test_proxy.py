@@ -291,7 +291,7 @@ def test_the_proxy_is_the_only_way_in() -> None:
     # The app believes one address, and that is the proxy's on a network of these two.
     trusted = services["web"]["environment"]["CROWDQC_TRUSTED_PROXIES"]
     assert trusted == services["proxy"]["networks"]["front"]["ipv4_address"]
-    assert [name for name, service in services.items() if "site" in service["networks"]] == [
+    assert [name for name, service in services.items() if "front" in service["networks"]] == [
         "web",
         "proxy",
     ]
