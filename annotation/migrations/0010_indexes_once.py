@@ -2,6 +2,8 @@ import django.db.models.deletion
 from django.contrib.postgres.operations import RemoveIndexConcurrently
 from django.db import migrations, models
 
+from crowdqc.database.operations import SeparateDatabaseAndManyFields
+
 # Each is the beginning of another index of its table, which serves the same questions: an answer's
 # row stood in ten indexes, now in six. Concurrently, so that nobody waits.
 INDEXES = (
@@ -40,7 +42,7 @@ class Migration(migrations.Migration):
 
     operations = [
         RemoveIndexConcurrently(model_name="answer", name="annotation__worker__6b0b2c_idx"),
-        migrations.SeparateDatabaseAndState(
+        SeparateDatabaseAndManyFields(
             database_operations=[dropping(*one) for one in INDEXES],
             state_operations=[
                 migrations.AlterField(

@@ -1,6 +1,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from crowdqc.database.operations import SeparateDatabaseAndManyFields
+
 # Each is the beginning of another index of its table, which serves the same questions: an answer's
 # row stood in ten indexes, now in six. Concurrently, so that nobody waits.
 INDEXES = (
@@ -31,7 +33,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.SeparateDatabaseAndState(
+        SeparateDatabaseAndManyFields(
             database_operations=[dropping(*one) for one in INDEXES],
             state_operations=[
                 migrations.AlterField(
