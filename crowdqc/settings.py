@@ -230,6 +230,11 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(HOME / "static")))
 STATICFILES_DIRS = [ASSETS / "static"]
+STATICFILES_FINDERS = [
+    "crowdqc.web.bundles.BundleFinder",
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
 # Files (docs/admin/storage.md): those made for downloading, uploads, images and recordings.
 CROWDQC_S3_OPTIONS = s3_options(env)
 CROWDQC_FILE_PLACES = file_places(env, CROWDQC_S3_OPTIONS)

@@ -1,10 +1,19 @@
 // The answering page: keys, words, clock, going on without loading a page anew, submit. What is
 // filled in is a text in a field, choices on lines, which judge.js looks after, or a response with
 // its questions, which write.js does.
-"use strict";
+import { drafts } from "./drafts.js";
+import { log } from "./eventlog.js";
+import { judge } from "./judge.js";
+import { label } from "./label/label.js";
+import { rate } from "./rate.js";
+import { record } from "./record.js";
+import { post } from "./requests.js";
+import { store, uuid } from "./storage.js";
+import { think } from "./think.js";
+import { countWords, gettext, interpolate, ngettext } from "./words.js";
+import { write } from "./write/write.js";
 
-(() => {
-  const { drafts, log, post, store, uuid } = crowdqc;
+export function startAnswering() {
   const work = () => document.getElementById("work");
   const form = () => work()?.querySelector("form[data-answering]");
   const field = () => work()?.querySelector("textarea[data-target]:not([data-beside])");
@@ -56,7 +65,7 @@
 
   // The form as a draft says: what it does not name is empty.
   function fill(draft) {
-    crowdqc.think?.fit(draft);
+    think.fit(draft);
     for (const input of form().elements) {
       if (!input.name || NOT_DRAFT.has(input.name)) continue;
       const held = draft[input.name] === true ? "true" : draft[input.name] || "";
@@ -65,7 +74,7 @@
         input.value = [...new Set(`${input.value} ${held}`.trim().split(/\s+/))].join(" ");
       } else input.value = held;
     }
-    crowdqc.label?.fit(draft);
+    label.fit(draft);
     describe();
   }
 
@@ -183,11 +192,11 @@
   const logTexts = () => work().querySelectorAll("textarea[data-target]").forEach((one) => log.sync(one));
 
   function describe() {
-    crowdqc.judge?.describe();
-    crowdqc.write?.describe();
-    crowdqc.think?.describe();
-    crowdqc.rate?.describe();
-    crowdqc.label?.describe();
+    judge.describe();
+    write.describe();
+    think.describe();
+    rate.describe();
+    label.describe();
     const answer = field();
     const count = work().querySelector("[data-words]");
     if (!answer || !count) return;
@@ -207,18 +216,18 @@
     const stored = JSON.parse(versions);
     seen = stored.seen;
     if (savedAt) drafts.savedAt(Date.parse(savedAt));
-    crowdqc.think?.trim();
+    think.trim();
     restore(stored);
     describe();
     work().querySelectorAll("textarea[data-target]").forEach((one) => log.show(one));
-    crowdqc.judge?.begin();
-    crowdqc.write?.begin();
-    crowdqc.rate?.begin();
-    crowdqc.label?.begin();
-    crowdqc.record?.begin();
+    judge.begin(keep);
+    write.begin();
+    rate.begin();
+    label.begin();
+    record.begin();
     if (drafts.unsent(assignment).length) drafts.sync();
     drafts.tellState();
-    if (crowdqc.think?.begin() || !field()) return;
+    if (think.begin() || !field()) return;
     if (matchMedia("(min-width: 641px)").matches || touched) {
       field().focus({ preventScroll: true });
       field().setSelectionRange(field().value.length, field().value.length);
@@ -308,20 +317,20 @@
   async function go(action) {
     if (moving || !form()) return;
     if (other) return document.querySelector("#notices button")?.focus();
-    if (crowdqc.judge?.holds(action) || crowdqc.rate?.holds(action)) return;
-    if (crowdqc.label?.holds(action) || crowdqc.record?.holds()) return;
-    crowdqc.judge?.tell();
-    crowdqc.label?.tell();
-    crowdqc.write?.tell();
+    if (judge.holds(action) || rate.holds(action)) return;
+    if (label.holds(action) || record.holds()) return;
+    judge.tell();
+    label.tell();
+    write.tell();
     freeze(true);
     const flagged = { dont_know: "declined", skip: "skipped" }[action];
     const before = flags().map((flag) => [flag, flag.value]);
     const body = new FormData(form());
-    let record = null;
+    let kept = null;
     if (work().dataset.item) {
       if (flagged && form().elements[flagged]) form().elements[flagged].value = "true";
-      if (flagged || !isClean()) record = keep();
-      body.set("version", record ? versionOf(record) : "unchanged");
+      if (flagged || !isClean()) kept = keep();
+      body.set("version", kept ? versionOf(kept) : "unchanged");
     }
     body.set("go", action);
     let stays = true;
@@ -329,9 +338,9 @@
       const signal = AbortSignal.timeout(15000);
       const response = await fetch(address, { method: "POST", body, signal });
       if (response.status === 409) await drafts.sync(); // says whether there are two versions
-      if (!other) stays = await arrive(response, record);
+      if (!other) stays = await arrive(response, kept);
     } catch {
-      if (record && flagged) {
+      if (kept && flagged) {
         for (const [flag, value] of before) flag.value = value;
         keep(); // it is not answered that way before one goes on
       }
@@ -518,7 +527,6 @@
     if (drafts.unsent(assignment).length < before) location.reload();
   }
 
-  crowdqc.keep = keep;
   begin();
   if ("review" in (work()?.dataset ?? {})) review();
-})();
+}

@@ -1,257 +1,249 @@
 // Small behaviours of every page, bound by attribute; no page needs them to be usable.
-"use strict";
+import { formKey } from "./requests.js";
+import { gettext, interpolate } from "./words.js";
 
-// The forms' key as the browser has it now: a sign-in in another tab renews it, and a page that
-// was open before holds the one of then.
-window.formKey = () =>
-  document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=(\w+)/)?.[1]
-  ?? document.querySelector("[name=csrfmiddlewaretoken]")?.value
-  ?? "";
+document.addEventListener("formdata", ({ formData }) => {
+  if (formData.has("csrfmiddlewaretoken")) formData.set("csrfmiddlewaretoken", formKey());
+});
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  detail.headers["X-CSRFToken"] = formKey();
+});
 
-(() => {
-  document.addEventListener("formdata", ({ formData }) => {
-    if (formData.has("csrfmiddlewaretoken")) formData.set("csrfmiddlewaretoken", window.formKey());
-  });
-  document.addEventListener("htmx:configRequest", ({ detail }) => {
-    detail.headers["X-CSRFToken"] = window.formKey();
-  });
+const notices = () => document.getElementById("notices");
 
-  const notices = () => document.getElementById("notices");
+// A refusal is read in one place, at the top, and stays until the next attempt.
+function tell(html) {
+  const box = notices();
+  if (!box) return;
+  box.innerHTML = html;
+  box.dataset.told = "";
+  box.scrollIntoView({ block: "nearest" });
+}
 
-  // A refusal is read in one place, at the top, and stays until the next attempt.
-  function tell(html) {
-    const box = notices();
-    if (!box) return;
-    box.innerHTML = html;
-    box.dataset.told = "";
-    box.scrollIntoView({ block: "nearest" });
+function tellText(text) {
+  const box = notices();
+  if (!box) return;
+  const line = document.createElement("div");
+  line.className = "notice bad";
+  line.textContent = text;
+  box.replaceChildren(line);
+  box.dataset.told = "";
+  box.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr } = event.detail;
+  if (xhr.status < 400) return;
+  const refused = xhr.responseText.includes("data-refusal");
+  if (!refused && xhr.status === 422) return; // the form itself, with its errors
+  event.detail.shouldSwap = false;
+  if (refused) tell(xhr.responseText);
+  else tellText(interpolate(gettext("The server answered %(status)s. Load the page again to see what stands."), { status: xhr.status }, true));
+});
+
+// A page that has been sent elsewhere asks no more: each answer would send it anew, and end a
+// page on its way that takes longer than that.
+let sent = false;
+document.addEventListener("htmx:beforeOnLoad", ({ detail: { xhr } }) => {
+  sent ||= Boolean(xhr.getResponseHeader("HX-Redirect") || xhr.getResponseHeader("HX-Refresh"));
+});
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (sent && event.detail.requestConfig.verb === "get") event.preventDefault();
+});
+addEventListener("pageshow", () => (sent = false)); // back at it
+
+// What was told of the last attempt goes when the next one starts; polling leaves it alone.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const box = notices();
+  if (!box || !("told" in box.dataset) || event.detail.requestConfig.verb === "get") return;
+  box.replaceChildren();
+  delete box.dataset.told;
+});
+
+document.addEventListener("htmx:sendError", () => {
+  tellText(gettext("The server cannot be reached. Nothing was sent; try again when the network is back."));
+});
+
+document.addEventListener("htmx:timeout", () => {
+  tellText(gettext("The server took longer than 30 s. Load the page again to see what happened."));
+});
+
+// Copying: data-copy holds the text itself, or "#id" of an element whose text is copied.
+async function copy(button) {
+  const what = button.dataset.copy;
+  const source = what.startsWith("#") ? document.querySelector(what) : null;
+  const text = source ? (source.value ?? source.textContent) : what;
+  const words = button.dataset.words ?? button.textContent;
+  button.dataset.words = words;
+  try {
+    await navigator.clipboard.writeText(text.trim());
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = gettext("Copying is not allowed here");
   }
+  setTimeout(() => (button.textContent = words), 2000);
+}
 
-  function tellText(text) {
-    const box = notices();
-    if (!box) return;
-    const line = document.createElement("div");
-    line.className = "notice bad";
-    line.textContent = text;
-    box.replaceChildren(line);
-    box.dataset.told = "";
-    box.scrollIntoView({ block: "nearest" });
+function closeMenus(except) {
+  document.querySelectorAll("details[data-menu][open]").forEach((menu) => {
+    if (menu !== except) menu.open = false;
+  });
+}
+
+document.addEventListener("click", (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  if (!target) return;
+  closeMenus(target.closest("details[data-menu]"));
+  const copier = target.closest("[data-copy]");
+  if (copier) copy(copier);
+  const closer = target.closest("[data-close]");
+  const details = closer?.closest("details");
+  if (details) {
+    details.open = false;
+    details.querySelector("summary")?.focus();
   }
-
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    const { xhr } = event.detail;
-    if (xhr.status < 400) return;
-    const refused = xhr.responseText.includes("data-refusal");
-    if (!refused && xhr.status === 422) return; // the form itself, with its errors
-    event.detail.shouldSwap = false;
-    if (refused) tell(xhr.responseText);
-    else tellText(interpolate(gettext("The server answered %(status)s. Load the page again to see what stands."), { status: xhr.status }, true));
-  });
-
-  // A page that has been sent elsewhere asks no more: each answer would send it anew, and end a
-  // page on its way that takes longer than that.
-  let sent = false;
-  document.addEventListener("htmx:beforeOnLoad", ({ detail: { xhr } }) => {
-    sent ||= Boolean(xhr.getResponseHeader("HX-Redirect") || xhr.getResponseHeader("HX-Refresh"));
-  });
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    if (sent && event.detail.requestConfig.verb === "get") event.preventDefault();
-  });
-  addEventListener("pageshow", () => (sent = false)); // back at it
-
-  // What was told of the last attempt goes when the next one starts; polling leaves it alone.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const box = notices();
-    if (!box || !("told" in box.dataset) || event.detail.requestConfig.verb === "get") return;
-    box.replaceChildren();
-    delete box.dataset.told;
-  });
-
-  document.addEventListener("htmx:sendError", () => {
-    tellText(gettext("The server cannot be reached. Nothing was sent; try again when the network is back."));
-  });
-
-  document.addEventListener("htmx:timeout", () => {
-    tellText(gettext("The server took longer than 30 s. Load the page again to see what happened."));
-  });
-
-  // Copying: data-copy holds the text itself, or "#id" of an element whose text is copied.
-  async function copy(button) {
-    const what = button.dataset.copy;
-    const source = what.startsWith("#") ? document.querySelector(what) : null;
-    const text = source ? (source.value ?? source.textContent) : what;
-    const words = button.dataset.words ?? button.textContent;
-    button.dataset.words = words;
-    try {
-      await navigator.clipboard.writeText(text.trim());
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = gettext("Copying is not allowed here");
-    }
-    setTimeout(() => (button.textContent = words), 2000);
-  }
-
-  function closeMenus(except) {
-    document.querySelectorAll("details[data-menu][open]").forEach((menu) => {
-      if (menu !== except) menu.open = false;
-    });
-  }
-
-  document.addEventListener("click", (event) => {
-    const target = event.target instanceof Element ? event.target : null;
-    if (!target) return;
-    closeMenus(target.closest("details[data-menu]"));
-    const copier = target.closest("[data-copy]");
-    if (copier) copy(copier);
-    const closer = target.closest("[data-close]");
-    const details = closer?.closest("details");
-    if (details) {
-      details.open = false;
-      details.querySelector("summary")?.focus();
-    }
-    const unfold = target.closest("[data-unfold]");
-    if (unfold) {
-      event.preventDefault();
-      const text = document.querySelector(unfold.dataset.unfold);
-      const open = text.dataset.fold !== "open";
-      text.dataset.fold = open ? "open" : "";
-      unfold.setAttribute("aria-expanded", String(open));
-      unfold.textContent = open ? gettext("Fold the text") : gettext("Read the whole text again");
-    }
-  });
-
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    const open = document.activeElement?.closest("details.confirm[open], details[data-menu][open]");
-    if (!open) return;
-    open.open = false;
-    open.querySelector("summary")?.focus();
-  });
-
-  document.addEventListener("change", (event) => {
-    const field = event.target;
-    field.closest("form[data-autosubmit]")?.requestSubmit();
-    const all = field.dataset?.checkAll;
-    if (all) {
-      document.querySelectorAll(`input[type=checkbox][name="${CSS.escape(all)}"]`).forEach((box) => {
-        if (box.disabled || box.checked === field.checked) return;
-        box.checked = field.checked;
-        box.dispatchEvent(new Event("change", { bubbles: true }));
-      });
-    }
-  });
-
-  // How many rows of a list are selected; "All" stands for those on other pages as well.
-  document.addEventListener("change", (event) => {
-    const form = event.target.form;
-    const line = form?.matches(".bulk") && form.querySelector("[data-picked]");
-    if (!line) return;
-    line.dataset.words ??= line.textContent;
-    const n = [...form.elements].filter((box) => box.name === "pick" && box.checked).length;
-    line.textContent = n ? `${n} selected` : line.dataset.words;
-  });
-
-  // "/" leads to the search of the project.
-  document.addEventListener("keydown", (event) => {
-    const busy = event.target.closest?.("input, textarea, select, [contenteditable]");
-    const box = document.querySelector("[data-search]");
-    if (event.key !== "/" || busy || !box || event.ctrlKey || event.metaKey || event.altKey) return;
+  const unfold = target.closest("[data-unfold]");
+  if (unfold) {
     event.preventDefault();
-    box.focus();
+    const text = document.querySelector(unfold.dataset.unfold);
+    const open = text.dataset.fold !== "open";
+    text.dataset.fold = open ? "open" : "";
+    unfold.setAttribute("aria-expanded", String(open));
+    unfold.textContent = open ? gettext("Fold the text") : gettext("Read the whole text again");
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const open = document.activeElement?.closest("details.confirm[open], details[data-menu][open]");
+  if (!open) return;
+  open.open = false;
+  open.querySelector("summary")?.focus();
+});
+
+document.addEventListener("change", (event) => {
+  const field = event.target;
+  field.closest("form[data-autosubmit]")?.requestSubmit();
+  const all = field.dataset?.checkAll;
+  if (all) {
+    document.querySelectorAll(`input[type=checkbox][name="${CSS.escape(all)}"]`).forEach((box) => {
+      if (box.disabled || box.checked === field.checked) return;
+      box.checked = field.checked;
+      box.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  }
+});
+
+// How many rows of a list are selected; "All" stands for those on other pages as well.
+document.addEventListener("change", (event) => {
+  const form = event.target.form;
+  const line = form?.matches(".bulk") && form.querySelector("[data-picked]");
+  if (!line) return;
+  line.dataset.words ??= line.textContent;
+  const n = [...form.elements].filter((box) => box.name === "pick" && box.checked).length;
+  line.textContent = n ? `${n} selected` : line.dataset.words;
+});
+
+// "/" leads to the search of the project.
+document.addEventListener("keydown", (event) => {
+  const busy = event.target.closest?.("input, textarea, select, [contenteditable]");
+  const box = document.querySelector("[data-search]");
+  if (event.key !== "/" || busy || !box || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  box.focus();
+});
+
+// A long page shows one of its sections at a time; without script all stand below one another.
+function showSection() {
+  const nav = document.querySelector("nav[data-sections]");
+  if (!nav) return;
+  const parts = [...document.querySelectorAll("[data-section]")];
+  const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+  const shown = (target && target.closest("[data-section]")) || parts[0];
+  parts.forEach((part) => (part.hidden = part !== shown));
+  nav.querySelectorAll("a").forEach((link) => {
+    if (link.hash === `#${shown.id}`) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
   });
+  // What stood further down has moved: the section begins below the links to it.
+  if (target) nav.scrollIntoView({ block: "nearest" });
+}
 
-  // A long page shows one of its sections at a time; without script all stand below one another.
-  function showSection() {
-    const nav = document.querySelector("nav[data-sections]");
-    if (!nav) return;
-    const parts = [...document.querySelectorAll("[data-section]")];
-    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    const shown = (target && target.closest("[data-section]")) || parts[0];
-    parts.forEach((part) => (part.hidden = part !== shown));
-    nav.querySelectorAll("a").forEach((link) => {
-      if (link.hash === `#${shown.id}`) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
+addEventListener("hashchange", showSection);
+showSection();
+
+// A preview follows its form, also what was entered before htmx listened. On the first load only.
+document.addEventListener(
+  "htmx:load",
+  () => {
+    document.querySelectorAll("form[hx-get]").forEach((form) => {
+      const entered = [...form.elements].find(
+        (field) => field.matches("input, textarea") && field.value !== field.defaultValue,
+      );
+      entered?.dispatchEvent(new Event("change", { bubbles: true }));
     });
-    // What stood further down has moved: the section begins below the links to it.
-    if (target) nav.scrollIntoView({ block: "nearest" });
+  },
+  { once: true },
+);
+
+// What a term means opens below its "?", above it near the lower edge, and scrolls with the page.
+document.addEventListener(
+  "beforetoggle",
+  (event) => {
+    const box = event.target;
+    if (event.newState !== "open" || !box.matches(".popover")) return;
+    const mark = document.querySelector(`[popovertarget="${CSS.escape(box.id)}"]`);
+    const rect = mark.getBoundingClientRect();
+    const wide = Math.min(340, document.documentElement.clientWidth - 16);
+    const most = document.documentElement.clientWidth - wide - 8;
+    const above = rect.bottom > innerHeight - 240 && rect.top > 240;
+    box.classList.toggle("above", above);
+    Object.assign(box.style, {
+      position: "absolute",
+      inset: "auto",
+      width: `${wide}px`,
+      left: `${Math.max(8, Math.min(rect.left - 12, most)) + scrollX}px`,
+      top: `${(above ? rect.top - 6 : rect.bottom + 6) + scrollY}px`,
+    });
+  },
+  true,
+);
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "?" && document.activeElement?.matches(".help-mark")) {
+    event.stopPropagation();
+    document.activeElement.click();
   }
+}, true);
 
-  addEventListener("hashchange", showSection);
-  showSection();
-
-  // A preview follows its form, also what was entered before htmx listened. On the first load only.
-  document.addEventListener(
-    "htmx:load",
-    () => {
-      document.querySelectorAll("form[hx-get]").forEach((form) => {
-        const entered = [...form.elements].find(
-          (field) => field.matches("input, textarea") && field.value !== field.defaultValue,
-        );
-        entered?.dispatchEvent(new Event("change", { bubbles: true }));
-      });
-    },
-    { once: true },
-  );
-
-  // What a term means opens below its "?", above it near the lower edge, and scrolls with the page.
-  document.addEventListener(
-    "beforetoggle",
-    (event) => {
-      const box = event.target;
-      if (event.newState !== "open" || !box.matches(".popover")) return;
-      const mark = document.querySelector(`[popovertarget="${CSS.escape(box.id)}"]`);
-      const rect = mark.getBoundingClientRect();
-      const wide = Math.min(340, document.documentElement.clientWidth - 16);
-      const most = document.documentElement.clientWidth - wide - 8;
-      const above = rect.bottom > innerHeight - 240 && rect.top > 240;
-      box.classList.toggle("above", above);
-      Object.assign(box.style, {
-        position: "absolute",
-        inset: "auto",
-        width: `${wide}px`,
-        left: `${Math.max(8, Math.min(rect.left - 12, most)) + scrollX}px`,
-        top: `${(above ? rect.top - 6 : rect.bottom + 6) + scrollY}px`,
-      });
-    },
-    true,
-  );
-
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "?" && document.activeElement?.matches(".help-mark")) {
-      event.stopPropagation();
-      document.activeElement.click();
+// What scrolls sideways must be reachable by keyboard.
+function markScrollers() {
+  document.querySelectorAll(".scroll").forEach((box) => {
+    if (box.scrollWidth <= box.clientWidth + 1) {
+      box.removeAttribute("tabindex");
+      return;
     }
-  }, true);
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    if (!box.hasAttribute("aria-label")) {
+      const caption = box.querySelector("caption")?.textContent.trim();
+      box.setAttribute("aria-label", caption || "Table, scrolls sideways");
+    }
+  });
+}
 
-  // What scrolls sideways must be reachable by keyboard.
-  function markScrollers() {
-    document.querySelectorAll(".scroll").forEach((box) => {
-      if (box.scrollWidth <= box.clientWidth + 1) {
-        box.removeAttribute("tabindex");
-        return;
-      }
-      box.tabIndex = 0;
-      box.setAttribute("role", "group");
-      if (!box.hasAttribute("aria-label")) {
-        const caption = box.querySelector("caption")?.textContent.trim();
-        box.setAttribute("aria-label", caption || "Table, scrolls sideways");
-      }
-    });
-  }
+// Where tabs scroll inside themselves, the current one is in sight at once.
+function showCurrentTab() {
+  document.querySelectorAll("nav.tabs, nav.segmented").forEach((tabs) => {
+    const current = tabs.querySelector("[aria-current]");
+    if (!current) return;
+    const left = current.getBoundingClientRect().left - tabs.getBoundingClientRect().left;
+    tabs.scrollLeft += left - (tabs.clientWidth - current.offsetWidth) / 2;
+  });
+}
 
-  // Where tabs scroll inside themselves, the current one is in sight at once.
-  function showCurrentTab() {
-    document.querySelectorAll("nav.tabs, nav.segmented").forEach((tabs) => {
-      const current = tabs.querySelector("[aria-current]");
-      if (!current) return;
-      const left = current.getBoundingClientRect().left - tabs.getBoundingClientRect().left;
-      tabs.scrollLeft += left - (tabs.clientWidth - current.offsetWidth) / 2;
-    });
-  }
-
-  markScrollers();
-  showCurrentTab();
-  addEventListener("resize", markScrollers);
-  addEventListener("resize", showCurrentTab);
-  document.addEventListener("htmx:afterSettle", markScrollers);
-})();
+markScrollers();
+showCurrentTab();
+addEventListener("resize", markScrollers);
+addEventListener("resize", showCurrentTab);
+document.addEventListener("htmx:afterSettle", markScrollers);

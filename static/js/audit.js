@@ -1,18 +1,13 @@
 // The judge's page of an audit: A agrees, D does not; a key within a text writes.
-"use strict";
+import { hasSingleKeys } from "./storage.js";
 
-(() => {
-  const KEYS = "crowdqc:single-keys"; // "off" where keys without Ctrl or Alt shall do nothing
+document.addEventListener("keydown", (event) => {
   const form = document.querySelector("[data-verdict]");
-  if (!form) return;
-
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
-    if (localStorage.getItem(KEYS) === "off") return;
-    const button = form.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
-    if (!button) return;
-    event.preventDefault();
-    button.click();
-  });
-})();
+  if (!form || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (!hasSingleKeys()) return;
+  const button = form.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!button) return;
+  event.preventDefault();
+  button.click();
+});

@@ -1,7 +1,7 @@
 // The builder: how long ago it saved, errors marked on fields, questions dragged within a text.
-"use strict";
+import { formKey } from "./requests.js";
 
-(() => {
+export function startBuilder() {
   // Saved how long ago. Counted from the answer's arrival, so that clocks need not agree.
   const DAY = 24 * 3600; // older: the date stays as the server wrote it
   let savedAt = null;
@@ -126,11 +126,11 @@
     const mover = document.getElementById("mover");
     mover.setAttribute("hx-vals", JSON.stringify({ key: dragged.dataset.key, beside: row.dataset.key }));
     clear();
-    window.htmx.trigger(mover, "moved");
+    mover.dispatchEvent(new Event("moved", { bubbles: true }));
   });
 
   document.addEventListener("dragend", () => {
     dragged = null;
     clear();
   });
-})();
+}

@@ -1,82 +1,79 @@
 // Review and proposals: what is ticked, which row is looked at. The server counts all money.
-"use strict";
 
-(() => {
-  const symbol = { EUR: "€", USD: "$", GBP: "£" };
+const symbol = { EUR: "€", USD: "$", GBP: "£" };
 
-  // Review: what the ticked assignments were agreed to be paid, in whole cents.
-  function picked() {
-    const line = document.getElementById("pick-line");
-    if (!line) return;
-    const boxes = [...document.querySelectorAll("#queue input[name=assignment]:checked")];
-    const cents = boxes.reduce((sum, box) => sum + Math.round(Number(box.dataset.pay) * 100), 0);
-    const currency = symbol[line.dataset.currency] ?? `${line.dataset.currency} `;
-    const noun = boxes.length === 1 ? "assignment" : "assignments";
-    line.querySelector("[data-picked]").textContent = boxes.length
-      ? `${boxes.length} ${noun} ticked, agreed pay ${currency}${(cents / 100).toFixed(2)}`
-      : "Tick assignments to propose what they are paid.";
+// Review: what the ticked assignments were agreed to be paid, in whole cents.
+function picked() {
+  const line = document.getElementById("pick-line");
+  if (!line) return;
+  const boxes = [...document.querySelectorAll("#queue input[name=assignment]:checked")];
+  const cents = boxes.reduce((sum, box) => sum + Math.round(Number(box.dataset.pay) * 100), 0);
+  const currency = symbol[line.dataset.currency] ?? `${line.dataset.currency} `;
+  const noun = boxes.length === 1 ? "assignment" : "assignments";
+  line.querySelector("[data-picked]").textContent = boxes.length
+    ? `${boxes.length} ${noun} ticked, agreed pay ${currency}${(cents / 100).toFixed(2)}`
+    : "Tick assignments to propose what they are paid.";
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.name === "assignment") picked();
+});
+
+// A base under the agreed pay opens the field for its reason.
+document.addEventListener("input", (event) => {
+  const row = event.target.closest?.("tr[data-agreed]");
+  if (!row || !event.target.name.startsWith("base_")) return;
+  const base = Number(event.target.value.trim().replace(",", "."));
+  const written = event.target.value.trim() !== "";
+  row.classList.toggle("less", written && base < Number(row.dataset.agreed));
+});
+
+document.addEventListener("click", (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  if (!target) return;
+
+  // The row whose evidence is shown.
+  const chosen = target.closest("[data-select]");
+  if (chosen) {
+    document.querySelectorAll("tr.selected").forEach((row) => row.classList.remove("selected"));
+    chosen.closest("tr").classList.add("selected");
   }
 
-  document.addEventListener("change", (event) => {
-    if (event.target.name === "assignment") picked();
-  });
-
-  // A base under the agreed pay opens the field for its reason.
-  document.addEventListener("input", (event) => {
-    const row = event.target.closest?.("tr[data-agreed]");
-    if (!row || !event.target.name.startsWith("base_")) return;
-    const base = Number(event.target.value.trim().replace(",", "."));
-    const written = event.target.value.trim() !== "";
-    row.classList.toggle("less", written && base < Number(row.dataset.agreed));
-  });
-
-  document.addEventListener("click", (event) => {
-    const target = event.target instanceof Element ? event.target : null;
-    if (!target) return;
-
-    // The row whose evidence is shown.
-    const chosen = target.closest("[data-select]");
-    if (chosen) {
-      document.querySelectorAll("tr.selected").forEach((row) => row.classList.remove("selected"));
-      chosen.closest("tr").classList.add("selected");
+  // "Add" in the evidence card ticks its line.
+  const ticks = target.closest("[data-ticks]");
+  if (ticks) {
+    const box = document.querySelector(ticks.dataset.ticks);
+    if (box && !box.checked) {
+      box.checked = true;
+      box.dispatchEvent(new Event("change", { bubbles: true }));
     }
+    if (box) ticks.replaceWith("Ticked; it is paid with the others.");
+  }
 
-    // "Add" in the evidence card ticks its line.
-    const ticks = target.closest("[data-ticks]");
-    if (ticks) {
-      const box = document.querySelector(ticks.dataset.ticks);
-      if (box && !box.checked) {
-        box.checked = true;
-        box.dispatchEvent(new Event("change", { bubbles: true }));
-      }
-      if (box) ticks.replaceWith("Ticked; it is paid with the others.");
-    }
+  const hides = target.closest("[data-hides]");
+  if (hides) {
+    const row = document.querySelector(hides.dataset.hides);
+    const opener = document.querySelector(`[data-toggles="${hides.dataset.hides}"]`);
+    row.hidden = true;
+    row.replaceChildren();
+    opener?.setAttribute("aria-expanded", "false");
+    opener?.focus();
+  }
+});
 
-    const hides = target.closest("[data-hides]");
-    if (hides) {
-      const row = document.querySelector(hides.dataset.hides);
-      const opener = document.querySelector(`[data-toggles="${hides.dataset.hides}"]`);
-      row.hidden = true;
-      row.replaceChildren();
-      opener?.setAttribute("aria-expanded", "false");
-      opener?.focus();
-    }
-  });
+// A second click on "Read 8" closes what the first one opened.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const opener = event.detail.elt;
+  if (!opener.dataset?.toggles) return;
+  const row = document.querySelector(opener.dataset.toggles);
+  if (opener.getAttribute("aria-expanded") === "true") {
+    event.preventDefault();
+    row.hidden = true;
+    row.replaceChildren();
+    opener.setAttribute("aria-expanded", "false");
+  } else {
+    opener.setAttribute("aria-expanded", "true");
+  }
+});
 
-  // A second click on "Read 8" closes what the first one opened.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const opener = event.detail.elt;
-    if (!opener.dataset?.toggles) return;
-    const row = document.querySelector(opener.dataset.toggles);
-    if (opener.getAttribute("aria-expanded") === "true") {
-      event.preventDefault();
-      row.hidden = true;
-      row.replaceChildren();
-      opener.setAttribute("aria-expanded", "false");
-    } else {
-      opener.setAttribute("aria-expanded", "true");
-    }
-  });
-
-  picked();
-})();
+picked();

@@ -53,6 +53,7 @@ def test_its_commands_and_pages_work_elsewhere(installed: Path, tmp_path: Path) 
         "from django.contrib.staticfiles.finders import find\n"
         "from crowdqc.deployment.installation import version\n"
         "print(settings.HOME, get_template('base.html').origin.name, find('css/shell.css'))\n"
+        "print(find('bundles/worker.css'))\n"
         "print(version())\n"
     )
     environment = {
@@ -70,8 +71,9 @@ def test_its_commands_and_pages_work_elsewhere(installed: Path, tmp_path: Path) 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    places, told = done.stdout.splitlines()[-2:]
+    places, bundle, told = done.stdout.splitlines()[-3:]
     home, template, static = places.split()
     assert home == str(tmp_path / ".local" / "share" / "crowdqc")
+    assert bundle.startswith(home) and ".work-page" in Path(bundle).read_text()
     assert template.startswith(str(installed)) and static.startswith(str(installed))
     assert f'version = "{told}"' in (ROOT / "pyproject.toml").read_text()

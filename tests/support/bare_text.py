@@ -22,7 +22,7 @@ UNSAID = {"code", "kbd", "pre", "script", "style"}  # what stands in them is no 
 GONE = re.compile(
     r"{%\s*comment\b.*?{%\s*endcomment\s*%}|{#.*?#}|<!--.*?-->"
     r"|{%\s*blocktranslate\b.*?{%\s*endblocktranslate\s*%}"
-    r"|{%\s*block\s+width\s*%}.*?{%\s*endblock\s*%}",
+    r"|{%\s*block\s+(?:width|page_class)\s*%}.*?{%\s*endblock\s*%}",
     re.DOTALL,
 )
 TAG = re.compile(r"{%.*?%}|{{.*?}}")

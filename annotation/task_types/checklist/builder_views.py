@@ -28,8 +28,6 @@ class ChecklistBuilder(JudgingBuilder):
     }
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = (*JudgingBuilder.styles, "css/pages/work/think.css")
-    page_styles = (*JudgingBuilder.page_styles, "css/pages/work/think.css")
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
     redundancy_help = gettext_lazy(

@@ -12,7 +12,6 @@ from annotation.work.views.parts import OpenItem
 class ChecklistPages(JudgingPages):
     """One text and the list."""
 
-    styles = (*JudgingPages.styles, "css/pages/work/think.css")
     tells_all = False
 
     def context(self, opened: OpenItem) -> dict[str, Any]:

@@ -137,14 +137,6 @@ class LabelsBuilder(BuilderParts):
     opens_at = "fields"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = (
-        "css/pages/builder/pairs.css",
-        "css/pages/builder/labels.css",
-        "css/pages/work/label.css",
-    )
-    page_styles = ("css/pages/work/label.css",)
-    scripts = ("js/label/media.js",)
-    page_scripts = ("js/label/preview.js", "js/label/label.js", "js/label/spans.js")
     saved_template = f"{FOLDER}/_saved.html"
     simulates_precision = False
     task_facts_template = f"{FOLDER}/_task_facts.html"

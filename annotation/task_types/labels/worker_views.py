@@ -17,8 +17,6 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class LabelPages(WorkerPages):
     """One item."""
 
-    styles = ("css/pages/work/label.css",)
-    scripts = ("js/label/label.js", "js/label/spans.js", "js/label/media.js")
     verb, done, go_on = gettext_lazy("label"), gettext_lazy("labeled"), gettext_lazy("Label")
     submitted_noun = recorded_noun = "item"
 

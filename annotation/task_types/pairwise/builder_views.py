@@ -38,8 +38,6 @@ class JudgingBuilder(BuilderParts):
     opens_at = "asked"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles: tuple[str, ...] = ("css/pages/work/judge.css", "css/pages/builder/pairs.css")
-    page_styles: tuple[str, ...] = ("css/pages/work/judge.css",)
     counts_before_publishing = True
     instructions_help = gettext_lazy(
         "Shown before the first %(noun)s, and on each behind “Instructions”."

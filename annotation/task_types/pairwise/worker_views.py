@@ -16,8 +16,6 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class JudgingPages(WorkerPages):
     """Whatever is chosen line by line, with its keys and its suggested breaks."""
 
-    styles: tuple[str, ...] = ("css/pages/work/judge.css",)
-    scripts: tuple[str, ...] = ("js/judge.js",)
     verb, done, go_on = gettext_lazy("judge"), gettext_lazy("judged"), gettext_lazy("Judge")
 
     def context(self, opened: OpenItem) -> dict[str, Any]:

@@ -48,8 +48,6 @@ class RatingBuilder(JudgingBuilder):
         **KNOWN,
         **LAST,
     }
-    styles = (*JudgingBuilder.styles, "css/pages/work/rate.css")
-    page_styles = (*JudgingBuilder.page_styles, "css/pages/work/rate.css")
     task_links_template = f"{FOLDER}/_task_links.html"
     redundancy_help = gettext_lazy(
         "So many different workers rate each %(noun)s. A lower number never takes away what is "

@@ -17,8 +17,6 @@ from annotation.work.views.parts import OpenItem
 class RatingPages(TextsPages):
     """A text and its scales, perhaps with an explanation and evidence."""
 
-    styles = (*TextsPages.styles, "css/pages/work/rate.css")
-    scripts = ("js/rate.js", *TextsPages.scripts)
     tells_all = False
     judged = "ratings"
 

@@ -51,12 +51,6 @@ class ThinkAloudBuilder(BuilderParts):
     opens_at = "dimensions"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = (
-        "css/pages/builder/pairs.css",
-        "css/pages/builder/writing.css",
-        "css/pages/work/think.css",
-    )
-    page_styles = ("css/pages/work/think.css",)
     saved_template = f"{FOLDER}/_saved.html"
     counts_before_publishing = True
     simulates_precision = False

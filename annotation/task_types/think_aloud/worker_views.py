@@ -18,8 +18,6 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class ThinkAloudPages(WorkerPages):
     """One dimension."""
 
-    styles = ("css/pages/work/think.css",)
-    scripts = ("js/think.js", "js/record.js")
     tells_all = False
     own_words = True
     submitted_noun = recorded_noun = "dimension"

@@ -46,16 +46,6 @@ class WritingBuilder(BuilderParts):
     opens_at = "topics"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    styles = (
-        "css/pages/builder/pairs.css",
-        "css/pages/work/write.css",
-        "css/pages/builder/writing.css",
-    )
-    page_styles = (
-        "css/pages/work/judge.css",
-        "css/pages/work/write.css",
-        "css/pages/builder/writing.css",
-    )
     saved_template = f"{FOLDER}/_saved.html"
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = True

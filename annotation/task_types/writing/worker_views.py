@@ -20,9 +20,6 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class WritingPages(WorkerPages):
     """Questions before it, the text, questions after it."""
 
-    styles = ("css/pages/work/write.css",)
-    scripts = ("js/write/passages.js", "js/write/write.js")
-
     def context(self, opened: OpenItem) -> dict[str, Any]:
         """The part that is asked for, or the one that has to come before it."""
         entry, settings = opened.entry, opened.settings

@@ -43,8 +43,6 @@ class WorkerPages:
     A type that needs more has ``worker_views`` in its folder, with one of these as ``PAGES``.
     """
 
-    styles: tuple[str, ...] = ()  # style sheets beside that of all worker's pages
-    scripts: tuple[str, ...] = ()
     reads: bool = False  # passages are read first, text by text, and items belong to them
     may_stay_open: bool = False  # an item that is left open may be passed over for now
     numbers_items: bool = True  # the list of items names them by their numbers

@@ -1,10 +1,7 @@
 // The replay page: plays a text as it was written, and jumps to what may be worth a look.
-"use strict";
+import { Text, Time, lines } from "./text.js";
 
-(() => {
-  const root = document.querySelector("[data-replay]");
-  if (!root) return;
-  const { Text, Time, lines } = crowdqcReplay;
+export function startReplay(root) {
   const KEYS = "crowdqc:single-keys"; // "off" where keys without Ctrl or Alt shall do nothing
   const ARROW_MS = 5000;
   const PAGE_MS = 60000;
@@ -324,4 +321,4 @@
   }
 
   load();
-})();
+}

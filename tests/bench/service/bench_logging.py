@@ -8,6 +8,7 @@ switched off is the peer of the processor time.
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -18,9 +19,11 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, CDPSession, Page, Route, sync_playwright
 
+from crowdqc.web.bundles import bundle_scripts
 from tests.bench import harness
 from tests.bench.harness import figure
 from tests.conftest import NO_CHROMIUM, chromium_launch
+from tests.support.processes import ROOT
 
 SECONDS = 60.0
 WORDS_A_MINUTE = 100  # of five characters and a space
@@ -30,7 +33,7 @@ WORDS = (
     "nests storks summer meadow chimney return every spring because their young need frogs and "
     "mice which they find near wet fields where farmers leave some grass for a while"
 ).split()
-LOG_SCRIPTS = ("/js/eventlog.js", "/js/textchange.js")
+LOG_SCRIPTS = ("js/eventlog.js", "js/textchange.js")
 TRAFFIC = {"events": "log", "stream": "log", "draft": "drafts"}
 
 
@@ -139,14 +142,28 @@ def session(
     return Session(traffic, keys, took, after[0] - before[0], after[1] - before[1], scripts)
 
 
+def _log_lines() -> set[int]:
+    """Lines of the workers' script, counted from 0, that belong to the log's modules."""
+    lines, module = set(), ""
+    for number, line in enumerate(bundle_scripts(ROOT / "static", "worker.js").splitlines()):
+        if begins := re.fullmatch(r"// (js/\S+\.js)", line):
+            module = begins[1]
+        if module in LOG_SCRIPTS:
+            lines.add(number)
+    return lines
+
+
 def _sampled(profile: dict[str, Any]) -> float:
     """Seconds in functions of the log's scripts and in all that these called."""
     nodes = {node["id"]: node for node in profile["nodes"]}
     parents = {child: node["id"] for node in nodes.values() for child in node.get("children", ())}
 
+    lines = _log_lines()
+
     def logs(number: int | None) -> bool:
         while number is not None:
-            if nodes[number]["callFrame"]["url"].endswith(LOG_SCRIPTS):
+            frame = nodes[number]["callFrame"]
+            if frame["url"].endswith("/worker.js") and frame["lineNumber"] in lines:
                 return True
             number = parents.get(number)
         return False

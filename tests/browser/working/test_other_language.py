@@ -90,6 +90,8 @@ def test_no_page_of_a_worker_keeps_english(
             continue
         page.goto(live_server.url + url)
         left[url] = page.evaluate(LEFT)
-    counted = page.evaluate("texts => texts.map(countWords)", list(CASES))
+    module = "import('/static/js/words.js')"
+    count = f"async texts => texts.map((await {module}).countWords)"
+    counted = page.evaluate(count, list(CASES))
     assert dict(zip(CASES, counted, strict=True)) == CASES, "as in Python"
     assert {url: found for url, found in left.items() if found} == {}

@@ -106,10 +106,6 @@ class BuilderParts:
     opens_at = "questions"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"  # the same, as a page of its own
-    styles: tuple[str, ...] = ()  # style sheets of the builder beside its own
-    page_styles: tuple[str, ...] = ()  # and of the preview's page
-    scripts: tuple[str, ...] = ()  # of both
-    page_scripts: tuple[str, ...] = ()  # of the preview's page alone, before those of both
     saved_template = ""  # what a save changes besides note, preview and cost
     summary_template = f"{FOLDER}/_summary_items.html"
     counts_before_publishing = False  # the summary is shown before it is published
