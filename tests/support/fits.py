@@ -25,6 +25,18 @@ from evaluation.methods.registry import METHODS
 from evaluation.runs import engine
 
 Told = tuple[str, tuple[Any, ...]]
+# Options of methods that are smaller in ``small_fits``.
+FEW = {
+    "draws": 200,
+    "resamples": 100,
+    "folds": 2,
+    "shuffles": 1,
+    "permutations": 99,
+    "worst": 0,
+    "gold_resamples": 0,
+    "agreeing": 2,
+    "repetitions": 2,
+}
 UNKEPT = (pickle.PicklingError, TypeError, AttributeError)  # of what cannot be written down
 
 
@@ -112,17 +124,15 @@ def _heard(hooks: Hooks, told: list[Told]) -> Hooks:
 
 
 @contextmanager
-def small_fits(**numbers: int) -> Iterator[None]:
-    """Methods draw and resample a few times, and no text is read by a network.
+def small_fits() -> Iterator[None]:
+    """Let methods draw, resample and check a few times, and no text be read by a network.
 
     Estimates and pages are the same; intervals, which get wider, are tested with the methods.
-    ``numbers``: further options of methods, and what they are meanwhile.
     """
     usual = {slug: method.fit for slug, method in METHODS.items()}
-    few = {"draws": 200, "resamples": 100, **numbers}
 
     def smaller(method: Method) -> Callable[..., Result]:
-        less = {name: number for name, number in few.items() if name in method.params}
+        less = {name: number for name, number in FEW.items() if name in method.params}
         return lambda data, **given: usual[method.slug](data, **given | less)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -6,12 +6,12 @@ their makers (``CROWDQC_FILE_MAKERS``), and they are loaded when they are wanted
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.conf import settings
+from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
@@ -168,7 +168,7 @@ def _archive(file: ExportFile) -> PreparedFile:
         last.update(inside(hashes))
         return last
 
-    day = dt.datetime.now(dt.UTC).date().isoformat()
+    day = timezone.now().date().isoformat()
     where = f"task-{file.task_id}" if file.task_id else f"project-{file.project_id}"
     name = f"{where}-{file.form}-{day}.zip"
     return PreparedFile(

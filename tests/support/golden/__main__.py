@@ -39,10 +39,11 @@ def database() -> Iterator[None]:
     """Django on an embedded database that is made for this record and removed after it."""
     import django
 
-    from tests.support.golden.fixed import fixed
+    from tests.support.golden.fixed import DATABASE_CLOCK, fixed
 
     fixed.install()
     django.setup()
+    fixed.stop_watches()
     import psycopg
     from django.core.management import call_command
     from django.test.utils import setup_test_environment, teardown_test_environment
@@ -56,6 +57,7 @@ def database() -> Iterator[None]:
             # Statistics that come by themselves change plans, and with them the order of rows.
             admin.execute("ALTER SYSTEM SET autovacuum = off")
             admin.execute("SELECT pg_reload_conf()")
+            admin.execute(DATABASE_CLOCK)
         call_command("migrate", verbosity=0)
         setup_test_environment()
         # Addresses that are refused are recorded, and no news here.

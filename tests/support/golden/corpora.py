@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
@@ -24,7 +26,7 @@ from evaluation.checklists.making import actions as list_actions
 from evaluation.checklists.making import comparison, pipeline, stages
 from evaluation.grading import actions as grading
 from evaluation.live import actions as live
-from evaluation.models import Endpoint, LanguageModel, Run, RunState
+from evaluation.models import LanguageModel, Run, RunState
 from evaluation.panels import choosing as screening
 from evaluation.panels import watch as panel_watch
 from evaluation.runs import engine, run_types
@@ -50,6 +52,8 @@ from tests.support.studies import live as live_studies
 from tests.support.studies.crowdrag_study import make_folder
 
 QUICK = {"encoder": "char-svd", "resamples": 100, "draws": 100, "restarts": 2}
+# Where models seem to be: their calls are told apart, and sorted, by a digest of the address.
+MODEL_AT = ("127.0.0.1", 9)
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,17 @@ def _run(task: Task, method: str = "", *, lane: str = "", **params: Any) -> Run:
 
 @contextmanager
 def _model(project: Project, says: Says, **can: Any) -> Iterator[LanguageModel]:
-    """A model that answers as it is told, one call after another; its address is none later."""
-    with serving(says) as stub:
-        model = make_model(project, stub.base_url, can=can, parallel=1)
-        yield model
-    Endpoint.objects.filter(pk=model.endpoint_id).update(base_url="http://127.0.0.1:9/v1")
+    """Serve a model that answers one call after another, at the same address in every record."""
+    connect = socket.socket.connect
+
+    with serving(says) as stub, fixed.clock.stopped(), pytest.MonkeyPatch.context() as patch:
+        port = stub.server.server_port
+
+        def reach(self: socket.socket, address: Any) -> None:
+            connect(self, ("127.0.0.1", port) if address == MODEL_AT else address)
+
+        patch.setattr(socket.socket, "connect", reach)
+        yield make_model(project, "http://{}:{}/v1".format(*MODEL_AT), can=can, parallel=1)
 
 
 def _shared(run: Run, slug: str) -> tuple[str, ...]:

@@ -41,16 +41,6 @@ from tests.support.golden.visiting import LIMITS, Limits, Visitor
 
 FEW, ALL = Limits(1, 2, 6), Limits(99, 99, 99)
 OF_A_STUDY, OF_A_TABLE = Limits(2, 4, 6), Limits(1, 2, 3)
-# The checks of studies at a size that takes seconds.
-SMALL = {
-    "folds": 2,
-    "shuffles": 1,
-    "permutations": 99,
-    "worst": 0,
-    "gold_resamples": 0,
-    "agreeing": 2,
-    "repetitions": 2,
-}
 PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 SAMPLE = 3  # of rows that are alike: people, answers
 
@@ -195,7 +185,7 @@ def records(only: re.Pattern[str] | None = None, known: Collection[Key] = ()) ->
 
     found: Records = {}
     seconds: Counter[str] = Counter()
-    with small_fits(**SMALL), one_similarity():
+    with small_fits(), one_similarity():
         load()
         say("the demo is loaded")
         studies = list(corpora.studies())
