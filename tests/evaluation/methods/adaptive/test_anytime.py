@@ -88,6 +88,7 @@ def test_intervals_hold_the_truth_where_collecting_stopped() -> None:
     assert row["one"] >= 0.93 and row["narrow"] > 0.9
 
 
+@pytest.mark.long
 def test_an_interval_for_one_look_would_not_hold_at_every_look() -> None:
     """Why the wider interval: one for a single look misses in more than 1 of 20 crowds."""
     missed, kept = 0, 0
@@ -131,7 +132,13 @@ def always_held(name: str, paths: int, lean: float) -> float:
     return held / paths
 
 
-@pytest.mark.parametrize("name", ["Zipf 1.5", "1 of 10 does 80 %", "2 of 40 do 80 %"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "1 of 10 does 80 %",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("Zipf 1.5", "2 of 40 do 80 %")),
+    ],
+)
 def test_intervals_hold_at_every_look_where_a_few_workers_do_most(name: str) -> None:
     assert always_held(name, 60, lean=1.0) >= 0.95
 

@@ -35,6 +35,7 @@ def test_stopping_certain_pairs_saves_votes_at_equal_accuracy(labels: dict[str, 
     assert 0 < rows[-1]["mc_error"] < 0.1
 
 
+@pytest.mark.long
 def test_intervals_are_said_to_suffer_from_it() -> None:
     # Of fewer pairs the intervals are so wide that they hide what stopping does.
     found = simulate(STOPPING, rng=RNG(3), replicates=5)

@@ -151,6 +151,7 @@ def test_planted_style_is_found_and_taken_out_of_the_merits() -> None:
     assert raw[-1] - raw[0] > 1.75
 
 
+@pytest.mark.long
 def test_intervals_of_coefficients_cover_what_was_planted() -> None:
     hits = np.zeros(2)
     for seed in range(200):

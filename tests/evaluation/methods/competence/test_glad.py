@@ -99,6 +99,7 @@ def test_who_guesses_who_lies_and_what_is_hard_is_told() -> None:
     assert (item["label"] == truth)[40:].mean() > 0.97
 
 
+@pytest.mark.long
 def test_intervals_of_accuracy_and_difficulty_hold_as_often_as_they_say() -> None:
     """The study of coverage has more crowds; ten hold 120 workers and 800 items."""
     workers, items = [], []

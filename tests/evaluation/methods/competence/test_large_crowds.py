@@ -45,7 +45,7 @@ def workers(fit: Any, data: Labels, **params: Any) -> FloatArray:
 @pytest.mark.parametrize(
     ("fit", "params"),
     [
-        (mace.fit, {"prevalence": "estimated"}),
+        pytest.param(mace.fit, {"prevalence": "estimated"}, marks=pytest.mark.long),
         pytest.param(mace.fit, {"prevalence": "uniform"}, marks=pytest.mark.long),
         (dawid_skene.fit, {}),
         pytest.param(labels_study.fit, {"restarts": 1}, marks=pytest.mark.long),

@@ -106,6 +106,7 @@ def test_intervals_of_adversaries_reach_below_chance() -> None:
     assert np.abs(worker["competence"][bad].mean() - 0.1) < 0.08
 
 
+@pytest.mark.long
 def test_another_seed_moves_no_bound_far() -> None:
     data, _ = crowds(Crowd((0.6, 0.3, 0.1), honest=10, items=40, votes=4), 3, RNG(5))
     one, two = (method.fit(data, rng=RNG(seed), restarts=1).estimates["worker"] for seed in (0, 1))

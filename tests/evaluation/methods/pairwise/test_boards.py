@@ -108,7 +108,9 @@ def held(zipf: float, workers: int, runs: int) -> tuple[float, float]:
     return float(np.mean(covered)) if covered else np.nan, apart / runs
 
 
-@pytest.mark.parametrize(("zipf", "workers"), [(2.0, 30), (1.5, 100)])
+@pytest.mark.parametrize(
+    ("zipf", "workers"), [pytest.param(2.0, 30, marks=pytest.mark.long), (1.5, 100)]
+)
 def test_workers_of_whom_a_few_do_most_do_not_separate_equal_systems(
     zipf: float, workers: int
 ) -> None:
@@ -125,6 +127,7 @@ def test_boards_of_uneven_workers_hold_what_they_claim(zipf: float, workers: int
     assert apart <= 0.07
 
 
+@pytest.mark.long
 def test_equal_systems_are_first_on_no_dimension_of_a_page() -> None:
     """At .95 over the page: of 40, two expected, and a third of them at .95 a dimension."""
     boards = [ranked(of_many_dimensions(seed, 7), 500).system for seed in range(40)]
@@ -168,7 +171,8 @@ def test_two_systems_have_the_share_of_decided_votes_with_an_interval() -> None:
     assert not len(ranked(crowd(3)).head)
 
 
-@pytest.mark.parametrize("systems", [2, pytest.param(4, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("systems", [2, 4])
 def test_the_votes_needed_separate_the_first_two_with_a_chance_of_four_fifths(
     systems: int,
 ) -> None:

@@ -158,6 +158,7 @@ def system_of(found: Result) -> Table:
     return found.estimates["system"]
 
 
+@pytest.mark.long
 def test_intervals_of_systems_cover_over_other_topics_texts_and_workers() -> None:
     """Equal systems: the truth is 0. Clustering by pair alone would cover far too seldom."""
     held, width, plain = [], [], []

@@ -61,6 +61,7 @@ def verdicts(data: Beside, epsilon: float = 0.15, *, draws: int = 100) -> list[s
 RIGHT = {0.094: 0.70, 0.15: 0.625, 0.35: 0.33}
 
 
+@pytest.mark.long
 def test_a_model_within_epsilon_is_hardly_ever_told_to_be_no_good() -> None:
     rng = np.random.default_rng(1)
     told = [verdicts(crowd(rng, right=RIGHT[0.094]))[0] for _ in range(20)]

@@ -24,7 +24,7 @@ def posterior(right: FloatArray | IntArray, n: int, rng: np.random.Generator) ->
     return rng.beta(right + 1, n - right + 1, size=(2000, len(right)))
 
 
-@pytest.mark.parametrize("workers", [10, 30, 100])
+@pytest.mark.parametrize("workers", [10, 30, pytest.param(100, marks=pytest.mark.long)])
 def test_equal_workers_are_hardly_ever_called_below_the_median(workers: int) -> None:
     rng, named, own, studies = np.random.default_rng(workers), 0, 0, 100
     part = np.ones(workers, dtype=np.int64)

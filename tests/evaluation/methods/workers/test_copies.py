@@ -56,7 +56,9 @@ CLEAN: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("design", CLEAN)
+@pytest.mark.parametrize(
+    "design", [CLEAN[0], *(pytest.param(one, marks=pytest.mark.long) for one in CLEAN[1:])]
+)
 def test_crowds_without_copies_have_no_look_alikes(design: dict[str, Any]) -> None:
     for seed in range(20):
         worker, item, label = crowd(np.random.default_rng(seed), **design)

@@ -142,6 +142,7 @@ def test_bags_of_words_give_the_known_figures(bench: aqer_cs.Bench) -> None:
             assert by_variant(rows, quantity)[variant] == pytest.approx(value, abs=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_held_out_responses_are_scored_better_than_by_chance(quick: aqer_cs.Bench) -> None:
     fewer = aqer_cs.Bench(quick.answers, quick.vectors, repetitions=4, seed=0)
