@@ -19,7 +19,6 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.validation import validate_schema
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, openapi
@@ -86,6 +85,9 @@ def programs(db: None) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
 
 
 def test_the_schema_is_valid_and_made_without_a_doubt(described: dict[str, Any]) -> None:
+    # It builds 38 parsers when it is imported: seconds for each process that only collects tests.
+    from drf_spectacular.validation import validate_schema
+
     validate_schema(described)
     assert not GENERATOR_STATS, GENERATOR_STATS.emit_summary()
     names = [about["operationId"] for _, about in operations(described)]

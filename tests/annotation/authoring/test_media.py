@@ -22,6 +22,8 @@ from tests.support.pages import html_of
 from tests.support.studies import labels
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+# A few kB that would be 36 million pixels.
+BOMB = labels.png("white", size=(6_000, 6_000), mode="1")
 
 
 def test_a_photo_is_turned_and_keeps_no_place_and_nothing_behind_it() -> None:
@@ -45,8 +47,12 @@ def test_a_photo_is_turned_and_keeps_no_place_and_nothing_behind_it() -> None:
         ("leaf.png", b"\x89PNG\r\n\x1a\n" + SVG, "cannot be read as an image"),
         ("leaf.png", b"", "is empty"),
         ("leaf.png", b"x" * (MAX_BYTES + 1), "more than 10 MB"),
-        # 100 kB that would be 100 MB of pixels.
-        ("bomb.png", labels.png(size=(6_000, 6_000)), "more than 25 million pixels"),
+        # A few kB that would be 36 million pixels.
+        (
+            "bomb.png",
+            labels.png("white", size=(6_000, 6_000), mode="1"),
+            "more than 25 million pixels",
+        ),
         ("song.mp3", b"ID3\x04\0\0\0\0\0\x05" + SVG, "cannot be read as an MP3"),
         ("song.wav", b"RIFF\0\0\0\0WAVE" + SVG, "cannot be read as a WAV"),
     ],

@@ -80,9 +80,10 @@ def make_labels(
 
 
 def png(color: str = "green", size: tuple[int, int] = (400, 300), **saved: Any) -> bytes:
-    """An image of one colour as a file; ``saved``: what Pillow is told to write with it."""
+    """Make a file of an image of one colour; ``saved`` goes to Pillow's ``save``."""
     out = io.BytesIO()
-    Image.new("RGB", size, color).save(out, saved.pop("format", "PNG"), **saved)
+    mode, kind = saved.pop("mode", "RGB"), saved.pop("format", "PNG")
+    Image.new(mode, size, color).save(out, kind, **saved)
     return out.getvalue()
 
 
