@@ -24,7 +24,7 @@ from annotation.models import (
     User,
 )
 from annotation.models.assignments import AssignmentState
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Missing, NotAllowed
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
@@ -72,16 +72,16 @@ def bound_to(request: Any) -> int | None:
 
 MEMBERSHIPS = CompiledQuery(
     lambda: Membership.objects.filter(
-        project_id=Given("project"), user_id=Given("user"), removed_at__isnull=True
+        project_id=Placeholder("project"), user_id=Placeholder("user"), removed_at__isnull=True
     ).select_related("project")
 )
-TASK = CompiledQuery(lambda: Task.objects.filter(pk=Given("pk")).select_related("current"))
+TASK = CompiledQuery(lambda: Task.objects.filter(pk=Placeholder("pk")).select_related("current"))
 
 
 WORKER = CompiledQuery(
     lambda: Membership.objects.filter(
-        project_id=Given("project"),
-        user_id=Given("user"),
+        project_id=Placeholder("project"),
+        user_id=Placeholder("user"),
         role=Role.WORKER,
         removed_at__isnull=True,
     ).select_related("project")
@@ -151,7 +151,9 @@ AROUND = ("task__project", "version", "worker")
 def _own_with(around: tuple[str, ...]) -> CompiledQuery[Assignment]:
     return CompiledQuery(
         lambda: Assignment.objects.filter(
-            pk=Given("pk"), worker__user_id=Given("user"), worker__removed_at__isnull=True
+            pk=Placeholder("pk"),
+            worker__user_id=Placeholder("user"),
+            worker__removed_at__isnull=True,
         ).select_related(*around)
     )
 

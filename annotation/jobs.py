@@ -23,7 +23,7 @@ from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
 from annotation.work.actions import leases, reading
 from crowdqc import limits
-from crowdqc.database.locks import hold_alone
+from crowdqc.database.locks import try_lock
 from crowdqc.deployment.backup import schedule
 
 SOON = 15.0  # seconds, after which it is asked again
@@ -57,7 +57,7 @@ def forget_old_replies() -> int:
 @shared_task(ignore_result=True)
 def send_payments() -> int:
     """Send what was approved to the platforms that pay it, and look at what has no answer yet."""
-    with hold_alone("send_payments") as mine:  # a slow platform holds one process, not all
+    with try_lock("send_payments") as mine:  # a slow platform holds one process, not all
         return payment_sending.send_due() if mine else 0
 
 
@@ -83,14 +83,14 @@ def send_mail() -> int:
 @shared_task(ignore_result=True, **HOUR)
 def fetch_media() -> int:
     """Fetch the images and recordings that items of drafts name by address."""
-    with hold_alone("fetch_media") as mine:
+    with try_lock("fetch_media") as mine:
         return media.fetch_due() if mine else 0
 
 
 @shared_task(ignore_result=True)
 def deliver_hooks() -> int:
     """Tell other systems what they are owed."""
-    with hold_alone("deliver_hooks") as mine:
+    with try_lock("deliver_hooks") as mine:
         return deliver.deliver_due() if mine else 0
 
 
@@ -127,13 +127,13 @@ def remind_overdue_replies() -> int:
 @shared_task(ignore_result=True, **HOUR)
 def sweep() -> int:
     """Erase what was received, made or uploaded, and has done its work."""
-    return erasure.sweep() + accounts.sweep() + limits.sweep()
+    return erasure.sweep() + accounts.sweep() + limits.delete_ended_windows()
 
 
 @shared_task(ignore_result=True, **HOUR)
 def clean_up_files() -> int:
     """Delete stored files that no row points to."""
-    with hold_alone("clean_up_files") as mine:
+    with try_lock("clean_up_files") as mine:
         return clean_up() if mine else 0
 
 
@@ -155,15 +155,15 @@ process_upload.when_killed = process.fail_killed
 @shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
 def make_due_backup() -> str:
     """Write a backup where one is due, delete the oldest, and test whether it can be restored."""
-    with hold_alone("make_due_backup") as mine:
+    with try_lock("make_due_backup") as mine:
         return schedule.make_due_backup() if mine else ""
 
 
 @shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
 def back_up_now() -> str:
     """Write a backup because somebody asked for one; where one is being made, that is it."""
-    with hold_alone("make_due_backup") as mine:
-        return schedule.back_up_now() if mine else ""
+    with try_lock("make_due_backup") as mine:
+        return schedule.create_requested_backup() if mine else ""
 
 
 @shared_task(ignore_result=True)

@@ -1,4 +1,4 @@
-"""Currencies of ISO 4217, and which of them the books can hold: amounts here have two decimals.
+"""ISO 4217 currencies, and which of them the ledger supports (two decimals).
 
 Active codes as of January 2026, without funds, metals, units of account and codes for testing:
 nobody is paid in those.
@@ -24,8 +24,8 @@ CENTS = 2
 USABLE = tuple(sorted(code for code, digits in DIGITS.items() if digits == CENTS))
 
 
-def reason_against(code: str) -> str:
-    """Why amounts cannot be kept in this currency; "" when they can."""
+def currency_problem(code: str) -> str:
+    """Return why amounts cannot be kept in this currency, or ""."""
     if code not in DIGITS:
         return "This is not an active ISO 4217 code, such as EUR."
     if DIGITS[code] != CENTS:

@@ -1,4 +1,4 @@
-"""Errors of the domain: raised by actions, turned into clear 4xx answers by one middleware."""
+"""Domain errors: raised by actions, turned into 4xx responses by one middleware."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class DomainError(Exception):
-    """A request that the rules of the domain refuse; carries a sentence for the person.
+    """A request that domain rules refuse, with a sentence for the person.
 
     ``fields`` maps a field's name to what is wrong with it, ``rows`` lists the bad rows of a file,
     ``link`` is the label and the address of the page where the person can put it right.
@@ -42,28 +42,28 @@ class DomainError(Exception):
 
 
 class Invalid(DomainError):
-    """Input that cannot be taken: the message names the field or the row."""
+    """Invalid input; the message names the field or row."""
 
     status = 422
     code = "invalid"
 
 
 class NotAllowed(DomainError):
-    """The person is known here but their role may not do this."""
+    """The person is a member, but the role may not do this."""
 
     status = 403
     code = "not-allowed"
 
 
 class Missing(DomainError):
-    """There is no such thing, or the person is an outsider to it."""
+    """The object does not exist, or the person is an outsider."""
 
     status = 404
     code = "missing"
 
 
 class Conflict(DomainError):
-    """The state has moved on: the same request would have been right earlier."""
+    """The state has changed: the request would have been valid earlier."""
 
     status = 409
     code = "conflict"
@@ -73,8 +73,8 @@ class Conflict(DomainError):
 UNSTORABLE = {None, "22003", "22P02", "22P05", "22021", "22001", "22007", "22008"}
 
 
-def unstorable(error: Exception) -> Invalid | None:
-    """The refusal of a value that the database cannot hold; None for every other fault.
+def storage_refusal(error: Exception) -> Invalid | None:
+    """Return the refusal of a value that the database cannot hold, else None.
 
     A net below the checks of each field: what slips through them is written down and refused.
     """
@@ -104,7 +104,7 @@ class TooLarge(DomainError):
 
 
 class Unavailable(DomainError):
-    """Something the site leans on does not answer; the same request may be right later."""
+    """A dependency does not answer; the same request may succeed later."""
 
     status = 503
     code = "unavailable"

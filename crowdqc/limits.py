@@ -1,4 +1,4 @@
-"""How often somebody may try something, counted in one table for all web processes.
+"""Rate limits, counted in one table for all web processes.
 
 A limit is a number of tries within a window of time, which begins with the first try. Counting and
 deciding are one statement (``INSERT … ON CONFLICT DO UPDATE … RETURNING``), whose row lock makes
@@ -37,7 +37,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 @dataclass(frozen=True)
 class Limit:
-    """At most ``most`` tries within ``seconds``, for each thing it is counted for."""
+    """At most ``most`` tries within ``seconds`` per key."""
 
     name: str
     most: int
@@ -45,7 +45,7 @@ class Limit:
 
 
 # Signing in: from one network, and under one name (a password is right once in a while, so right
-# ones are given back by ``forgive``).
+# ones are given back by ``uncount_password_try``).
 SIGN_INS = Limit("sign-in-network", 30, MINUTE)
 API_SIGN_INS = Limit("token-network", 30, MINUTE)
 TRIES = (Limit("name", 10, MINUTE), Limit("name-hour", 100, HOUR))
@@ -107,7 +107,7 @@ def _key(limit: Limit, about: str) -> str:
 
 
 def count_try(limit: Limit, about: object, units: int = 1) -> bool:
-    """Count a try, which may weigh several; whether it is within the limit.
+    """Count a try of some weight; return whether it is within the limit.
 
     The first of a window always is.
     """
@@ -122,14 +122,14 @@ def count_try(limit: Limit, about: object, units: int = 1) -> bool:
         return cursor.fetchone() is not None
 
 
-def give_back(limit: Limit, about: object) -> None:
-    """Uncount a try that turned out to be a right one."""
+def uncount_try(limit: Limit, about: object) -> None:
+    """Uncount a try that turned out to be legitimate."""
     with connection.cursor() as cursor:
         cursor.execute(_BACK, [_key(limit, str(about))])
 
 
-def tries_left(limit: Limit, about: object) -> int:
-    """How many more tries are within the limit."""
+def remaining_tries(limit: Limit, about: object) -> int:
+    """Return how many tries remain within the limit."""
     with connection.cursor() as cursor:
         cursor.execute(_TRIES, [_key(limit, str(about))])
         row = cursor.fetchone()
@@ -137,15 +137,15 @@ def tries_left(limit: Limit, about: object) -> int:
 
 
 def seconds_left(limit: Limit, about: object) -> int:
-    """Seconds until the window ends; 0 where none is open."""
+    """Return seconds until the window ends, 0 without an open one."""
     with connection.cursor() as cursor:
         cursor.execute(_LEFT, [_key(limit, str(about))])
         row = cursor.fetchone()
     return max(0, math.ceil(row[0])) if row else 0
 
 
-def hold(limit: Limit, about: object, what: Words, units: int = 1) -> None:
-    """Count a try; raise TooMuch with ``what`` and the time to wait where it is one too many."""
+def require_try(limit: Limit, about: object, what: Words, units: int = 1) -> None:
+    """Count a try; raise TooMuch with ``what`` and the wait if over the limit."""
     if not count_try(limit, about, units):
         raise TooMuch(f"{what} {_again(seconds_left(limit, about))}")
 
@@ -159,8 +159,8 @@ def _again(seconds: int) -> str:
     return _("Try again in %(hours)s hours.") % {"hours": math.ceil(minutes / 60)}
 
 
-def sweep() -> int:
-    """Delete counters whose window has ended; returns how many."""
+def delete_ended_windows() -> int:
+    """Delete counters of ended windows; return how many."""
     with connection.cursor() as cursor:
         cursor.execute(_SWEEP)
         return cursor.rowcount
@@ -169,8 +169,8 @@ def sweep() -> int:
 # -- what is counted -------------------------------------------------------------------------------
 
 
-def same_name(name: str) -> str:
-    """A name as it is compared: all spellings of one name count as one."""
+def normalize_name(name: str) -> str:
+    """Normalise a name so that all its spellings count as one."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
@@ -178,15 +178,15 @@ NOWHERE = "0.0.0.0"  # noqa: S104  (a unix socket, or nonsense: all of them coun
 
 
 def client_address(request: Any) -> str:
-    """Where a request came from, as ``crowdqc.web.forwarded`` has set it."""
+    """Return the client's address as ``crowdqc.web.forwarded`` set it."""
     try:
         return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
     except ValueError:
         return NOWHERE
 
 
-def network(request: Any) -> str:
-    """The address as it is counted: whoever has one IPv6 address has the /64 it lies in."""
+def client_network(request: Any) -> str:
+    """Return the network that is counted: the address, or the /64 of IPv6."""
     address = ipaddress.ip_address(client_address(request))
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped:
@@ -204,12 +204,12 @@ MOST_NAMES = 12  # of people who share a device, each with a few names
 
 
 def device_cookie() -> str:
-    """The cookie's name; the prefix has browsers take it from this host over TLS only."""
+    """Return the cookie's name; its prefix binds it to this host and TLS."""
     return "__Host-device" if settings.SESSION_COOKIE_SECURE else "device"
 
 
 def _names_of_device(request: Any) -> dict[str, str]:
-    """Digest of a name -> this device's secret number for it; {} where no cookie is valid."""
+    """Return digests of names with this device's secrets, {} without a cookie."""
     text = request.COOKIES.get(device_cookie(), "")
     try:
         found: Any = signing.loads(text, salt=DEVICE_SALT, max_age=DEVICE_DAYS * DAY)
@@ -219,24 +219,24 @@ def _names_of_device(request: Any) -> dict[str, str]:
 
 
 def _digest(name: str) -> str:
-    return hashlib.sha256(same_name(name).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return hashlib.sha256(normalize_name(name).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def counted_as(request: Any, name: str, *, signed_in: bool = False) -> str:
-    """What tries under a name count for: this device, if it is known for the name, or the name.
+def limit_key(request: Any, name: str, *, signed_in: bool = False) -> str:
+    """Return what tries under a name count for: a known device, or the name.
 
     With ``signed_in`` a device counts only where somebody signed in on it with all that it takes.
     """
     nonce = "" if request is None else _names_of_device(request).get(_digest(name), "")
     if signed_in and nonce.startswith(MAILED):
         nonce = ""
-    return f"device {nonce} {same_name(name)}" if nonce else f"name {same_name(name)}"
+    return f"device {nonce} {normalize_name(name)}" if nonce else f"name {normalize_name(name)}"
 
 
 def remember_device(
     request: HttpRequest, response: HttpResponse, names: Iterable[str], *, mailed: bool = False
 ) -> None:
-    """Know this device again for these names, after somebody signed in on it under them.
+    """Remember this device for the names that somebody signed in with.
 
     ``mailed``: they opened a link from their mailbox, and showed no second factor.
     """
@@ -260,48 +260,48 @@ NETWORK = gettext_lazy("Too many tries from this address.")
 NAME = gettext_lazy("Too many tries under this name.")
 
 
-def hold_back(request: HttpRequest, *, name: str) -> None:
-    """Raise TooMuch where this network tried too often, or this name on devices like this one."""
-    hold(SIGN_INS, network(request), NETWORK)
-    hold_name(request, name)
+def require_sign_in_try(request: HttpRequest, *, name: str) -> None:
+    """Raise TooMuch after too many tries of this network, name or device."""
+    require_try(SIGN_INS, client_network(request), NETWORK)
+    require_name_try(request, name)
 
 
-def hold_name(request: Any, name: str) -> None:
-    """The same for the name alone, as for somebody who is signed in already."""
-    about = counted_as(request, name)
+def require_name_try(request: Any, name: str) -> None:
+    """Raise TooMuch after too many tries under the name alone."""
+    about = limit_key(request, name)
     for limit in TRIES:
-        hold(limit, about, NAME)
+        require_try(limit, about, NAME)
 
 
-def forgive(request: Any, *, name: str) -> None:
-    """Uncount a try under the name, whose password was right."""
-    about = counted_as(request, name)
+def uncount_password_try(request: Any, *, name: str) -> None:
+    """Uncount a try whose password was right."""
+    about = limit_key(request, name)
     for limit in TRIES:
-        give_back(limit, about)
+        uncount_try(limit, about)
 
 
-def hold_code(request: Any, user: Any) -> str:
-    """Count a try of a second factor's code; gives what it counts for.
+def require_code_try(request: Any, user: Any) -> str:
+    """Count a try of a second factor's code; return its key.
 
     Raises TooMuch where it is one too many, whichever page or program it comes by.
     """
-    about = f"{user.pk} {counted_as(request, user.username, signed_in=True)}"
+    about = f"{user.pk} {limit_key(request, user.username, signed_in=True)}"
     for limit in CODES:
-        hold(limit, about, _("Too many tries."))
+        require_try(limit, about, _("Too many tries."))
     return about
 
 
-def first_use(about: str, user: Any, code: str) -> bool:
-    """Uncount a try whose code was right; False where the code was used before, in any process."""
+def accept_code(about: str, user: Any, code: str) -> bool:
+    """Uncount a right code; False if any process saw it before."""
     if not count_try(USED_CODES, f"{user.pk} {code}"):
         return False
     for limit in CODES:
-        give_back(limit, about)
+        uncount_try(limit, about)
     return True
 
 
 class PerAddress(BaseThrottle):
-    """Tries to get a token of the API from one network."""
+    """Tries to get an API token from one network."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -309,8 +309,8 @@ class PerAddress(BaseThrottle):
     def allow_request(self, request: Any, view: Any) -> bool:
         self._left = (
             0
-            if count_try(API_SIGN_INS, network(request))
-            else seconds_left(API_SIGN_INS, network(request))
+            if count_try(API_SIGN_INS, client_network(request))
+            else seconds_left(API_SIGN_INS, client_network(request))
         )
         return not self._left
 
@@ -319,7 +319,7 @@ class PerAddress(BaseThrottle):
 
 
 class PerName(BaseThrottle):
-    """Tries to get a token under one name, counted together with those over the pages."""
+    """Tries to get an API token under one name, shared with the pages."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -328,7 +328,7 @@ class PerName(BaseThrottle):
         name: Any = request.data.get("username") if isinstance(request.data, dict) else None
         if not isinstance(name, str):
             return True
-        about = counted_as(request, name)
+        about = limit_key(request, name)
         for limit in TRIES:
             if not count_try(limit, about):
                 self._left = seconds_left(limit, about) or 1

@@ -1,9 +1,9 @@
-"""Amounts of money: the one place where they are read, rounded and prepared for an input.
+"""Amounts of money: the only place where they are parsed and rounded.
 
 Reading never guesses. In "1,250" and "1.250" the mark may group thousands or end the units, so
 that both readings are named and nothing is taken; "1,250.00", "1.250,00", "1 250,00" and "1'250"
-have one reading. Programs write plain decimals with a point (``parse_plain``). Amounts as pages
-show them are written by ``numbers.amount`` and ``numbers.money``.
+have one reading. Programs write plain decimals with a point (``parse_plain_amount``). Pages format
+amounts by ``numbers.amount`` and ``numbers.money``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Number = int | float | str | Decimal
 
 
 class NotAnAmount(Invalid):
-    """An amount that cannot be taken; ``hint`` says why, ``readings`` what it could mean."""
+    """An amount that is not accepted; ``hint`` says why, ``readings`` what it may mean."""
 
     def __init__(self, field: str, code: str, hint: str, readings: tuple[str, ...] = ()) -> None:
         message = _("%(name)s is not an amount.") % {"name": field}
@@ -42,7 +42,7 @@ class NotAnAmount(Invalid):
         self.hint, self.readings = hint, readings
 
 
-def parse(
+def parse_amount(
     raw: object,
     currency: str = "",
     *,
@@ -51,7 +51,7 @@ def parse(
     low: Decimal | int = 0,
     high: Decimal | int = MOST,
 ) -> Decimal:
-    """Read an amount that a person wrote, with ``places`` decimals at most.
+    """Parse an amount that a person wrote, with ``places`` decimals at most.
 
     A sign or code of ``currency`` may stand before or after it. Raises NotAnAmount with the code
     ``ambiguous-amount``, ``not-an-amount``, ``other-currency``, ``too-fine`` or ``out-of-range``.
@@ -70,7 +70,7 @@ def parse(
     return _within(value, field, places, low, high)
 
 
-def parse_plain(
+def parse_plain_amount(
     raw: str,
     *,
     field: str = "amount",
@@ -78,7 +78,7 @@ def parse_plain(
     low: Decimal | int = 0,
     high: Decimal | int = MOST,
 ) -> Decimal:
-    """Read an amount that a program wrote: ASCII digits and a point, as "1250.00"."""
+    """Parse an amount that a program wrote, as "1250.00"."""
     match = _PLAIN.fullmatch(raw)
     if match is None:
         raise _not_an_amount(field)
@@ -87,24 +87,24 @@ def parse_plain(
     return _within(Decimal(raw), field, places, low, high)
 
 
-def is_plain(raw: str) -> bool:
+def is_plain_decimal(raw: str) -> bool:
     """Whether this is a decimal as programs write it."""
     return _PLAIN.fullmatch(raw) is not None
 
 
 def as_decimal(value: Number) -> Decimal:
-    """A number of our own rows and files as a Decimal; a float by its shortest text."""
+    """Convert a number of our own rows; a float by its shortest text."""
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 
 def round_money(value: Number, places: int = CENTS, *, up: bool = False) -> Decimal:
-    """Round to so many decimals: half to even, or ``up`` where less would not be enough."""
+    """Round half to even, or ``up`` where less would not suffice."""
     how = ROUND_CEILING if up else ROUND_HALF_EVEN
     return as_decimal(value).quantize(Decimal(1).scaleb(-places), rounding=how)
 
 
-def as_input(value: Number, places: int = CENTS) -> str:
-    """An amount as an input shows it: ``parse`` reads the same amount from it."""
+def format_input(value: Number, places: int = CENTS) -> str:
+    """Format an amount for an input; ``parse_amount`` reads the same amount."""
     text = f"{round_money(value, places):f}"
     if places <= CENTS:
         return text
@@ -130,7 +130,7 @@ def _parse_text(raw: str, currency: str, field: str, places: int) -> Decimal:
 
 
 def _fold(raw: str) -> str:
-    """One sign for each meaning: digits, spaces, minus and apostrophes of all scripts."""
+    """Normalise digits, spaces, minus signs and apostrophes of all scripts."""
 
     def folded(sign: str) -> str:
         digit = unicodedata.decimal(sign, None)
@@ -142,7 +142,7 @@ def _fold(raw: str) -> str:
 
 
 def _split(body: str, field: str, places: int) -> tuple[str, str]:
-    """The digits before and after the decimal mark."""
+    """Split at the decimal mark."""
     marks = re.sub(r"[^.,٫]", "", body)
     if _DECIMAL_MARK in marks or len(set(marks)) > 1:
         mark = _DECIMAL_MARK if _DECIMAL_MARK in marks else marks[-1]
@@ -195,8 +195,8 @@ def _too_fine(field: str, places: int) -> NotAnAmount:
 
 def _ambiguous(field: str, whole: str, decimals: str, places: int) -> NotAnAmount:
     readings = (
-        as_input(Decimal(whole + decimals), places),
-        as_input(Decimal(f"{whole}.{decimals}"), max(places, 3)),
+        format_input(Decimal(whole + decimals), places),
+        format_input(Decimal(f"{whole}.{decimals}"), max(places, 3)),
     )
     hint = _("This can mean %(thousands)s or %(units)s. Write the one that you mean.")
     values = {"thousands": readings[0], "units": readings[1]}

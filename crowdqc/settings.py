@@ -11,8 +11,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment import languages, production
-from crowdqc.deployment.installation import ASSETS, default_home, version
-from crowdqc.files.places import file_places, s3_options
+from crowdqc.deployment.installation import ASSETS, default_home, read_version
+from crowdqc.files.places import configured_storages, s3_options
 from crowdqc.jobs import schedule
 
 env = environ.Env()
@@ -75,7 +75,7 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 
 DATABASE_URL = _database_url()
 if PRODUCTION:
-    production.refuse(globals())
+    production.refuse_problems(globals())
 BROKER_URL = _required("BROKER_URL") if PRODUCTION else os.environ.get("BROKER_URL", "")
 
 INSTALLED_APPS = [
@@ -237,7 +237,7 @@ STATICFILES_FINDERS = [
 ]
 # Files (docs/admin/storage.md): those made for downloading, uploads, images and recordings.
 CROWDQC_S3_OPTIONS = s3_options(env)
-CROWDQC_FILE_PLACES = file_places(env, CROWDQC_S3_OPTIONS)
+CROWDQC_FILE_PLACES = configured_storages(env, CROWDQC_S3_OPTIONS)
 CROWDQC_FILES = env.str("CROWDQC_FILES", default="database")
 if CROWDQC_FILES not in CROWDQC_FILE_PLACES:
     raise ImproperlyConfigured(
@@ -396,7 +396,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "crowdqc",
     "DESCRIPTION": "Collect, score, review and pay, with the same permissions as the browser.",
-    "VERSION": version(),
+    "VERSION": read_version(),
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_NAME_OVERRIDES": {
         "Role": "annotation.models.people.Role",
@@ -507,7 +507,7 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"short": {"()": "crowdqc.database.breaker.ShortWhileAway"}},
+    "filters": {"short": {"()": "crowdqc.database.breaker.OmitTraceback"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
@@ -520,7 +520,7 @@ LOGGING: dict[str, Any] = {
     "loggers": {"httpx2": {"level": "WARNING"}},
 }
 if LOG_FORMAT == "json":
-    LOGGING["formatters"]["json"] = {"()": "crowdqc.deployment.logs.formatter"}
+    LOGGING["formatters"]["json"] = {"()": "crowdqc.deployment.logs.json_formatter"}
     # Django and gunicorn have handlers of their own, which would write lines for people.
     LOGGING["loggers"] |= {
         name: {"handlers": [], "propagate": True} for name in ("django", "gunicorn.error")

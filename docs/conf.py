@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
 django.setup()
 
-from crowdqc.deployment.installation import version as app_version  # noqa: E402
+from crowdqc.deployment.installation import read_version as app_version  # noqa: E402
 from tests.support.manual import PARTS, rail  # noqa: E402
 
 project = "crowdqc"

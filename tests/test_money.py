@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
-from crowdqc.money import NotAnAmount, as_input, parse, parse_plain
+from crowdqc.money import NotAnAmount, format_input, parse_amount, parse_plain_amount
 from crowdqc.numbers import amount, money
 from crowdqc.web.fields import PlainMoneyField
 from tests.security.money.people import correct
@@ -71,23 +71,23 @@ REFUSED = {
 def test_a_number_beyond_every_amount_is_out_of_range() -> None:
     for value in (1e26, -1e30, 10**30, Decimal("1e300")):
         with pytest.raises(NotAnAmount) as refused:
-            parse(value)
+            parse_amount(value)
         assert refused.value.code == "out-of-range"
 
 
 def test_an_amount_has_one_reading_or_is_asked_back() -> None:
-    read = {text: str(parse(text, "EUR", low=-(10**9))) for text in CLEAR}
+    read = {text: str(parse_amount(text, "EUR", low=-(10**9))) for text in CLEAR}
     assert read == {
         text: str(Decimal(value).quantize(Decimal("0.01"))) for text, value in CLEAR.items()
     }
     codes = {}
     for text in REFUSED:
         with pytest.raises(NotAnAmount) as refused:
-            parse(text, "EUR", low=-(10**9))
+            parse_amount(text, "EUR", low=-(10**9))
         codes[text] = refused.value.code
     assert codes == REFUSED
     with pytest.raises(NotAnAmount) as refused:
-        parse("1,250", "EUR")
+        parse_amount("1,250", "EUR")
     assert (refused.value.code, refused.value.readings) == AMBIGUOUS
     assert all(one in refused.value.hint for one in refused.value.readings)
 
@@ -98,10 +98,10 @@ LOCALES = st.sampled_from(sorted(code for code in LANG_INFO if "name" in LANG_IN
 
 def read_or_ask(text: str, meant: Decimal) -> None:
     try:
-        assert parse(text, "EUR", low=-(10**9)) == meant
+        assert parse_amount(text, "EUR", low=-(10**9)) == meant
     except NotAnAmount as refused:
         assert refused.code == "ambiguous-amount", (text, refused.code)
-        assert as_input(abs(meant)) in refused.readings
+        assert format_input(abs(meant)) in refused.readings
 
 
 @settings(max_examples=300, deadline=None)
@@ -110,8 +110,8 @@ def test_what_a_page_shows_in_any_language_is_read_as_the_same_amount(
     meant: Decimal, locale: str
 ) -> None:
     with translation.override(locale):
-        assert parse(amount(meant), "EUR", low=-(10**9)) == meant
-        assert parse(money(meant), "EUR", low=-(10**9)) == meant
+        assert parse_amount(amount(meant), "EUR", low=-(10**9)) == meant
+        assert parse_amount(money(meant), "EUR", low=-(10**9)) == meant
         read_or_ask(money(round(meant), whole=True), Decimal(round(meant)))
 
 
@@ -138,7 +138,7 @@ def test_no_way_of_writing_an_amount_gives_another_one(
 @given(st.integers(0, 10**12), st.sampled_from([2, 6]))
 def test_an_amount_in_an_input_is_sent_back_as_it_was(scaled: int, places: int) -> None:
     value = Decimal(scaled).scaleb(-places)
-    assert parse(as_input(value, places), places=places) == value
+    assert parse_amount(format_input(value, places), places=places) == value
 
 
 def test_programs_write_plain_decimals() -> None:
@@ -150,9 +150,9 @@ def test_programs_write_plain_decimals() -> None:
     for raw in ("1,250", "1.250", "1.250,00", "1e3", "1_000", "١", "€1", 1.255, True):
         with pytest.raises(ValidationError):
             field.run_validation(raw)
-    assert parse_plain("1250.50") == Decimal("1250.50")
+    assert parse_plain_amount("1250.50") == Decimal("1250.50")
     with pytest.raises(NotAnAmount):
-        parse_plain("1,250")
+        parse_plain_amount("1,250")
 
 
 @pytest.mark.django_db

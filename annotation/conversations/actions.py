@@ -141,7 +141,7 @@ def _write(
         return found, False  # the same, sent again
     if found.closed_at:
         raise Conflict(_("This conversation is closed."))
-    limits.hold(limits.MESSAGES, by.pk, _("You wrote many messages."))
+    limits.require_try(limits.MESSAGES, by.pk, _("You wrote many messages."))
     from_worker = by.pk == worker.user_id
     made = Message.objects.create(
         conversation=found,
@@ -205,7 +205,7 @@ def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
         raise Conflict(_("You can report messages of the other side."))
     if message.reported_at:
         return message
-    limits.hold(limits.REPORTS, by.pk, _("You reported many messages."))
+    limits.require_try(limits.REPORTS, by.pk, _("You reported many messages."))
     message.reported_at = timezone.now()
     message.save(update_fields=["reported_at"])
     project = conversation.worker.project
@@ -316,7 +316,7 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
     workers = list(recipients(task).exclude(user=by).select_related("user"))
     if not workers:
         raise Conflict(_("No worker has started this task yet."))
-    limits.hold(limits.ANNOUNCEMENTS, task.pk, _("This task had many announcements today."))
+    limits.require_try(limits.ANNOUNCEMENTS, task.pk, _("This task had many announcements today."))
     made = Announcement.objects.create(task=task, by=by, text=text, key=key, workers=len(workers))
     Conversation.objects.bulk_create(
         [Conversation(task=task, worker=one, last_at=made.at) for one in workers],

@@ -130,7 +130,7 @@ def _row(
 
     def parse_amount(field: str) -> Decimal | None:
         try:
-            return money.parse(value.get(field, ""), currency, high=MOST)
+            return money.parse_amount(value.get(field, ""), currency, high=MOST)
         except money.NotAnAmount as error:
             add_error(field, _("This is no amount."), error.hint)
             return None

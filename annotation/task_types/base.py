@@ -239,7 +239,7 @@ KNOWN_RULES = (
 
 def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of types that take known answers: how many are mixed in, feedback, the quiz."""
-    pay = money.parse(raw.get("quiz_pay") or 0, field="quiz_pay", high=MOST_QUIZ_PAY)
+    pay = money.parse_amount(raw.get("quiz_pay") or 0, field="quiz_pay", high=MOST_QUIZ_PAY)
     return {
         "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),
         "known_feedback": truth(raw.get("known_feedback", False)),

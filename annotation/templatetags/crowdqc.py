@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from crowdqc import numbers
-from crowdqc.deployment.installation import version
+from crowdqc.deployment.installation import read_version
 from crowdqc.web import manual
 from crowdqc.web.templates import constant
 from crowdqc.web.terms import TERMS
@@ -274,7 +274,7 @@ def when_it_misleads(method: str) -> SafeString:
 @register.simple_tag
 def app_version() -> str:
     """The version of crowdqc, for people who are signed in."""
-    return version()
+    return read_version()
 
 
 @register.simple_tag

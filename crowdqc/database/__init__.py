@@ -1,1 +1,1 @@
-"""First tables, and locks between processes."""
+"""Database support: initial tables, compiled statements, locks between processes."""

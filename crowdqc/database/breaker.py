@@ -1,4 +1,4 @@
-"""A circuit breaker: after one failed try nobody waits for the database until it is back."""
+"""Circuit breaker: after one failure nobody waits for the database until it is back."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ CONNECT_SECONDS = 2  # the least that libpq takes
 logger = logging.getLogger(__name__)
 
 
-class DatabaseAway(psycopg.OperationalError):
-    """The database did not answer a moment ago, and is not asked again by every request."""
+class DatabaseDown(psycopg.OperationalError):
+    """The database failed a moment ago, so this request does not try it."""
 
 
-class ShortWhileAway(logging.Filter):
-    """Leaves the stack out of what is logged of a refused request: each would be the same."""
+class OmitTraceback(logging.Filter):
+    """Drop the traceback from logs of refused requests: all are the same."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep the record."""
+        """Keep the record without its traceback."""
         error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, DatabaseAway) or isinstance(
-            getattr(error, "__cause__", None), DatabaseAway
+        if isinstance(error, DatabaseDown) or isinstance(
+            getattr(error, "__cause__", None), DatabaseDown
         ):
             record.exc_info = None
         return True
 
 
 class Breaker:
-    """Knows whether the database answers, by one thread that asks while it does not."""
+    """Track whether the database answers, with one thread that polls while it is down."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._watched = False
         self._away = False
 
-    def refuse_while_away(self) -> None:
-        """Raise DatabaseAway where the last try failed."""
+    def refuse_while_down(self) -> None:
+        """Raise DatabaseDown if the last attempt failed."""
         if self._away:
-            raise DatabaseAway("the database does not answer")
+            raise DatabaseDown("the database does not answer")
 
     def check(self, params: Mapping[str, Any], renew: Callable[[], object]) -> bool:
-        """Ask the database after a failure; whether it answers.
+        """Return whether the database answers; called after a failure.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Statements of the hot path: written once a process, and planned once a connection.
+"""Statements of the hot path: written once per process, planned once per connection.
 
 The framework writes a query's SQL anew at every call, which takes it longer than the database
 needs to answer; and the database plans it anew, since the values stand in its text. Here a query is
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=models.Model)
 
 
 class _Cursor(Cursor[Any]):
-    """A cursor that tells its statement to whoever logs them, also one that is prepared."""
+    """A cursor that reports its statement to loggers, prepared or not."""
 
     def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
         found = super().execute(query, *args, **kwargs)
@@ -35,16 +35,16 @@ class _Cursor(Cursor[Any]):
         return found
 
 
-def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of a constant statement, or [] where it gives none.
+def run_statement(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Run a constant statement and return its rows, [] without any.
 
     Values are None, truths, whole numbers, texts, moments, UUIDs, decimals, or lists of one of
     these; cast (``%s::jsonb``) what the statement does not give a type to.
     """
     if isinstance(values, Mapping):
-        typed: Any = {name: _typed(value) for name, value in values.items()}
+        typed: Any = {name: _cast_numbers(value) for name, value in values.items()}
     else:
-        typed = [_typed(value) for value in values]
+        typed = [_cast_numbers(value) for value in values]
     db: Any = connections[DEFAULT_DB_ALIAS]
     db.close_if_health_check_failed()
     db.ensure_connection()
@@ -53,35 +53,35 @@ def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, 
     return cursor.fetchall() if cursor.pgresult.nfields else []  # type: ignore[union-attr]
 
 
-def _typed(value: Any) -> Any:
-    """Numbers of any size as one type, so that a statement is prepared once and not per size."""
+def _cast_numbers(value: Any) -> Any:
+    """Cast numbers of any size to one type, so that a statement is prepared once."""
     if type(value) is int:
         return Int8(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list):
-        return [_typed(one) for one in value]
+        return [_cast_numbers(one) for one in value]
     return value
 
 
-class Given(Expression):
-    """The place of a value that comes with each call."""
+class Placeholder(Expression):
+    """The place of a value that is passed with each call."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
-        """A parameter, to be replaced by the value."""
+        """Compile to a parameter that the value replaces."""
         return "%s", [self]
 
 
 class CompiledQuery(Generic[M]):
-    """Rows of a model by a query whose SQL is written once.
+    """A query of a model whose SQL is written once.
 
-    ``make`` gives the queryset, with ``Given("name")`` where a value comes with each call:
-    ``CompiledQuery(lambda: User.objects.filter(pk=Given("pk")))``. ``select_related``, ``only``,
-    ``defer``, annotations and row locks hold; prefetches do not.
+    ``make`` gives the queryset, with ``Placeholder("name")`` where a value comes with each call:
+    ``CompiledQuery(lambda: User.objects.filter(pk=Placeholder("pk")))``. ``select_related``,
+    ``only``, ``defer``, annotations and row locks hold; prefetches do not.
     """
 
     def __init__(self, make: Callable[[], QuerySet[M]]) -> None:
@@ -92,27 +92,27 @@ class CompiledQuery(Generic[M]):
         return _Plan(self._make())
 
     def all(self, **values: Any) -> list[M]:
-        """All rows."""
+        """Return all rows."""
         plan = self._plan
         if plan.locks and connections[DEFAULT_DB_ALIAS].get_autocommit():
             raise TransactionManagementError("Rows are locked within a transaction only.")
-        given = [values[one.name] if isinstance(one, Given) else one for one in plan.params]
-        return [plan.row(row) for row in run(plan.sql, given)]
+        given = [values[one.name] if isinstance(one, Placeholder) else one for one in plan.params]
+        return [plan.row(row) for row in run_statement(plan.sql, given)]
 
     def first(self, **values: Any) -> M | None:
-        """The first row; None where there is none."""
+        """Return the first row, or None."""
         rows = self.all(**values)
         return rows[0] if rows else None
 
 
 class _Maker:
-    """Makes objects of a model as ``Model.from_db`` does, but sends no signals of their making."""
+    """Create model objects as ``Model.from_db`` does, without signals."""
 
     def __init__(self, model: type[models.Model]) -> None:
         self._model = model
 
     def from_db(self, db: str, names: Sequence[str], values: Sequence[Any]) -> models.Model:
-        """The object of a row; fields that are not among ``names`` are deferred."""
+        """Create the object of a row; fields not in ``names`` are deferred."""
         made = self._model.__new__(self._model)
         state = ModelState()
         state.adding, state.db = False, db
@@ -120,16 +120,16 @@ class _Maker:
         return made
 
 
-def _make_quickly(populators: Sequence[Any]) -> Sequence[Any]:
-    """Populators of related objects that make these as ``_Maker`` does."""
+def _use_fast_makers(populators: Sequence[Any]) -> Sequence[Any]:
+    """Let populators of related objects create them through ``_Maker``."""
     for one in populators:
         one.model_cls = _Maker(one.model_cls)
-        _make_quickly(one.related_populators)
+        _use_fast_makers(one.related_populators)
     return populators
 
 
 class _Plan:
-    """A query's SQL, and how its rows become objects: ``ModelIterable``, worked out beforehand."""
+    """The SQL of a query and how its rows become objects, precomputed ``ModelIterable``."""
 
     def __init__(self, queryset: QuerySet[Any]) -> None:
         db = connections[DEFAULT_DB_ALIAS]
@@ -142,13 +142,13 @@ class _Plan:
         self._names = [column[0].target.attname for column in select[self._own]]
         self._maker = _Maker(found["model"])
         related = get_related_populators(found, select, DEFAULT_DB_ALIAS)
-        self._related = _make_quickly(related)
+        self._related = _use_fast_makers(related)
         self._annotations = list((compiler.annotation_col_map or {}).items())
         converters = compiler.get_converters([column[0] for column in select])
         self._converters = list(converters.items())
 
     def row(self, row: tuple[Any, ...]) -> Any:
-        """The object of a row, with those selected beside it."""
+        """Create the object of a row with its selected related objects."""
         if self._converters:
             db, changed = connections[DEFAULT_DB_ALIAS], list(row)
             for at, (converters, expression) in self._converters:
@@ -164,8 +164,8 @@ class _Plan:
 
 
 @cache
-def _insert_of(model: type[models.Model]) -> tuple[str, list[Any]]:
-    """The INSERT of one row of a model, and its fields in that order."""
+def _insert_statement(model: type[models.Model]) -> tuple[str, list[Any]]:
+    """Return the INSERT of one row of a model, and its fields in that order."""
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     quote = connections[DEFAULT_DB_ALIAS].ops.quote_name
     names = ", ".join(quote(str(field.column)) for field in fields)
@@ -179,14 +179,14 @@ def _is_json(field: Any) -> bool:
 
 
 def insert_row(row: M) -> M:
-    """Add a row as its fields stand, by one statement, and give it its id. Sends no signals."""
-    sql, fields = _insert_of(type(row))
+    """Insert a row by one statement and set its id, without signals."""
+    sql, fields = _insert_statement(type(row))
     values = [
         json.dumps(getattr(row, field.attname), cls=field.encoder)
         if _is_json(field)
         else getattr(row, field.attname)
         for field in fields
     ]
-    row.pk = run(sql, values)[0][0]
+    row.pk = run_statement(sql, values)[0][0]
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
     return row

@@ -1,4 +1,4 @@
-"""First migrations of many tables, in a fifth of the time."""
+"""Create the initial tables in a fifth of the time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ADDITIONS = (migrations.AddField, migrations.AddConstraint, migrations.AddIndex)
 
 
 class FirstTables(migrations.Migration):
-    """A migration that makes tables and adds to tables it made, and does nothing else.
+    """A migration that only creates tables and alters the tables it created.
 
     Django renders every related model anew after each operation, which for some 200 operations on
     80 tables takes most of a first start. Here the models are rendered once, as they are at the
@@ -22,7 +22,7 @@ class FirstTables(migrations.Migration):
     def apply(
         self, project_state: ProjectState, schema_editor: Any, collect_sql: bool = False
     ) -> ProjectState:
-        """Make the tables. Operations of other kinds, and a request for SQL, go Django's way."""
+        """Create the tables; Django handles other operations and requests for SQL."""
         made = [one for one in self.operations if isinstance(one, migrations.CreateModel)]
         names = {one.name_lower for one in made}
         whole = all(

@@ -1,4 +1,4 @@
-"""Work that one process at a time does, of all machines: a lock that ends with its connection."""
+"""Locks across all machines that end with their connection."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SPACE = 7_246_114  # any constant that no other lock of ours uses
 
 
 @contextmanager
-def hold_alone(name: str) -> Iterator[bool]:
-    """Whether nobody else is in the block of this name, which stays so until its end."""
+def try_lock(name: str) -> Iterator[bool]:
+    """Yield whether this process alone holds the named lock, until the block ends."""
     key = [SPACE, zlib.crc32(name.encode()) - 2**31]
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)

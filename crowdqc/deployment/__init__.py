@@ -1,1 +1,1 @@
-"""Running it: where it is installed, what production must not run with, backups, logs."""
+"""Deployment: installation, production checks, backups, logs and traces."""

@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from crowdqc.deployment import production
-from crowdqc.deployment.backup.records import BackupState, last_backup
+from crowdqc.deployment.backup.records import BackupState, backup_state
 
 UNSENT = ("console", "dummy", "locmem", "filebased")
 
@@ -30,7 +30,7 @@ def _own(number: str, found: str, hint: str) -> list[CheckMessage]:
 def check_dangerous_settings(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """What production refuses to start with."""
+    """Report settings with which production refuses to start."""
     found: list[CheckMessage] = []
     hint = f"Make one with: {production.GOOD_SECRET}"
     for name, keys in (
@@ -50,8 +50,8 @@ def check_dangerous_settings(
 
 
 @register(Tags.security, deploy=True)
-def mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Sign-up, password reset and invitations need mail that leaves."""
+def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that mail is delivered: sign-up and password reset need it."""
     backend = settings.EMAIL_BACKEND.rpartition(".")[0].rpartition(".")[2]
     if backend in UNSENT:
         said = f"EMAIL_URL sends no mail (backend {backend})."
@@ -63,8 +63,8 @@ def mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMe
 
 
 @register(Tags.security, deploy=True)
-def transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Cookies and pages travel over TLS only, and the proxy is known."""
+def check_transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that cookies and pages use TLS only, and that the proxy is known."""
     found: list[CheckMessage] = []
     if not (settings.SESSION_COOKIE_SECURE and settings.CSRF_COOKIE_SECURE):
         found += _own("007", "Cookies may travel without TLS.", "Leave out SECURE_COOKIES=false.")
@@ -88,7 +88,7 @@ def transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Ch
 def check_outbound_settings(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Requests to other hosts stay out of this network."""
+    """Check that requests to other hosts stay out of this network."""
     if not settings.CROWDQC_LOCAL_ENDPOINTS:
         return []
     said = "CROWDQC_LOCAL_ENDPOINTS lets requesters reach this machine's own network."
@@ -96,10 +96,10 @@ def check_outbound_settings(
 
 
 @register(Tags.database, deploy=True)
-def backups(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """There is a backup, it is recent, and it could be restored."""
+def check_backups(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that there is a recent backup that could be restored."""
     try:
-        state = last_backup()
+        state = backup_state()
     except DatabaseError:  # not migrated yet, or not reachable: others say so
         return []
     found = backup_problems(state)
@@ -107,7 +107,7 @@ def backups(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Chec
 
 
 def backup_problems(state: BackupState) -> list[tuple[str, str]]:
-    """What is wrong with the backups of a site, each with the number of its check."""
+    """List the problems of a site's backups, each with its check's number."""
     found = []
     late = dt.timedelta(hours=2 * settings.CROWDQC_BACKUP_HOURS)
     if state.made_at is None:

@@ -1,4 +1,4 @@
-"""Errors sent to Sentry, without anything about people. Loaded only where SENTRY_DSN is set."""
+"""Report errors to Sentry without personal data. Loaded only with SENTRY_DSN."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INSTALL = 'SENTRY_DSN is set and sentry-sdk is not installed: pip install "sentr
 
 
 def scrub(event: dict[str, Any], hint: dict[str, Any]) -> dict[str, Any]:
-    """Of an event only where in the code it happened: no address, body, message or person."""
+    """Reduce an event to its place in the code: no address, body or person."""
     for part in ("request", "user", "breadcrumbs", "server_name", "extra", "logentry", "modules"):
         event.pop(part, None)
     event.pop("message", None)
@@ -23,7 +23,7 @@ def scrub(event: dict[str, Any], hint: dict[str, Any]) -> dict[str, Any]:
 
 
 def report_to_sentry(dsn: str, environment: str, **options: Any) -> None:
-    """Begin to report errors of this process and of those forked from it."""
+    """Start reporting errors of this process and its forks."""
     try:
         import sentry_sdk
         from sentry_sdk.integrations.celery import CeleryIntegration

@@ -1,4 +1,4 @@
-"""Where this crowdqc lies: a checkout, or a package that was installed from a wheel.
+"""Find the installation: a checkout, or a package installed from a wheel.
 
 Imported by the process that starts the others, so it imports next to nothing.
 """
@@ -17,8 +17,8 @@ ASSETS = BASE if CHECKOUT else BASE / "crowdqc" / "assets"
 
 
 @cache
-def version() -> str:
-    """Which version this is: written in pyproject.toml and nowhere else."""
+def read_version() -> str:
+    """Return the version, which only pyproject.toml holds."""
     if CHECKOUT:
         import tomllib
 
@@ -29,7 +29,7 @@ def version() -> str:
 
 
 def default_home() -> Path:
-    """Where state lives: CROWDQC_HOME, else ``var`` of the checkout, else the user's data."""
+    """Return the state folder: CROWDQC_HOME, ``var`` of the checkout, or user data."""
     if named := os.environ.get("CROWDQC_HOME"):
         return Path(named).resolve()
     if CHECKOUT:

@@ -1,4 +1,4 @@
-"""Which languages pages speak, and whose pages are in their catalogues (ADR 33)."""
+"""Languages of pages, and whose pages have catalogues (ADR 33)."""
 
 LANGUAGES = [("en-gb", "English"), ("de", "Deutsch"), ("es", "Español")]
 # Modules, or views of a module by how their names begin.

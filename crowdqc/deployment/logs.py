@@ -1,4 +1,4 @@
-"""Logs as JSON, one object a line: ids of requests, jobs and runs, and nothing about people.
+"""JSON logs, one object per line, with ids and without personal data.
 
 Loaded only where LOG_FORMAT=json. Addresses of pages are left out, as some hold the secret of an
 invitation, and of exceptions only the class and the lines of code, as messages quote what people
@@ -32,23 +32,23 @@ LONGEST, MOST_FRAMES = 1000, 30
 Event = MutableMapping[str, Any]
 
 
-def name_of(request: HttpRequest) -> str:
-    """The name of the view, in place of an address."""
+def view_name(request: HttpRequest) -> str:
+    """Return the name of the view instead of the address."""
     match = request.resolver_match
     return (match.url_name or match.view_name or "unnamed") if match else "none"
 
 
-def _told(arg: object, request: HttpRequest | None) -> object:
-    """An argument of a message as it may be written down."""
+def _loggable(arg: object, request: HttpRequest | None) -> object:
+    """Return an argument of a message in a form that may be logged."""
     if isinstance(arg, BaseException):
         return type(arg).__name__
     if request is not None and isinstance(arg, str) and arg.startswith("/"):
-        return name_of(request)
+        return view_name(request)
     return arg
 
 
-def private(_: Any, __: str, event: Event) -> Event:
-    """Say a record of any library without what it may quote."""
+def redact_record(_: Any, __: str, event: Event) -> Event:
+    """Log a record of a library without what it may quote."""
     record: logging.LogRecord = event["_record"]
     request = getattr(record, "request", None)
     request = request if isinstance(request, HttpRequest) else None
@@ -58,14 +58,14 @@ def private(_: Any, __: str, event: Event) -> Event:
         event.update(job=known.get("name"), job_id=known.get("id"))
         event["event"] = f"job {args.get('description', 'told')}"
     elif args:
-        told = tuple(_told(arg, request) for arg in args)
+        told = tuple(_loggable(arg, request) for arg in args)
         try:
             event["event"] = str(record.msg) % told
         except (TypeError, ValueError):
             event["event"] = str(record.msg)
     event["event"] = str(event["event"])[:LONGEST]
     if request is not None and KEPT in request.META:  # Django says some of it after all is done
-        event.update(request_id=request.META[KEPT], view=name_of(request))
+        event.update(request_id=request.META[KEPT], view=view_name(request))
     found = event.pop("exc_info", None)
     error = found[1] if isinstance(found, tuple) else None
     if error is not None:
@@ -76,15 +76,15 @@ def private(_: Any, __: str, event: Event) -> Event:
     return event
 
 
-def formatter() -> logging.Formatter:
-    """What turns every record, whoever wrote it, into a line of JSON."""
+def json_formatter() -> logging.Formatter:
+    """Return the formatter of all records as lines of JSON."""
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.contextvars.merge_contextvars,
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            private,
+            redact_record,
         ],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -96,7 +96,7 @@ def formatter() -> logging.Formatter:
 
 
 class RequestIds:
-    """Gives every request an id, which its lines carry, and says how it was answered."""
+    """Give every request an id for its log lines, and log its outcome."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -108,7 +108,7 @@ class RequestIds:
         with bound_contextvars(request_id=own):
             response = self.get_response(request)
             response.headers[HEADER] = own
-            view = name_of(request)
+            view = view_name(request)
             if view not in PROBES:
                 took = round(1000 * (time.perf_counter() - began))
                 with bound_contextvars(
@@ -119,8 +119,8 @@ class RequestIds:
 
 
 @before_task_publish.connect
-def _sent(headers: dict[str, Any], **_: Any) -> None:
-    """A job carries the id of the request that asked for it."""
+def _add_request_id(headers: dict[str, Any], **_: Any) -> None:
+    """Add the id of the request to the jobs that it enqueues."""
     if own := get_contextvars().get("request_id"):
         headers[SENT_BY] = own
 

@@ -1,4 +1,4 @@
-"""What production must not run with. Settings refuse to load on it; ``check --deploy`` shows it.
+"""Settings that production refuses; ``check --deploy`` shows them.
 
 Each function says in a sentence what is wrong, or nothing.
 """
@@ -47,7 +47,7 @@ SHORTEST_PASSWORD = 12
 
 
 def weak_secret(value: str) -> str:
-    """Why a signing key is weak."""
+    """Return why a signing key is weak."""
     low = value.lower()
     if any(part in low for part in KNOWN_SECRETS):
         return "it is a placeholder that everybody knows"
@@ -59,7 +59,7 @@ def weak_secret(value: str) -> str:
 
 
 def open_hosts(hosts: Sequence[str]) -> str:
-    """Why a list of allowed hosts lets in any name."""
+    """Return why a list of allowed hosts admits any name."""
     if not any(host.strip() for host in hosts):
         return "it is empty"
     for host in hosts:
@@ -70,7 +70,7 @@ def open_hosts(hosts: Sequence[str]) -> str:
 
 
 def weak_database_password(url: str) -> str:
-    """Why the database's password is weak; none at all is another way of signing in."""
+    """Return why the database password is weak; none means other authentication."""
     parts = urlsplit(url)
     password = unquote(parts.password or "")
     if not password:
@@ -82,8 +82,8 @@ def weak_database_password(url: str) -> str:
     return ""
 
 
-def problems(values: Mapping[str, object]) -> list[str]:
-    """All that is dangerous in these settings, each with its variable and how to mend it."""
+def find_problems(values: Mapping[str, object]) -> list[str]:
+    """List all dangerous settings, each with its variable and remedy."""
     found = []
     secrets = [str(values["SECRET_KEY"])]
     for name in ("SECRET_KEY", "SECRET_KEY_FALLBACKS"):
@@ -106,9 +106,9 @@ def problems(values: Mapping[str, object]) -> list[str]:
     return found
 
 
-def refuse(values: Mapping[str, object]) -> None:
-    """Stop the start of production on anything dangerous, all of it named at once."""
-    if found := problems(values):
+def refuse_problems(values: Mapping[str, object]) -> None:
+    """Refuse to start production, naming all problems at once."""
+    if found := find_problems(values):
         raise ImproperlyConfigured(
             "CROWDQC_ENV=production does not start:\n" + "\n".join(f"- {text}" for text in found)
         )

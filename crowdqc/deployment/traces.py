@@ -1,4 +1,4 @@
-"""Traces of requests, jobs and queries by OpenTelemetry, without anything about people.
+"""OpenTelemetry traces of requests, jobs and queries, without personal data.
 
 Loaded only where OTEL_EXPORTER_OTLP_ENDPOINT is set. The libraries note addresses, clients and
 texts of errors; ``Private`` keeps of each span only what is listed here.
@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from crowdqc.deployment.installation import version
+from crowdqc.deployment.installation import read_version
 
 INSTALL = (
     "OTEL_EXPORTER_OTLP_ENDPOINT is set and OpenTelemetry is not installed: "
@@ -37,7 +37,7 @@ LITERAL = re.compile(r"'(?:[^']|'')*'")  # of a statement; values travel beside 
 
 
 def start_traces(exporter: Any = None) -> Any:
-    """Begin to trace this process and those forked from it; gives the provider of tracers.
+    """Start tracing this process and its forks; return the tracer provider.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def start_traces(exporter: Any = None) -> Any:
             self._to = to
 
         def export(self, spans: Sequence[Any]) -> Any:
-            return self._to.export([private(span) for span in spans])
+            return self._to.export([redact_span(span) for span in spans])
 
         def shutdown(self) -> None:
             self._to.shutdown()
@@ -76,7 +76,7 @@ def start_traces(exporter: Any = None) -> Any:
         def force_flush(self, timeout_millis: int = 30_000) -> bool:
             return self._to.force_flush(timeout_millis)
 
-    told = {"service.name": "crowdqc", "service.version": version()}
+    told = {"service.name": "crowdqc", "service.version": read_version()}
     provider = TracerProvider(resource=Resource.create(told))
     provider.add_span_processor(BatchSpanProcessor(Private(exporter or OTLPSpanExporter())))
     trace.set_tracer_provider(provider)
@@ -86,8 +86,8 @@ def start_traces(exporter: Any = None) -> Any:
     return provider
 
 
-def private(span: Any) -> Any:
-    """A span without addresses, clients, values and messages."""
+def redact_span(span: Any) -> Any:
+    """Remove addresses, clients, values and messages from a span."""
     from opentelemetry.sdk.trace import Event, ReadableSpan
     from opentelemetry.trace import Status
 

@@ -9,7 +9,7 @@ from crowdqc.devstack.supervisor import Supervisor
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the stack in the foreground; the exit status."""
+    """Run the stack in the foreground and return the exit status."""
     parser = argparse.ArgumentParser(prog="crowdqc run", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on")
     parser.add_argument(

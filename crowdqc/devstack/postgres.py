@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, from a wheel: made, started, shared and stopped on demand.
+"""Embedded PostgreSQL server from a wheel: created, started, shared, stopped.
 
 The cluster listens on a socket in a folder that only its owner can enter and on no TCP port, so
 it needs no password and can clash with no other server.
@@ -61,7 +61,7 @@ FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
 def database_url(home: Path | None = None, name: str = DATABASE) -> str:
-    """The address of the embedded database of ``home``, known before anything is started."""
+    """Return the address of the embedded database, before it is started."""
     folder = socket_folder(cluster_folder(home or default_home()))
     return f"postgresql://{USER}@/{name}?host={quote(str(folder))}"
 
@@ -97,8 +97,8 @@ class Cluster:
         return database_url(self.home)
 
     @property
-    def owned(self) -> bool:
-        """Whether the running server was started through this object."""
+    def is_owned(self) -> bool:
+        """Whether this object started the running server."""
         return self._process is not None
 
     # -- state ---------------------------------------------------------------------------------
@@ -110,12 +110,12 @@ class Cluster:
             return []
 
     def pid(self) -> int | None:
-        """The server's process id as it wrote it; it may be dead."""
+        """Return the process id that the server wrote; it may be dead."""
         lines = self._pid_file()
         return int(lines[0]) if lines and lines[0].strip().isdigit() else None
 
     def is_running(self) -> bool:
-        """Whether the server answers; costs well under a millisecond."""
+        """Whether the server answers; takes well under a millisecond."""
         lines = self._pid_file()
         if len(lines) < 8 or lines[7].strip() != "ready":
             return False
@@ -129,7 +129,7 @@ class Cluster:
     # -- start ---------------------------------------------------------------------------------
 
     def start(self, *, tied: bool = False) -> Cluster:
-        """Make the cluster if need be, start it unless it runs, and take a share in it.
+        """Create the cluster if needed, start it unless it runs, and take a share.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Cluster:
         return [str(postgres_programs(self.folder, self._account) / program)]
 
     def _identity(self) -> dict[str, object]:
-        """Arguments of subprocess that make the child run as the server's account."""
+        """Return subprocess arguments to run as the server's account."""
         if not self._account.differs:
             return {}
         return {"user": self._account.uid, "group": self._account.gid, "extra_groups": []}
@@ -184,7 +184,7 @@ class Cluster:
         return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
     def _make(self) -> None:
-        """``initdb`` into a scratch folder, then one rename: a killed attempt leaves no half."""
+        """Run ``initdb`` in a scratch folder and rename it, so that no half remains."""
         make_private(self.sockets, self._account)
         if self.data.is_dir():
             owner = self.data.stat().st_uid
@@ -284,7 +284,7 @@ class Cluster:
             return False
 
     def _defuse_stale_locks(self) -> None:
-        """Disarm the locks of a killed server whose process id went to another program.
+        """Remove locks of a killed server whose process id was reused.
 
         PostgreSQL takes any live process of its user for its predecessor, and process ids repeat
         soon after a restart of a container. The data lock is not removed, as it also names the
@@ -301,7 +301,7 @@ class Cluster:
         (self.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
 
     def _create_database(self) -> None:
-        """Create the application's database unless it is there (a first start may be killed)."""
+        """Create the application's database if it is missing."""
         made = self.folder / "database-made"
         if made.exists():  # known without a driver, which takes half a second to load
             return
@@ -316,7 +316,7 @@ class Cluster:
     # -- stop ----------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Stop the server now, whoever uses it, and wait until it is gone."""
+        """Stop the server now, even if it is used, and wait for its end."""
         pid = self._process.pid if self._process else self.pid() if self.is_running() else None
         for signum, seconds in (
             (signal.SIGINT, STOP_SECONDS),  # fast: ends sessions, writes a checkpoint
@@ -351,7 +351,7 @@ class Cluster:
             self._share = None
 
     def release(self) -> None:
-        """Give up this process's share; the last one stops the server."""
+        """Release this process's share; the last one stops the server."""
         if self._share is None:
             return
         try:
@@ -363,7 +363,7 @@ class Cluster:
 
 
 def ensure_database() -> None:
-    """Have the embedded database running while this process lives (for management commands).
+    """Run the embedded database while this process lives, for commands.
 
     Exits with one clear message where it cannot run.
     """

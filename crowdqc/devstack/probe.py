@@ -1,4 +1,4 @@
-"""The container's health check: is the web process alive, or (``jobs``) is every worker?
+"""Health check of containers: the web process, or with ``jobs`` every worker.
 
 ``ready`` asks whether the web process may take requests: not before its tables are migrated.
 Run as a file, so that it loads nothing of the application.
@@ -15,8 +15,8 @@ import urllib.request
 SILENT = 60.0  # seconds after which a worker without a sign of life counts as dead
 
 
-def web(path: str = "/healthz") -> str:
-    """Why the web process does not answer 200 there; empty where it does."""
+def web_problem(path: str = "/healthz") -> str:
+    """Return why the web process does not answer 200, or ""."""
     try:
         with urllib.request.urlopen("http://127.0.0.1:8000" + path, timeout=4):
             return ""
@@ -24,13 +24,13 @@ def web(path: str = "/healthz") -> str:
         return str(error)
 
 
-def ready() -> str:
-    """Why the web process may not take requests."""
-    return web("/readyz?parts=migrations")
+def readiness_problem() -> str:
+    """Return why the web process may not take requests."""
+    return web_problem("/readyz?parts=migrations")
 
 
-def jobs() -> str:
-    """Which workers (or the scheduler) of this container gave no sign of life for a minute."""
+def silent_workers() -> str:
+    """List workers of this container without a heartbeat for a minute."""
     folder = os.environ.get("CROWDQC_ALIVE", "")
     try:
         ages = {one.name: time.time() - one.stat().st_mtime for one in os.scandir(folder)}
@@ -43,8 +43,10 @@ def jobs() -> str:
 
 
 def main() -> int:
-    """0 where all is well, else 1 with the reason."""
-    problem = {"jobs": jobs, "ready": ready}.get("".join(sys.argv[1:]), web)()
+    """Return 0 if all is well, else print the reason and return 1."""
+    problem = {"jobs": silent_workers, "ready": readiness_problem}.get(
+        "".join(sys.argv[1:]), web_problem
+    )()
     if problem:
         print(f"not healthy: {problem}", file=sys.stderr)
     return int(bool(problem))

@@ -1,4 +1,4 @@
-"""Child processes that end with their parent, talk through it, and can be stopped as a group."""
+"""Child processes that end with their parent and are stopped as a group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crowdqc.jobs.family import die_with_parent
 
 
 def end_with_parent(signum: int) -> Callable[[], None]:
-    """A ``preexec_fn``: the kernel sends ``signum`` to the child when its parent dies (Linux).
+    """Return a ``preexec_fn``: the kernel sends ``signum`` when the parent dies.
 
     The parent is the *thread* that starts the child, so start it from a thread that stays.
     """
@@ -23,7 +23,7 @@ def end_with_parent(signum: int) -> Callable[[], None]:
 
 
 class Child:
-    """A supervised program in its own session, its output printed line by line with a prefix.
+    """A supervised program in its own session, with prefixed output.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class Child:
             self._readers[name] = reader
             reader.start()
 
-    def tell(self) -> None:
-        """Send a byte to its standard input: what it waits for is there."""
+    def send_byte(self) -> None:
+        """Send a byte to the child's standard input, for which it waits."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(OSError):  # it has ended, which poll() tells
                 self._process.stdin.write(b"\n")
@@ -100,11 +100,11 @@ class Child:
                 self._say(name, line.rstrip("\n"))
 
     def is_writing(self, part: str) -> bool:
-        """Whether more can come of this part: not after the last process that had it ended."""
+        """Whether more output of this part can come."""
         return part in self._readers and self._readers[part].is_alive()
 
     def poll(self) -> int | None:
-        """The exit status once the program has ended; what it left behind is ended too."""
+        """Return the exit status once the program ended; end what it left behind."""
         status = self._process.poll() if self._process else None
         if status is not None:
             self._signal_group(signal.SIGKILL)
@@ -119,12 +119,12 @@ class Child:
             return  # nobody of the group is left (macOS answers EPERM for zombies)
 
     def request_stop(self) -> None:
-        """Ask the program itself, not its own children, to finish."""
+        """Ask the program, not its children, to finish."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 
     def finish(self, timeout: float) -> bool:
-        """Wait for the end, then end the whole group; False if it had to be forced."""
+        """Wait for the end, then end the group; False if that took force."""
         if self._process is None:
             return True
         try:

@@ -1,4 +1,4 @@
-"""The app as one program: web, workers and scheduler forked from one process that has loaded it.
+"""Web, workers and scheduler, forked from one process that has loaded the app.
 
 ``python -m crowdqc.devstack.program SOCKET NAME=FD ...``: the socket that the web processes listen
 on, and where the output of each part goes. It loads beside the start of the database, which a
@@ -21,15 +21,15 @@ from crowdqc.jobs.queues import PLATFORMS, ROLES, RUNS
 SHARES = dict.fromkeys((*ROLES, workers.SCHEDULER), 1) | {RUNS: 2, PLATFORMS: 2}
 
 
-def load() -> None:
-    """Load all that any part uses."""
-    workers.load()
+def load_app() -> None:
+    """Load everything that any part uses."""
+    workers.load_workers()
 
     import crowdqc.web.server
     import crowdqc.wsgi  # noqa: F401
 
 
-def migrations_are_due() -> bool:
+def has_pending_migrations() -> bool:
     """Whether the tables are older than the program."""
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
@@ -52,7 +52,7 @@ def _command(*words: str) -> Callable[[], int]:
 
 
 def _migrate(output: int) -> int:
-    """Migrate in a process of its own, which takes its memory with it; the exit status."""
+    """Migrate in a separate process to free its memory; return the exit status."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -66,8 +66,8 @@ def _migrate(output: int) -> int:
         os._exit(status)
 
 
-def serve(listener: int) -> int:
-    """Serve pages at the socket until told to stop."""
+def serve_web(listener: int) -> int:
+    """Serve pages at the socket until stopped."""
     from gunicorn.app.wsgiapp import WSGIApplication
 
     sys.argv = [
@@ -79,7 +79,7 @@ def serve(listener: int) -> int:
 
 
 def _ended(demo: int | None) -> Callable[[Member, int], None]:
-    say = workers.say_ended(lambda line: print(line, flush=True))
+    say = workers.log_ended(lambda line: print(line, flush=True))
 
     def ended(member: Member, status: int) -> None:
         say(member, status)
@@ -97,16 +97,16 @@ def main(words: Sequence[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
     listener = int(words[0])
     output = {name: int(fd) for name, _, fd in (word.partition("=") for word in words[1:])}
-    load()
+    load_app()
     if not sys.stdin.buffer.read(1):
         return 0  # whoever started this has gone
-    if migrations_are_due() and _migrate(output["migrate"]):
+    if has_pending_migrations() and _migrate(output["migrate"]):
         return FAILED_MIGRATION
-    parts = [Member("web", lambda: serve(listener), output.get("web"))]
+    parts = [Member("web", lambda: serve_web(listener), output.get("web"))]
     if DEMO in output:
         parts.append(Member(DEMO, _command("load_demo"), output[DEMO], once=True))
     # The demo starts its own runs; a periodic job must not be first.
-    parts += workers.members(SHARES, output=output, after=DEMO)
+    parts += workers.worker_members(SHARES, output=output, after=DEMO)
     return Family(parts, _ended(output.get(DEMO))).run()
 
 

@@ -1,4 +1,4 @@
-"""One command for the whole stack: database, web, worker and scheduler, started and kept up."""
+"""Start and keep up the whole stack: database, web, worker and scheduler."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FAILED_MIGRATION = 3  # as crowdqc.devstack.program exits
 PORTS_TRIED = 20
 
 
-def listen(host: str, port: int) -> tuple[socket.socket, int]:
-    """A listening socket on ``port``, else on the next free one.
+def open_socket(host: str, port: int) -> tuple[socket.socket, int]:
+    """Return a listening socket on ``port``, or on the next free port.
 
     The supervisor keeps it open, so that connections wait instead of failing while the web
     process is being restarted.
@@ -52,8 +52,8 @@ def listen(host: str, port: int) -> tuple[socket.socket, int]:
 
 
 @dataclass
-class Kept:
-    """A child that is started again when it dies, each time a little later."""
+class RestartingChild:
+    """A child that is restarted when it dies, with growing delays."""
 
     child: Child
     delay: float = FIRST_DELAY
@@ -67,8 +67,8 @@ class Kept:
         self.started = time.monotonic()
         self.running = True
 
-    def look_after(self, say: Callable[[str, str], None]) -> bool:
-        """Notice a death and start again when it is due; whether it was started just now."""
+    def restart_if_due(self, say: Callable[[str, str], None]) -> bool:
+        """Restart a dead child when due; return whether it was started."""
         now = time.monotonic()
         if not self.running:
             if now >= self.due:
@@ -89,7 +89,7 @@ class Kept:
 
 @dataclass
 class Supervisor:
-    """Runs the stack in the foreground until it is told to stop.
+    """Run the stack in the foreground until it is stopped.
 
     Parameters
     ----------
@@ -102,13 +102,13 @@ class Supervisor:
     host: str = "127.0.0.1"
     port: int = 8000
     demo: bool = True
-    _program: Kept | None = None
+    _program: RestartingChild | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _print_lock: threading.Lock = field(default_factory=threading.Lock)
     _closing_lines: list[str] = field(default_factory=list)
 
-    def say(self, name: str, line: str) -> None:
-        """Print one line with its origin before it."""
+    def print_line(self, name: str, line: str) -> None:
+        """Print a line with its origin as prefix."""
         if name == DEMO:  # what follows its last empty line is said again when the stack is ready
             if not line:
                 self._closing_lines.clear()
@@ -118,23 +118,23 @@ class Supervisor:
             print(f"{name:<9}| {line}", flush=True)  # whole lines, also when read through a pipe
 
     def run(self) -> int:
-        """Start everything, keep it up, stop it on SIGINT or SIGTERM; the exit status."""
+        """Start everything, keep it up, stop on a signal; return the exit status."""
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, self._on_signal)
         cluster = None if os.environ.get("DATABASE_URL") else Cluster()
         server = None
         try:
-            server, port = listen(self.host, self.port)
+            server, port = open_socket(self.host, self.port)
             if port != self.port:
-                self.say("devstack", f"port {self.port} is taken, using {port}")
-            self._program = Kept(self._child(cluster, server, port))
+                self.print_line("devstack", f"port {self.port} is taken, using {port}")
+            self._program = RestartingChild(self._child(cluster, server, port))
             self._program.start()  # it loads while the database starts
             if cluster is not None:
                 self._start_database(cluster)
-            self._program.child.tell()
+            self._program.child.send_byte()
             return self._watch(cluster, port)
         except DevstackError as error:
-            self.say("devstack", str(error))
+            self.print_line("devstack", str(error))
             return 1
         finally:
             if self._program is not None:
@@ -144,7 +144,7 @@ class Supervisor:
                 server.close()
             if cluster is not None:
                 self._stop_database(cluster)
-            self.say("devstack", "stopped")
+            self.print_line("devstack", "stopped")
 
     def _on_signal(self, signum: int, frame: object) -> None:
         if self._stop.is_set() and self._program is not None:  # asked twice: wait for nobody
@@ -155,18 +155,18 @@ class Supervisor:
 
     def _start_database(self, cluster: Cluster) -> None:
         if not cluster.data.exists():
-            self.say("database", f"creating a PostgreSQL cluster in {cluster.folder}")
+            self.print_line("database", f"creating a PostgreSQL cluster in {cluster.folder}")
         cluster.start(tied=True)
-        self.say("database", f"PostgreSQL is running (process {cluster.pid()})")
+        self.print_line("database", f"PostgreSQL is running (process {cluster.pid()})")
 
     def _stop_database(self, cluster: Cluster) -> None:
-        if cluster.owned:
+        if cluster.is_owned:
             cluster.stop()
         else:
             cluster.release()
 
     def _child(self, cluster: Cluster | None, server: socket.socket, port: int) -> Child:
-        """Web, workers and scheduler, as one program."""
+        """Create the program of web, workers and scheduler."""
         env = os.environ | ({"DATABASE_URL": cluster.url} if cluster else {})
         env.setdefault("CROWDQC_BASE_URL", f"http://{self._reached_by()}:{port}")
         # Two lines for every periodic job would bury what matters.
@@ -185,7 +185,7 @@ class Supervisor:
             [sys.executable, "-m", "crowdqc.devstack.program", str(server.fileno())],
             env=env,
             cwd=ROOT,
-            say=self.say,
+            say=self.print_line,
             pass_fds=[server.fileno()],
             parts=["migrate", "web", "worker", "scheduler", *([DEMO] if self.demo else [])],
         )
@@ -197,34 +197,34 @@ class Supervisor:
         served, ready, probe_due, complain_due = False, False, 0.0, began + 30
         while not self._stop.wait(TICK_SECONDS):
             if cluster is not None and not cluster.is_running():
-                self.say("devstack", "the database ended; starting it again")
+                self.print_line("devstack", "the database ended; starting it again")
                 cluster.start(tied=True)
             if program.child.poll() == FAILED_MIGRATION:
-                self.say("devstack", "the migration failed")
+                self.print_line("devstack", "the migration failed")
                 return 1
-            if program.look_after(self.say):
-                program.child.tell()  # the database is there
+            if program.restart_if_due(self.print_line):
+                program.child.send_byte()  # the database is there
             now = time.monotonic()
             if ready or now < probe_due:
                 continue
             probe_due = now + PROBE_SECONDS
             if not served and self._probe(port, "/healthz") is None:
                 served = True
-                self.say("devstack", f"serving at {address}; the workers are starting")
+                self.print_line("devstack", f"serving at {address}; the workers are starting")
             problem = self._demo_problem() or self._probe(port, "/readyz")
             if problem is None and served:
                 ready = True
                 for line in self._closing_lines:
-                    self.say("devstack", line)
-                self.say("devstack", f"ready at {address} (Ctrl-C stops everything)")
+                    self.print_line("devstack", line)
+                self.print_line("devstack", f"ready at {address} (Ctrl-C stops everything)")
             elif problem is not None and now > complain_due:
                 complain_due = now + 30
-                self.say("devstack", f"not ready after {now - began:.0f} s: {problem}")
-        self.say("devstack", "stopping")
+                self.print_line("devstack", f"not ready after {now - began:.0f} s: {problem}")
+        self.print_line("devstack", "stopping")
         return 0
 
     def _demo_problem(self) -> str | None:
-        """Why the demo data keeps the stack from being ready; a failure only leaves it out."""
+        """Return why the demo data is missing; a failure only leaves it out."""
         assert self._program is not None  # noqa: S101 - started above
         return "the demo data is being loaded" if self._program.child.is_writing(DEMO) else None
 
@@ -236,7 +236,7 @@ class Supervisor:
         return f"[{host}]" if ":" in host else host
 
     def _probe(self, port: int, path: str) -> str | None:
-        """What a page of our own says is wrong, None if nothing is."""
+        """Return the problem that our own probe reports, or None."""
         # By hand: the modules that speak HTTP would double the memory of this process.
         request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n"
         answer = b""

@@ -1,1 +1,1 @@
-"""CSV, JSON and ZIP as they are read and written safely."""
+"""Safe reading and writing of CSV, JSON and ZIP; file storages."""

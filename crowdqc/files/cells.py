@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet may open: the only writer of it, so that no cell becomes a formula."""
+"""The only CSV writer: no cell can become a formula in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ _FORMULA = re.compile(rf"'*{_SIGNS}")
 _PROTECTED = re.compile(rf"'+{_SIGNS}")
 
 
-def protected(value: Any) -> Any:
-    """A text that would begin a formula gets an apostrophe before it; None is an empty cell."""
+def protect_cell(value: Any) -> Any:
+    """Prefix text that would start a formula with an apostrophe; None is empty."""
     if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return "" if value is None else value
 
 
-def unprotected(text: str) -> str:
-    """The text as it was before ``protected``; spreadsheets show it so, too."""
+def unprotect_cell(text: str) -> str:
+    """Undo ``protect_cell``."""
     return text[1:] if _PROTECTED.match(text) else text
 
 
 class _Echo:
-    """What a CSV writer writes into, handing each line back instead of keeping it."""
+    """A file for the CSV writer that returns each line instead of keeping it."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def csv_lines(rows: Iterable[Iterable[Any]], *, ends: str = "\r\n") -> Iterator[str]:
-    """Each row as a line of CSV: texts protected, true and false in words, lists as JSON."""
+    """Yield each row as a line of CSV: protected text, words for booleans, JSON lists."""
     writer = csv.writer(_Echo(), lineterminator=ends)
     for row in rows:
         yield writer.writerow([_cell(value) for value in row])
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """The same of some rows at once."""
+    """Return rows as one CSV text."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows([[_cell(value) for value in row] for row in rows])
     return text.getvalue()
@@ -57,14 +57,14 @@ def _cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
-    return protected(value)
+    return protect_cell(value)
 
 
 PIECE = 64 * 1024
 
 
 class _Pipe(io.RawIOBase):
-    """What was written and not yet taken; it can neither seek nor tell, as a socket cannot."""
+    """A write-only buffer that can neither seek nor tell, like a socket."""
 
     def __init__(self) -> None:
         self.held = bytearray()
@@ -81,8 +81,8 @@ class _Pipe(io.RawIOBase):
         return taken
 
 
-def stream(files: Iterable[tuple[str, Iterable[str | bytes]]]) -> Iterator[bytes]:
-    """The pieces of a ZIP of these files (name, content in pieces)."""
+def stream_zip(files: Iterable[tuple[str, Iterable[str | bytes]]]) -> Iterator[bytes]:
+    """Yield the pieces of a ZIP of these files (name, content in pieces)."""
     pipe = _Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, parts in files:

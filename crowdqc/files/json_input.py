@@ -1,4 +1,4 @@
-"""JSON from outside: bounded in depth and numbers, and of characters that can be stored.
+"""JSON from outside, bounded in depth, numbers and characters.
 
 Python's own reader takes what nothing behind it can hold: ``1e999`` (infinite), ``NaN``, numbers
 of thousands of digits, half a character, and a nesting that later code cannot walk.
@@ -21,7 +21,7 @@ _SUSPECT = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
 
 
 class Unreadable(DomainError):
-    """A body or a file that is not JSON as it can be taken; ``says`` where and why."""
+    """JSON that is not accepted; the message says where and why."""
 
     status = 400
     code = "parse-error"
@@ -32,7 +32,7 @@ class Unreadable(DomainError):
 
 
 def read_json(raw: str | bytes, *, any_text: bool = False) -> Any:
-    """The value of a JSON text; Unreadable in words, with the field where there is one.
+    """Parse JSON; raise Unreadable, with the field where there is one.
 
     ``any_text``: for callers that mend what people typed instead of refusing it.
     """
@@ -69,7 +69,7 @@ def _float(text: str) -> float:
 
 
 def _walk(value: Any, *, texts: bool) -> None:
-    """Refuse what lies too deep and, with ``texts``, characters that cannot be stored."""
+    """Refuse deep nesting and, with ``texts``, characters that cannot be stored."""
     waiting: list[tuple[Any, str, int]] = [(value, "", 0)]
     while waiting:
         one, path, depth = waiting.pop()

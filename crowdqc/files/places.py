@@ -1,4 +1,4 @@
-"""Which storages the environment names: for files, and for backups beside them."""
+"""Storages that the environment configures, for files and backups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Place = dict[str, Any]
 
 
 def s3_options(env: Any) -> dict[str, Any]:
-    """How the service is reached: its address and keys, or where AWS looks for them by itself."""
+    """Return the address and keys of the service, or AWS's own lookup."""
     given = {
         "endpoint_url": env.str("CROWDQC_S3_ENDPOINT", default=""),
         "region_name": env.str("CROWDQC_S3_REGION", default=""),
@@ -18,8 +18,8 @@ def s3_options(env: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
-def file_places(env: Any, s3: dict[str, Any]) -> dict[str, Place]:
-    """Each storage that is set up, by the name that CROWDQC_FILES and move_files take."""
+def configured_storages(env: Any, s3: dict[str, Any]) -> dict[str, Place]:
+    """Return storages by the names that CROWDQC_FILES and move_files accept."""
     found: dict[str, Place] = {"database": {"BACKEND": "crowdqc.files.storages.DatabaseStorage"}}
     if folder := env.str("CROWDQC_FILES_FOLDER", default=""):
         found["folder"] = {

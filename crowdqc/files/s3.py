@@ -1,4 +1,4 @@
-"""A bucket of any service that speaks S3, by django-storages (docs/admin/storage.md)."""
+"""S3 buckets by django-storages (docs/admin/storage.md)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CONFIG = Config(
 
 
 @contextmanager
-def told_as_os_error() -> Iterator[None]:
-    """What goes wrong with a bucket is what goes wrong with a disk: an OSError."""
+def raise_os_errors() -> Iterator[None]:
+    """Turn errors of a bucket into OSError, like those of a disk."""
     try:
         yield
     except ClientError as error:
@@ -41,7 +41,7 @@ def told_as_os_error() -> Iterator[None]:
 
 
 class _Part(S3File):
-    """A file that is written in parts of one size."""
+    """A file that is written in parts of equal size."""
 
     _multipart: Any
     _file: Any
@@ -50,20 +50,20 @@ class _Part(S3File):
         super().__init__(name, mode, storage, buffer_size=PART)
 
     def write(self, content: Any) -> Any:
-        with told_as_os_error():
+        with raise_os_errors():
             return super().write(content)
 
     def close(self) -> None:
         try:
-            with told_as_os_error():
+            with raise_os_errors():
                 super().close()
         finally:
             self._let_go()
 
     def abort(self) -> None:
-        """Leave nothing of it, in place of ``close``."""
+        """Discard the file, in place of ``close``."""
         if self._multipart is not None:
-            with told_as_os_error():
+            with raise_os_errors():
                 self._multipart.abort()
         self._let_go()
 
@@ -74,7 +74,7 @@ class _Part(S3File):
         self._is_dirty, self._closed = False, True
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
-        """A file that could not be written to its end is none."""
+        """Discard a file that could not be written to its end."""
         if kind is None:
             self.close()
         else:
@@ -88,7 +88,7 @@ class Bucket(S3Storage):
     transactional = False
 
     def get_default_settings(self) -> dict[str, Any]:
-        """Nothing is public, nothing is overwritten by another name, and no call waits for long."""
+        """Make files private, never overwrite, and limit waiting."""
         return super().get_default_settings() | {
             "default_acl": None,
             "file_overwrite": True,
@@ -102,28 +102,28 @@ class Bucket(S3Storage):
         super().__init__(client_config=config, **options)
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """The content, a piece at a time, never whole in memory. Raises FileNotFoundError."""
-        with told_as_os_error():
+        """Yield the content in pieces. Raises FileNotFoundError."""
+        with raise_os_errors():
             body = self._object(name).get()["Body"]
             yield from body.iter_chunks(PIECE)
 
     def reader(self, name: str) -> io.BufferedReader:
-        """The content as a stream that is read once."""
-        with told_as_os_error():
+        """Return the content as a stream that is read once."""
+        with raise_os_errors():
             return io.BufferedReader(self._object(name).get()["Body"], PIECE)
 
     def _object(self, name: str) -> Any:
         return self.bucket.Object(self._normalize_name(name))
 
     def _open(self, name: str, mode: str = "rb") -> Any:
-        with told_as_os_error():
+        with raise_os_errors():
             return _Part(self._normalize_name(name), mode, self)
 
     def _save(self, name: str, content: Any) -> str:
-        with told_as_os_error():
+        with raise_os_errors():
             saved: str = super()._save(name, content)
             return saved
 
     def delete(self, name: str) -> None:
-        with told_as_os_error():
+        with raise_os_errors():
             super().delete(name)

@@ -1,4 +1,4 @@
-"""Where files may lie, as Django's storages: in the database, in a folder, or in a bucket of S3.
+"""Django storages for files: database, folder, or S3 bucket.
 
 Each streams: ``open(name, "wb")`` takes a file piece by piece, ``pieces`` gives it so. None gives
 addresses: files leave by the views alone, which ask who may see them.
@@ -24,8 +24,8 @@ TABLE = "crowdqc_file_piece"
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
-def is_whole(storage: Any, name: str, sha256: str) -> bool:
-    """Whether a file that is there has this checksum."""
+def has_checksum(storage: Any, name: str, sha256: str) -> bool:
+    """Whether an existing file has this checksum."""
     digest = hashlib.sha256()
     for piece in storage.pieces(name):
         digest.update(piece)
@@ -33,13 +33,13 @@ def is_whole(storage: Any, name: str, sha256: str) -> bool:
 
 
 def write_checked(storage: Any, name: str, pieces: Iterable[bytes], sha256: str) -> bool:
-    """Write a file in the place of one that may be there, read it back, and compare it."""
+    """Write a file over a possible older one, read it back, and compare."""
     if storage.exists(name):
         storage.delete(name)
     with storage.open(name, "wb") as out:
         for piece in pieces:
             out.write(piece)
-    return is_whole(storage, name, sha256)
+    return has_checksum(storage, name, sha256)
 
 
 class _Piecewise(io.RawIOBase):
@@ -52,7 +52,7 @@ class _Piecewise(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Take more; full pieces become rows."""
+        """Write data; full pieces become rows."""
         self._waiting += data
         while len(self._waiting) >= PIECE:
             self._keep(bytes(self._waiting[:PIECE]))
@@ -83,7 +83,7 @@ def _rows(query: str, *values: Any) -> list[tuple[Any, ...]]:
 
 @deconstructible
 class DatabaseStorage(Storage):
-    """Files as rows of PostgreSQL: nothing to set up, the same for all machines, in each backup.
+    """Files as rows of PostgreSQL: no setup, shared by all machines, backed up.
 
     What is written or deleted in a transaction is undone with it.
     """
@@ -91,7 +91,7 @@ class DatabaseStorage(Storage):
     transactional = True
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """The content, a piece at a time. Raises FileNotFoundError."""
+        """Yield the content in pieces. Raises FileNotFoundError."""
         number = 0
         while rows := _rows("SELECT data FROM {} WHERE name = %s AND number = %s", name, number):
             yield bytes(rows[0][0])
@@ -111,7 +111,7 @@ class DatabaseStorage(Storage):
         return name
 
     def delete(self, name: str) -> None:
-        """Nothing to do where there is no such file."""
+        """Delete the file if it exists."""
         _rows("DELETE FROM {} WHERE name = %s", name)
 
     def exists(self, name: str) -> bool:
@@ -145,7 +145,7 @@ class FolderStorage(FileSystemStorage):
     transactional = False
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """The content, a piece at a time. Raises FileNotFoundError."""
+        """Yield the content in pieces. Raises FileNotFoundError."""
         with open(self.path(name), "rb") as file:
             while piece := file.read(PIECE):
                 yield piece

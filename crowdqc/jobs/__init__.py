@@ -1,1 +1,1 @@
-"""The job queue: its broker, its queues, its workers, and signs of life."""
+"""The job queue: broker, queues, workers and heartbeats."""

@@ -1,4 +1,4 @@
-"""Signs of life on this machine: a file for each worker and the scheduler, for a container's check.
+"""Heartbeat files of workers and scheduler for a container's health check.
 
 The rows of ``crowdqc.jobs.worker`` say whether a queue is served anywhere. These files say whether
 this container works, also while the database is away, when a restart would mend nothing.
@@ -22,8 +22,8 @@ JUMP, EVERY = 30.0, 2.0  # seconds
 logger = logging.getLogger(__name__)
 
 
-def sign(*names: str) -> None:
-    """Say now that these live. A disk that is full takes the sign away, and nothing else."""
+def write_heartbeats(*names: str) -> None:
+    """Write heartbeats of these names; a full disk only loses the heartbeat."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         return
@@ -35,25 +35,25 @@ def sign(*names: str) -> None:
         return
 
 
-def expect(names: Iterable[str]) -> None:
-    """Name those that are to live here; one that never does is missed after a minute."""
-    sign(*names)
+def expect_heartbeats(names: Iterable[str]) -> None:
+    """Name the processes that must live here; a silent one is missed after a minute."""
+    write_heartbeats(*names)
 
 
 @beat_init.connect
 def _scheduler_begins(**_: Any) -> None:
-    sign(SCHEDULER)
+    write_heartbeats(SCHEDULER)
     before_task_publish.connect(_scheduler_lives)
     threading.Thread(target=_watch_clock, name="clock-watch", daemon=True).start()
 
 
 def _scheduler_lives(**_: Any) -> None:
-    """It hands out a job every few seconds, and this is told before a broker is asked."""
-    sign(SCHEDULER)
+    """Record the scheduler's heartbeat with each job, before the broker is called."""
+    write_heartbeats(SCHEDULER)
 
 
 def _watch_clock() -> None:
-    """End a scheduler whose clock jumped; whoever keeps it up starts it anew.
+    """End a scheduler whose clock jumped, so that it is restarted.
 
     Celery plans by the time of day: after an hour back it would start nothing for an hour.
     """

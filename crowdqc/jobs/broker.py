@@ -1,4 +1,4 @@
-"""The broker: PostgreSQL itself by default (PGMQ over kombu), Redis where BROKER_URL names one."""
+"""The broker: PostgreSQL by default (PGMQ over kombu), or Redis with BROKER_URL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _install_lock = threading.Lock()
 
 
 def default_conninfo() -> str:
-    """Connection string of the application's own database, as Django uses it now.
+    """Return the connection string of Django's own database.
 
     Read when a connection is made, so that a test's database is followed.
     """
@@ -45,7 +45,7 @@ def default_conninfo() -> str:
 
 
 def install_queue(conninfo: str) -> None:
-    """Create PGMQ's schema in that database unless it is there; safe to call at the same time."""
+    """Create PGMQ's schema if it is missing; safe to call concurrently."""
     from pgmq.install import get_embedded_install_sql
 
     with _install_lock:
@@ -60,7 +60,7 @@ def install_queue(conninfo: str) -> None:
 
 
 class Transport(pgmq.Transport):
-    """Kombu's PGMQ transport over one full connection string (sockets, TLS options, any password).
+    """Kombu's PGMQ transport over one full connection string.
 
     The stock transport rebuilds the string from five fields, which loses sockets and options.
     """
@@ -104,7 +104,7 @@ for _name in ("redis", "rediss"):
 
 
 def broker_settings(url: str) -> dict[str, Any]:
-    """Celery's broker settings for BROKER_URL; empty means the application's own database.
+    """Return Celery's broker settings; an empty BROKER_URL means our own database.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def broker_settings(url: str) -> dict[str, Any]:
 
 
 def check_broker(app: Celery, timeout: float = 2.0) -> None:
-    """Ask the broker of ``app`` for a sign of life.
+    """Check that the broker of ``app`` answers.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def check_broker(app: Celery, timeout: float = 2.0) -> None:
 
 @dataclass(frozen=True)
 class QueueState:
-    """One queue as the broker has it now."""
+    """The current state of one queue."""
 
     waiting: int = 0
     oldest: float | None = None  # seconds that the first of them has waited; None: nothing waits
@@ -180,7 +180,7 @@ class QueueState:
 
 
 def queue_states(app: Celery) -> dict[str, QueueState]:
-    """What each queue of ``app`` holds; a job that is being worked on does not wait.
+    """Return the state of each queue; jobs in progress do not wait.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def queue_states(app: Celery) -> dict[str, QueueState]:
 
 
 def oldest_waiting(app: Celery) -> dict[str, float]:
-    """Seconds for which the oldest job of each queue has been waiting; others are left out."""
+    """Return seconds that the oldest job of each queue has waited."""
     found = {role: state.oldest for role, state in queue_states(app).items()}
     return {role: age for role, age in found.items() if age is not None}
 
@@ -205,7 +205,7 @@ def oldest_waiting(app: Celery) -> dict[str, float]:
 def queue_tables(
     connection: psycopg.Connection[Any], names: Mapping[str, str]
 ) -> dict[str, Identifier]:
-    """The tables of those queues (role to name) that have one: the others never held a job."""
+    """Return existing queue tables by role; a missing one never held a job."""
     made = {row[0] for row in connection.execute("SELECT queue_name FROM pgmq.meta")}
     return {role: Identifier("pgmq", f"q_{name}") for role, name in names.items() if name in made}
 
@@ -246,7 +246,7 @@ def _states_in_redis(
 
 
 def _oldest_of(messages: Sequence[bytes]) -> float | None:
-    """The oldest stands last. One that was given out before says when it was sent first."""
+    """Return the oldest job; a redelivered one keeps its first time."""
     from crowdqc.jobs.queues import SENT_AT
 
     for raw in reversed(messages):

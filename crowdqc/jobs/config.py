@@ -1,4 +1,4 @@
-"""The job queue's configuration, read when it is first needed.
+"""Job queue configuration, read on first use.
 
 A module and not defaults added to the application, as Celery adds those only after it has shown
 a half-filled configuration to other threads. A setting ``CELERY_X`` of Django stands for ``x``.
@@ -32,7 +32,7 @@ task_soft_time_limit = 300
 task_time_limit = 360
 # A worker without -Q serves all queues; crowdqc.jobs.workers gives each one of its own.
 task_queues = [Queue(name, Exchange(name), name) for name in map(queue_name, ROLES)]
-task_routes = ("crowdqc.jobs.queues.route",)
+task_routes = ("crowdqc.jobs.queues.route_job",)
 worker_enable_remote_control = False
 worker_send_task_events = False
 worker_timer = "crowdqc.jobs.worker:Timer"

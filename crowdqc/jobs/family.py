@@ -1,4 +1,4 @@
-"""Processes that share one loaded program: it is loaded once, then forked for each member.
+"""Processes forked from one loaded program to share its memory.
 
 What is loaded before the fork stays one copy in memory, and no member waits for its imports. A
 member that dies is started again, ever later while it keeps dying. SIGTERM ends them all; a
@@ -28,7 +28,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def die_with_parent(parent: int, signum: int) -> None:
-    """Have the kernel send ``signum`` to this process when its parent ends (Linux)."""
+    """Make the kernel send ``signum`` to this process when its parent ends (Linux)."""
     if _libc is not None:
         _libc.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
         if os.getppid() != parent:  # it died before the call
@@ -36,24 +36,24 @@ def die_with_parent(parent: int, signum: int) -> None:
 
 
 def name_process(name: str) -> None:
-    """What ps and top show of this process (Linux; 15 characters of it)."""
+    """Set the name that ps and top show (Linux, 15 characters)."""
     if _libc is not None:
         _libc.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
-class Bell:
-    """Rung by one process of a family, heard by the one that starts the members."""
+class StartRequest:
+    """A request of one process to start another member."""
 
     def __init__(self) -> None:
         self.heard_at, self._rung_at = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
-    def ring(self) -> None:
-        """Ask for the member; asking twice is asking once."""
+    def send(self) -> None:
+        """Request the member; repeated requests count once."""
         with contextlib.suppress(BlockingIOError):  # it is full of what was not heard yet
             os.write(self._rung_at, b"!")
 
-    def heard(self) -> bool:
-        """Whether it was rung since it was last listened to."""
+    def take(self) -> bool:
+        """Return whether it was requested since the last call."""
         with contextlib.suppress(BlockingIOError):
             return bool(os.read(self.heard_at, 65536))
         return False
@@ -61,7 +61,7 @@ class Bell:
 
 @dataclass
 class Member:
-    """One process.
+    """One process of a family.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Member:
     output: int | None = None
     once: bool = False
     after: str = ""
-    bell: Bell | None = None
+    bell: StartRequest | None = None
     wanted: bool = True
     pid: int = 0
     delay: float = FIRST_DELAY
@@ -96,7 +96,7 @@ class Member:
 
 
 class Family:
-    """The members, and what keeps them up."""
+    """The members and their supervision."""
 
     def __init__(self, members: list[Member], ended: Callable[[Member, int], None]) -> None:
         self.members = members
@@ -104,7 +104,7 @@ class Family:
         self.signals = 0
 
     def run(self) -> int:
-        """Start them, keep them up, stop them on a signal; the exit status."""
+        """Start the members, keep them up, stop on a signal; return the exit status."""
         gc.collect()
         gc.freeze()  # what is loaded stays shared
         gc.enable()
@@ -119,12 +119,12 @@ class Family:
             self._listen()
 
     def _listen(self) -> None:
-        """Wait a moment, or until somebody asks for a member."""
+        """Wait a moment, or until a member is requested."""
         bells = {m.bell.heard_at: m for m in self.members if m.bell is not None}
         for place in select.select(list(bells), [], [], TICK_SECONDS)[0]:
             member = bells[place]
             # One that is there hears nothing: it may be about to end, and is asked for again then.
-            if member.bell is not None and member.bell.heard() and not member.pid:
+            if member.bell is not None and member.bell.take() and not member.pid:
                 member.wanted = True
 
     def _start_due(self) -> None:
@@ -169,7 +169,7 @@ class Family:
             os._exit(status)
 
     def _reap(self) -> None:
-        """Notice who ended, and when they are due again."""
+        """Notice ended members and schedule their restart."""
         for member in self.members:
             if not member.pid:
                 continue

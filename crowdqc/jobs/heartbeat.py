@@ -1,4 +1,4 @@
-"""Heartbeats of a row for as long as the process lives that works on it, whatever it waits for.
+"""Heartbeats of a row while the process that works on it lives.
 
 Progress is no heartbeat: on a busy machine a step of a minute is a step of five.
 """
@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def beating(beat: Callable[[], object], every: float = EVERY_SECONDS) -> Iterator[None]:
-    """Call ``beat`` now and then in a thread, on a connection of its own, until the block ends.
+def run_heartbeat(beat: Callable[[], object], every: float = EVERY_SECONDS) -> Iterator[None]:
+    """Call ``beat`` from a thread with its own connection until the block ends.
 
     It waits a second at most for a row that a transaction of the block holds: while that is so,
     nobody else takes the row over. A beat that finds no memory is left out: the block may go on,

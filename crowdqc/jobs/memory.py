@@ -1,4 +1,4 @@
-"""How much memory a process that works on jobs may hold, and what becomes of a job that killed one.
+"""Memory limits of job processes, and jobs that exceed them.
 
 A limit of the process (RLIMIT_DATA) turns an allocation too many into a MemoryError of that job,
 before the machine runs out and its kernel kills whatever it likes.
@@ -22,14 +22,14 @@ CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def machine_bytes() -> int:
-    """Memory of this machine or container, whichever is less."""
+    """Return the memory of this machine or container, whichever is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = parse_whole(CGROUP.read_text()) if CGROUP.is_file() else None  # "max": none
     return total if limit is None else min(total, limit)
 
 
 def limit_bytes() -> int:
-    """The most that a job's process may hold (``CROWDQC_JOB_MEMORY``); 0: no limit."""
+    """Return the memory limit of a job's process (CROWDQC_JOB_MEMORY); 0: none."""
     if settings.CROWDQC_JOB_MEMORY >= 0:
         limit: int = settings.CROWDQC_JOB_MEMORY * 2**20
         return limit
@@ -37,7 +37,7 @@ def limit_bytes() -> int:
 
 
 def limit_this_process() -> None:
-    """Hold this process, and what it starts, to the limit."""
+    """Apply the limit to this process and its children."""
     limit = limit_bytes()
     if limit:
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
@@ -47,7 +47,7 @@ def limit_this_process() -> None:
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """Hold this process to the limit for a while, as what it works on may come from anybody."""
+    """Apply the limit within the block, for untrusted input."""
     before = resource.getrlimit(resource.RLIMIT_DATA)
     limit_this_process()
     try:

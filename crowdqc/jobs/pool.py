@@ -1,4 +1,4 @@
-"""The processes of a queue: forked when jobs come, and ended without harm when none come.
+"""The processes of a queue: forked for jobs, ended when idle.
 
 Celery's own pool is made for a number of processes that stays. Two threads that tend it at once
 count the same process twice, and one that is ended by a signal can take a job with it that it has
@@ -20,7 +20,7 @@ logger = get_logger(__name__)
 
 
 class Worker(billiard.Worker):
-    """A process of the pool, for which being asked to end is not a failure."""
+    """A process of the pool that may be asked to end without failing."""
 
     wait_for_job: Callable[[], Any]
 
@@ -38,7 +38,7 @@ class Worker(billiard.Worker):
 
 
 class Pool(billiard.Pool):
-    """Processes that one thread at a time tends, and that are asked to end in turn with jobs."""
+    """Processes that one thread at a time manages."""
 
     Worker = Worker
 
@@ -51,12 +51,12 @@ class Pool(billiard.Pool):
             super()._maintain_pool()
 
     def grow(self, n: int = 1) -> None:
-        """Allow for ``n`` processes more; they are forked when the pool is tended next."""
+        """Allow ``n`` more processes; they are forked on the next turn."""
         with self._tending:
             super().grow(n)
 
     def shrink(self, n: int = 1) -> None:
-        """Have ``n`` processes end, or as many as have no job.
+        """End ``n`` processes, or as many as are idle.
 
         Who reads the request ends, and holds nothing then: a job that was sent before it has been
         taken by somebody, one that is sent after it waits for the next process.
@@ -78,13 +78,13 @@ class TaskPool(prefork.TaskPool):
 
 
 class Autoscaler(autoscale.Autoscaler):
-    """Celery's autoscaler, which forks a process as soon as a job needs one.
+    """Celery's autoscaler; forks a process as soon as a job needs one.
 
     With a broker that has no event loop it would look once a second.
     """
 
     def on_task_received(self, req: Any) -> None:
-        """A job has come."""
+        """Scale up for a received job."""
         super().on_task_received(req)
         with self.mutex:
             if self._maybe_scale(req):

@@ -1,4 +1,4 @@
-"""The job queues: upkeep and mail, runs, files, other systems, runs that ask models, backups.
+"""Job queues: upkeep and mail, runs, files, platforms, model runs, backups.
 
 What takes long (a run, a file, a platform or model that drips) holds up its own
 queue only. Each has worker processes of its own (``crowdqc.jobs.workers``).
@@ -20,22 +20,22 @@ SENT_AT = "crowdqc_sent_at"
 
 
 def queue_name(role: str) -> str:
-    """What the broker calls a queue; names begin with that of the default queue."""
+    """Return the broker's name of a queue, prefixed by the default queue's."""
     base = str(getattr(settings, "CELERY_TASK_DEFAULT_QUEUE", "celery"))
     return base if role == DEFAULT else f"{base}_{role}"
 
 
-def role_of(name: str) -> str | None:
-    """Which of our queues the broker calls so; None for another."""
+def queue_role(name: str) -> str | None:
+    """Return our queue by the broker's name; None for others."""
     return next((role for role in ROLES if queue_name(role) == name), None)
 
 
-def route(name: str, *_: Any, **__: Any) -> dict[str, str]:
-    """Celery's router: the queue of a job, as ``CROWDQC_JOB_QUEUES`` says."""
+def route_job(name: str, *_: Any, **__: Any) -> dict[str, str]:
+    """Choose the queue of a job by ``CROWDQC_JOB_QUEUES``; Celery's router."""
     return {"queue": queue_name(settings.CROWDQC_JOB_QUEUES.get(name, DEFAULT))}
 
 
 @before_task_publish.connect
-def _stamp(headers: dict[str, Any], **_: Any) -> None:
-    """Redis keeps no time of sending, and ``/readyz`` asks for the age of what waits."""
+def _add_sent_time(headers: dict[str, Any], **_: Any) -> None:
+    """Add the time of sending, which Redis does not keep and ``/readyz`` needs."""
     headers[SENT_AT] = time.time()

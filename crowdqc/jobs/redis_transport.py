@@ -1,4 +1,4 @@
-"""Kombu's Redis transport, for which a lost connection is not the end of a worker.
+"""Kombu's Redis transport, made to survive a lost connection.
 
 Where a job ends while the broker is away, its message cannot be acknowledged. The stock transport
 then goes on counting it as being worked on: the worker has all that it may take, never reads from
@@ -11,10 +11,10 @@ from kombu.transport import redis, virtual
 
 
 class QoS(redis.QoS):
-    """Counts what is being worked on; a message that cannot be acknowledged is not any more."""
+    """Count messages in progress; one that cannot be acknowledged is dropped."""
 
     def ack(self, delivery_tag: str) -> None:
-        """Take a message off the broker. One that stays there is given out again, after a while."""
+        """Acknowledge a message; one that stays is redelivered later."""
         try:
             self._remove_from_indices(delivery_tag).execute()
         finally:
@@ -22,12 +22,12 @@ class QoS(redis.QoS):
 
 
 class Channel(redis.Channel):
-    """A channel that counts so."""
+    """A channel with this counting."""
 
     QoS = QoS
 
 
 class Transport(redis.Transport):
-    """What ``redis://`` stands for here."""
+    """The transport behind ``redis://``."""
 
     Channel = Channel

@@ -1,4 +1,4 @@
-"""A job in the process that hands it out: one that took too much memory is not handed out again.
+"""Jobs that exceeded memory are not redelivered.
 
 A worker that is stopped, or a machine that goes away, gives its jobs to others. A process that
 died while its worker lives on took too much: it was killed by the kernel or by hand, a library
@@ -28,12 +28,12 @@ DIED = re.compile(r"signal (9|6|7|11)\b|exitcode 1\b")
 
 
 class Request(request.Request):
-    """Celery's request, which has a job's ``when_killed`` close what its process could not."""
+    """Celery's request; ``when_killed`` closes what a killed process could not."""
 
     def on_failure(
         self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False
     ) -> Any:
-        """The job failed, or its process was lost."""
+        """Handle a failed job or a lost process."""
         error = exc_info.exception
         if isinstance(error, ExceptionWithTraceback):
             error = error.exc
@@ -54,7 +54,7 @@ class Request(request.Request):
         )
 
     def _close(self) -> bool:
-        """Whether the job could close what it worked on; one without ``when_killed`` cannot."""
+        """Return whether the job could close its work by ``when_killed``."""
         close = getattr(self.task, "when_killed", None)
         if close is None:
             return False

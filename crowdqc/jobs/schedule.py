@@ -1,4 +1,4 @@
-"""Which queue a job goes to, and which jobs are started again and again."""
+"""Queues of jobs, and periodic jobs."""
 
 from __future__ import annotations
 

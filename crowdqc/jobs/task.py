@@ -1,4 +1,4 @@
-"""What every job is: Celery's task, for which no more memory is a failure like any other."""
+"""The base class of jobs, for which running out of memory is a failure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from celery import Task as CeleryTask
 
 
 class OutOfMemory(Exception):
-    """A job found no more memory.
+    """A job ran out of memory.
 
     Celery ends a worker at whose job Python says MemoryError, and gives the job out again: to the
     next worker, which ends as well. What the job held is free once it has failed.
@@ -18,7 +18,7 @@ class OutOfMemory(Exception):
 
 
 class Task(CeleryTask):
-    """The class of all jobs."""
+    """The base class of all jobs."""
 
     abstract = True
     Request = "crowdqc.jobs.request:Request"
@@ -27,7 +27,7 @@ class Task(CeleryTask):
     when_killed: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Do the job."""
+        """Run the job."""
         try:
             return super().__call__(*args, **kwargs)
         except MemoryError as error:

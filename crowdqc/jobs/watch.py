@@ -1,4 +1,4 @@
-"""Watches queues whose workers are started when a job comes (``crowdqc.jobs.workers``).
+"""Watch queues whose workers are started on demand (``crowdqc.jobs.workers``).
 
 It gives their signs of life meanwhile. A job that nobody takes shows by its age (``/readyz``).
 """
@@ -17,7 +17,7 @@ from psycopg import sql
 
 from crowdqc.jobs import alive, worker
 from crowdqc.jobs.broker import LOCAL_URL, default_conninfo, install_queue, queue_tables
-from crowdqc.jobs.family import Bell
+from crowdqc.jobs.family import StartRequest
 from crowdqc.jobs.queues import queue_name
 
 # Between two looks where the broker tells of a new job, and where it does not.
@@ -26,13 +26,13 @@ AWAY_SECONDS = 2.0
 logger = logging.getLogger(__name__)
 
 
-def watch(bells: Mapping[str, Bell]) -> None:
-    """Ring the bell of each queue (role to bell) that holds a job, for as long as it does."""
+def watch_queues(bells: Mapping[str, StartRequest]) -> None:
+    """Request the worker of each queue that holds a job, for as long as it does."""
     from crowdqc.celery import app
 
     names = {role: queue_name(role) for role in bells}
     in_database = app.conf.broker_url == LOCAL_URL
-    look = _looks_into_database if in_database else _looks_into_redis
+    look = _poll_database if in_database else _poll_redis
     lost = (*app.connection_for_read().connection_errors, psycopg.Error, OSError)
     own, due = [worker.worker_name(role) for role in names], 0.0
     while True:
@@ -40,18 +40,18 @@ def watch(bells: Mapping[str, Bell]) -> None:
             with contextlib.closing(look(app, names)) as looks:
                 for found in looks:
                     for role in found:
-                        bells[role].ring()
+                        bells[role].send()
                     if time.monotonic() >= due:  # for the workers that are not there
                         due = time.monotonic() + worker.BEAT_SECONDS
-                        worker.sign_of_life(own)
+                        worker.send_heartbeat(own)
         except lost as error:
             logger.warning("the queues cannot be watched: %s", error)
-            alive.sign(*own)
+            alive.write_heartbeats(*own)
             time.sleep(AWAY_SECONDS)
 
 
-def _looks_into_database(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
-    """The queues that hold a job, whenever there may be a new one."""
+def _poll_database(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
+    """Yield queues that hold a job, on each notification."""
     conninfo = app.conf.broker_transport_options["conninfo"] or default_conninfo()
     install_queue(conninfo)
     with psycopg.connect(conninfo, autocommit=True, connect_timeout=2) as connection:
@@ -74,8 +74,8 @@ def _visible(connection: psycopg.Connection[Any], names: Mapping[str, str]) -> l
     return [row[0] for row in connection.execute(sql.SQL(" UNION ALL ").join(asks))] if asks else []
 
 
-def _looks_into_redis(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
-    """The queues that hold a job, twice a second: Redis tells nobody who takes none."""
+def _poll_redis(app: Any, names: Mapping[str, str]) -> Generator[list[str]]:
+    """Yield queues that hold a job, twice a second: Redis sends no notification."""
     import redis
 
     prefix = app.conf.broker_transport_options.get("global_keyprefix", "")

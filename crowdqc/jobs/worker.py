@@ -1,4 +1,4 @@
-"""What a worker does besides its jobs: a heartbeat, and keeping its deliveries its own.
+"""A worker's duties besides jobs: heartbeats and renewal of deliveries.
 
 A short visibility timeout brings the job of a killed worker back soon; renewing the deliveries
 that are being worked on keeps a long job from being given out twice.
@@ -30,18 +30,18 @@ WORKER = "worker"
 
 
 def worker_name(role: str) -> str:
-    """The sign of life of a worker that serves this queue."""
+    """Return the heartbeat's name of a worker that serves this queue."""
     return WORKER if role == "default" else f"{WORKER}-{role}"
 
 
-def _table() -> Any:
+def _heartbeat_model() -> Any:
     """Return the Heartbeat model by name, since crowdqc imports neither app."""
     return apps.get_model("annotation", "Heartbeat")
 
 
-def beat(*names: str) -> None:
-    """Record signs of life now; one statement, safe from several processes at once."""
-    table = _table()
+def record_heartbeats(*names: str) -> None:
+    """Record heartbeats now by one statement, safe from several processes."""
+    table = _heartbeat_model()
     table.objects.bulk_create(
         [table(name=name, at=Now()) for name in names],
         update_conflicts=True,
@@ -50,27 +50,27 @@ def beat(*names: str) -> None:
     )
 
 
-def ages(names: Iterable[str]) -> dict[str, float]:
-    """Seconds since the last sign of life of each; those that never gave one are left out.
+def heartbeat_ages(names: Iterable[str]) -> dict[str, float]:
+    """Return seconds since each last heartbeat, without those that never came.
 
     One that lies ahead was given before the clock was set back: it says as little as an old one.
     """
     passed = ExpressionWrapper(Now() - F("at"), output_field=DurationField())
-    rows = _table().objects.filter(name__in=list(names)).annotate(passed=passed)
+    rows = _heartbeat_model().objects.filter(name__in=list(names)).annotate(passed=passed)
     found = rows.values_list("name", "passed")
     return {name: abs(passed.total_seconds()) for name, passed in found}
 
 
-def ages_on(own: psycopg.Connection[Any], names: Iterable[str]) -> dict[str, float]:
-    """As ``ages``, asked on a connection that is not Django's."""
-    table = sql.Identifier(_table()._meta.db_table)
+def heartbeat_ages_on(own: psycopg.Connection[Any], names: Iterable[str]) -> dict[str, float]:
+    """Return ``heartbeat_ages`` on a connection that is not Django's."""
+    table = sql.Identifier(_heartbeat_model()._meta.db_table)
     query = "SELECT name, abs(extract(epoch FROM now() - at))::float8 FROM {} WHERE name = ANY(%s)"
     return dict(own.execute(sql.SQL(query).format(table), [list(names)]).fetchall())
 
 
-def age(name: str) -> float | None:
-    """Seconds since the last sign of life, None if there was none."""
-    return ages([name]).get(name)
+def heartbeat_age(name: str) -> float | None:
+    """Return seconds since the last heartbeat, None without one."""
+    return heartbeat_ages([name]).get(name)
 
 
 logger = logging.getLogger(__name__)
@@ -84,16 +84,16 @@ listeners: list[Callable[[Sequence[str], int], Any]] = []
 
 
 class Timer(timer2.Timer):
-    """Celery's timer thread, without waiting for its last sleep when the worker stops."""
+    """Celery's timer thread that does not wait for its last sleep when stopping."""
 
     def stop(self) -> None:
-        """End the thread at its next wake-up; it is a daemon and touches nothing meanwhile."""
+        """End the thread at its next wake-up; it is a daemon."""
         self.running = False
         super().stop()
 
 
 def renew_deliveries(consumer: Any) -> int:
-    """Keep every unacknowledged message of this worker invisible for another full timeout.
+    """Keep this worker's unacknowledged messages invisible for another timeout.
 
     Returns the number of messages. ``consumer`` is Celery's ``Consumer``.
     """
@@ -117,19 +117,19 @@ def renew_deliveries(consumer: Any) -> int:
     return len(tags)
 
 
-def names_of(consumer: Any) -> list[str]:
-    """The signs of life that this worker gives: one for each of our queues that it serves."""
-    return [worker_name(role) for role in roles_of(consumer)]
+def heartbeat_names(consumer: Any) -> list[str]:
+    """Return the heartbeat names of this worker, one for each queue it serves."""
+    return [worker_name(role) for role in served_queues(consumer)]
 
 
-def roles_of(consumer: Any) -> list[str]:
-    """Which of our queues this worker serves."""
-    found = (queues.role_of(queue.name) for queue in consumer.task_consumer.queues)
+def served_queues(consumer: Any) -> list[str]:
+    """Return our queues that this worker serves."""
+    found = (queues.queue_role(queue.name) for queue in consumer.task_consumer.queues)
     return [role for role in found if role is not None]
 
 
-def _ended_jobs() -> int:
-    """How many jobs of this worker have ended since it began."""
+def _count_ended_jobs() -> int:
+    """Count the jobs that this worker has finished."""
     from celery.worker import state
 
     begun: int = state.all_total_count[0]
@@ -143,13 +143,13 @@ def _keep_alive(consumer: Any) -> None:
 
     def tell() -> None:
         nonlocal told
-        ended = _ended_jobs()
+        ended = _count_ended_jobs()
         for listener in listeners:
-            listener(roles_of(consumer), ended - told)
+            listener(served_queues(consumer), ended - told)
         told = ended
 
     while not _stop.wait(BEAT_SECONDS):
-        if state.reserved_requests or _ended_jobs() > told:
+        if state.reserved_requests or _count_ended_jobs() > told:
             busy = time.monotonic()
         if ends_without_jobs and time.monotonic() - busy > IDLE_SECONDS:
             # As SIGTERM does, which would also print a line that reads as if a part had died: what
@@ -160,15 +160,15 @@ def _keep_alive(consumer: Any) -> None:
             renew_deliveries(consumer)
         except consumer.connection_errors as error:
             logger.warning("deliveries were not renewed: %s", error)
-        sign_of_life(names_of(consumer), tell)
+        send_heartbeat(heartbeat_names(consumer), tell)
 
 
-def sign_of_life(names: Sequence[str], then: Callable[[], None] = lambda: None) -> None:
-    """Say that these live, on this machine and in the database, and do what goes with it."""
-    alive.sign(*names)
+def send_heartbeat(names: Sequence[str], then: Callable[[], None] = lambda: None) -> None:
+    """Record heartbeats on this machine and in the database."""
+    alive.write_heartbeats(*names)
     try:
         close_old_connections()
-        beat(*names)
+        record_heartbeats(*names)
         then()
     except DatabaseError as error:
         logger.warning("no heartbeat: %s", error)
@@ -178,7 +178,7 @@ def sign_of_life(names: Sequence[str], then: Callable[[], None] = lambda: None) 
 @worker_ready.connect
 def _begin(sender: Any, **_: Any) -> None:
     _stop.clear()
-    beat(*names_of(sender))
+    record_heartbeats(*heartbeat_names(sender))
     threading.Thread(target=_keep_alive, args=(sender,), name="keep-alive", daemon=True).start()
 
 
@@ -189,13 +189,13 @@ def _end(**_: Any) -> None:
 
 @worker_process_init.connect
 def limit_memory(**_: Any) -> None:
-    """A process that works on jobs may hold so much memory and no more."""
+    """Limit the memory of a job process."""
     memory.limit_this_process()
 
 
 @worker_process_init.connect
 def end_with_parent(**_: Any) -> None:
-    """A process whose parent was killed ends at once; its job is delivered again."""
+    """End a process whose parent was killed; its job is redelivered."""
     parent = os.getppid()
 
     def watch() -> None:

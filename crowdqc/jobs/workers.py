@@ -1,4 +1,4 @@
-"""Worker processes for every queue, started and kept up by one: ``python -m crowdqc.jobs.workers``.
+"""Worker processes of every queue: ``python -m crowdqc.jobs.workers``.
 
 Arguments say how many jobs of a queue run at once: ``default=2 runs=2 files=1 platforms=3
 models=2 backups=1`` (that is what there is without any); ``scheduler=1`` adds the process that
@@ -18,7 +18,7 @@ from functools import partial
 from importlib import import_module
 
 from crowdqc.jobs import worker
-from crowdqc.jobs.family import Bell, Family, Member
+from crowdqc.jobs.family import Family, Member, StartRequest
 from crowdqc.jobs.queues import DEFAULT, ROLES, queue_name
 
 # Kilobytes above which the process of default that stays is replaced after a job: now and then one
@@ -37,8 +37,8 @@ LOADED = (
 )
 
 
-def counts(words: Sequence[str]) -> dict[str, int]:
-    """``queue=processes`` as numbers; ValueError names a word that is none."""
+def parse_counts(words: Sequence[str]) -> dict[str, int]:
+    """Parse ``queue=processes``; ValueError names an invalid word."""
     found = {}
     for word in words:
         role, _, number = word.partition("=")
@@ -50,8 +50,8 @@ def counts(words: Sequence[str]) -> dict[str, int]:
     return found or dict(PROCESSES)
 
 
-def load() -> None:
-    """Load all that workers use, so that processes forked from here share it."""
+def load_workers() -> None:
+    """Load everything that workers use, so that forks share it."""
     # How long a process waits for another job before it ends. Read when Celery is imported.
     os.environ.setdefault("AUTOSCALE_KEEPALIVE", "5")
     # Several processes share the cores; threads of small products that wait for each other by
@@ -70,30 +70,30 @@ def load() -> None:
     assert app.connection_for_write().transport  # noqa: S101
 
 
-def members(
+def worker_members(
     wanted: Mapping[str, int], *, output: Mapping[str, int] | None = None, after: str = ""
 ) -> list[Member]:
-    """The processes that serve these queues; the scheduler begins ``after`` another member."""
+    """Return the processes of these queues; the scheduler starts ``after`` one."""
     level = os.environ.get("LOG_LEVEL", "INFO")
     into = output or {}
     watched = [role for role in wanted if role in ROLES and role != DEFAULT]
-    bells = {role: Bell() for role in watched} if DEFAULT in wanted else {}
+    bells = {role: StartRequest() for role in watched} if DEFAULT in wanted else {}
     found = []
     for role, processes in wanted.items():
         if role == SCHEDULER:
-            work = partial(_schedule, level)
+            work = partial(_run_scheduler, level)
             found.append(Member(role, work, into.get(role), after=after))
         else:
             bell = bells.get(role)
-            work = partial(_work, role, processes, level, ends=bell is not None)
+            work = partial(_run_worker, role, processes, level, ends=bell is not None)
             found.append(Member(f"worker-{role}", work, into.get("worker"), bell=bell))
     if bells:
         found.append(Member("watch", partial(_watch, bells), into.get("worker")))
     return found
 
 
-def _work(role: str, processes: int, level: str, *, ends: bool) -> int:
-    """Celery's worker of one queue, without its command line, which takes 8 MB of libraries."""
+def _run_worker(role: str, processes: int, level: str, *, ends: bool) -> int:
+    """Run Celery's worker of one queue without its command line (8 MB)."""
     from crowdqc.celery import app
 
     worker.end_with_parent()
@@ -113,8 +113,8 @@ def _work(role: str, processes: int, level: str, *, ends: bool) -> int:
     return one.exitcode or 0
 
 
-def _schedule(level: str) -> int:
-    """Celery's scheduler."""
+def _run_scheduler(level: str) -> int:
+    """Run Celery's scheduler."""
     from crowdqc.celery import app
 
     worker.end_with_parent()
@@ -122,31 +122,33 @@ def _schedule(level: str) -> int:
     return 0
 
 
-def _watch(bells: Mapping[str, Bell]) -> int:
-    from crowdqc.jobs.watch import watch
+def _watch(bells: Mapping[str, StartRequest]) -> int:
+    from crowdqc.jobs.watch import watch_queues
 
     worker.end_with_parent()
-    watch(bells)
+    watch_queues(bells)
     return 0
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the workers that the words name."""
+    """Run the workers named by the arguments."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crowdqc.settings")
     try:
-        wanted = counts(words)
+        wanted = parse_counts(words)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    load()
+    load_workers()
     from crowdqc.jobs import alive
 
-    alive.expect(role if role == SCHEDULER else worker.worker_name(role) for role in wanted)
-    return Family(members(wanted), say_ended(lambda line: print(line, flush=True))).run()
+    alive.expect_heartbeats(
+        role if role == SCHEDULER else worker.worker_name(role) for role in wanted
+    )
+    return Family(worker_members(wanted), log_ended(lambda line: print(line, flush=True))).run()
 
 
-def say_ended(say: Callable[[str], None]) -> Callable[[Member, int], None]:
-    """Says of a member how it ended, and when it is started again."""
+def log_ended(say: Callable[[str], None]) -> Callable[[Member, int], None]:
+    """Log how a member ended and when it restarts."""
 
     def ended(member: Member, status: int) -> None:
         if not member.once:

@@ -26,18 +26,18 @@ class MoneyField(forms.DecimalField):
         if text in self.empty_values:
             return None
         try:
-            return money.parse(text, self.currency, places=self.places, low=-money.MOST)
+            return money.parse_amount(text, self.currency, places=self.places, low=-money.MOST)
         except money.NotAnAmount as error:
             raise forms.ValidationError(error.hint, code=error.code) from error
 
     def prepare_value(self, value: Any) -> Any:
-        return money.as_input(value, self.places) if isinstance(value, Decimal | int) else value
+        return money.format_input(value, self.places) if isinstance(value, Decimal | int) else value
 
 
 class PlainMoneyField(serializers.DecimalField):
     """An amount over the API: a JSON number, or text with a point and no grouping."""
 
     def to_internal_value(self, data: Any) -> Decimal:
-        if isinstance(data, str) and not money.is_plain(data.strip()):
+        if isinstance(data, str) and not money.is_plain_decimal(data.strip()):
             self.fail("invalid")
         return super().to_internal_value(data)

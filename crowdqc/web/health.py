@@ -88,7 +88,7 @@ def _migrations() -> set[tuple[str, str]]:
 
 def _silent_workers(own: psycopg.Connection[Any]) -> str | None:
     """Every queue needs a worker that lives."""
-    problems, ages = [], worker.ages_on(own, map(worker.worker_name, ROLES))
+    problems, ages = [], worker.heartbeat_ages_on(own, map(worker.worker_name, ROLES))
     for role in ROLES:
         age = ages.get(worker.worker_name(role))
         if age is None:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from crowdqc.errors import DomainError, Missing, unstorable
+from crowdqc.errors import DomainError, Missing, storage_refusal
 from crowdqc.numbers import LARGEST
 
 PROBLEM = "application/problem+json"
@@ -147,5 +147,5 @@ class DomainErrors:
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        found = error if isinstance(error, DomainError) else unstorable(error)
+        found = error if isinstance(error, DomainError) else storage_refusal(error)
         return refuse(request, found, _written(request)) if found is not None else None

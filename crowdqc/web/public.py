@@ -172,13 +172,13 @@ def _has_token(request: HttpRequest) -> bool:
 def _count(request: HttpRequest) -> int:
     """Count a request; seconds to wait where it is one too many, else 0."""
     most = settings.CROWDQC_ANONYMOUS_REQUESTS
-    return anonymous.count(limits.network(request), most) if most else 0
+    return anonymous.count(limits.client_network(request), most) if most else 0
 
 
 def _wait(request: HttpRequest) -> int:
     """Seconds until the network's requests are within the limit again; 0 where they are."""
     most = settings.CROWDQC_ANONYMOUS_REQUESTS
-    return anonymous.wait(limits.network(request), most) if most else 0
+    return anonymous.wait(limits.client_network(request), most) if most else 0
 
 
 def _refusal(request: HttpRequest, wait: int) -> HttpResponse:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from annotation.files.writing.zips import zip_with_manifest
-from crowdqc.deployment.installation import version
+from crowdqc.deployment.installation import read_version
 
 KIND, FORMAT = "crowdqc bundle", 1
 README, RECIPE, ENVIRONMENT = "README.txt", "recipe.json", "environment.json"
@@ -38,7 +38,7 @@ def manifest_of(
         "seed": recipe["seed"],
         "snapshot": recipe["snapshot"],
         "result_hash": result_hash,
-        "app_version": version(),
+        "app_version": read_version(),
         "names": names,
         **about,
     }
@@ -61,7 +61,7 @@ def zipped(
 def environment() -> Row:
     """What computes here: versions of everything that can change a last digit."""
     return {
-        "app": version(),
+        "app": read_version(),
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "system": platform.system(),

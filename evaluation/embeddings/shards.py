@@ -21,7 +21,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from crowdqc.errors import Conflict
-from crowdqc.jobs.heartbeat import beating
+from crowdqc.jobs.heartbeat import run_heartbeat
 from crowdqc.numbers import plural
 from evaluation.models import EncodingShard, Run
 
@@ -103,7 +103,7 @@ def renewing(shard: EncodingShard) -> Iterator[None]:
         if _own(shard).update(lease_until=now + LEASE):
             Run.objects.filter(pk=shard.run_id).update(heartbeat_at=now)
 
-    with beating(renew, RENEW_SECONDS):
+    with run_heartbeat(renew, RENEW_SECONDS):
         yield
 
 

@@ -11,7 +11,7 @@ from celery.signals import task_failure
 from django.db import Error as DatabaseError
 
 from crowdqc.jobs import worker
-from crowdqc.jobs.queues import DEFAULT, role_of, route
+from crowdqc.jobs.queues import DEFAULT, queue_role, route_job
 from evaluation.operations import actions
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,11 @@ def _failed(
     """Note a job that ended with an error, wherever it is that this is seen."""
     name = str(getattr(sender, "name", ""))
     info = getattr(getattr(sender, "request", None), "delivery_info", None) or {}
-    told = role_of(str(info.get("routing_key", ""))) or role_of(route(name)["queue"]) or DEFAULT
+    told = (
+        queue_role(str(info.get("routing_key", "")))
+        or queue_role(route_job(name)["queue"])
+        or DEFAULT
+    )
     try:
         actions.note_failure(
             job=name,

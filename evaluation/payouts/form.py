@@ -16,7 +16,7 @@ from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLi
 from annotation.payouts.actions.reasons import MIN_LESS
 from annotation.payouts.actions.rules import why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
-from crowdqc.money import NotAnAmount, parse
+from crowdqc.money import NotAnAmount, parse_amount
 from crowdqc.numbers import money
 from evaluation.panels.watch import incentives_for, take_incentives
 from evaluation.payouts.bonus import Bonus, Frame, Payee, apply_rule
@@ -254,7 +254,7 @@ def amount(text: str, default: Decimal, currency: str = "") -> Decimal:
     """An amount as people write it, or ``default`` for an empty field; raises NotAnAmount."""
     if not text.strip():
         return default
-    return parse(text, currency, high=MOST)
+    return parse_amount(text, currency, high=MOST)
 
 
 def _amount(draft: DraftLine, name: str, text: str, default: Decimal) -> Decimal | None:

@@ -19,14 +19,14 @@ SCORES = "Your scores, run by run, in projects that show workers theirs; low and
 def own_data(user: User) -> Iterator[bytes]:
     """Everything of everywhere, for the person themself."""
     told = [("scores", SCORES, _scores)]
-    return cells.stream(person.files(person.members_of(user), user=user, extra=told))
+    return cells.stream_zip(person.files(person.members_of(user), user=user, extra=told))
 
 
 @transaction.atomic
 def of_worker(*, by: User, worker: Membership) -> Iterator[bytes]:
     """One project's, for its staff to hand to the worker; the audit log says that they did."""
     record(by=by, project=worker.project, action="worker.data", on=worker)
-    return cells.stream(person.files([worker], extra=[("scores", SCORES, _scores)]))
+    return cells.stream_zip(person.files([worker], extra=[("scores", SCORES, _scores)]))
 
 
 def _scores(members: Sequence[Membership]) -> Iterator[dict[str, Any]]:

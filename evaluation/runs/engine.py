@@ -23,7 +23,7 @@ from annotation.privacy.selectors import erasure
 from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Invalid
-from crowdqc.jobs.heartbeat import beating
+from crowdqc.jobs.heartbeat import run_heartbeat
 from crowdqc.jobs.queues import MODELS, RUNS, queue_name
 from evaluation.methods.core.base import BadParameter, Cancelled, DataError
 from evaluation.methods.registry import reason_missing
@@ -267,7 +267,7 @@ def execute(run_id: int) -> str:
     steps, where = Recorder(run.pk, run.started_at, kind.steps), ""
     error: str | None
     try:
-        with beating(partial(_beat, run)):
+        with run_heartbeat(partial(_beat, run)):
             done = kind.compute(run, steps)
         result = getattr(done, "result", None)  # a run that only asked has none
         if result is None or result.converged:

@@ -19,10 +19,10 @@ from crowdqc.deployment.backup.archive import (
     MANIFEST,
     ArchiveReader,
     ArchiveWriter,
-    Checked,
+    CheckedBackup,
     Digest,
     Manifest,
-    check,
+    check_backup,
     manifest_json,
 )
 from crowdqc.deployment.backup.envelope import BadBackup, read_passphrase
@@ -41,9 +41,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope, "PIECE", 200)
 
 
-def check_file(path: Path, word: str = "") -> Checked:
+def check_file(path: Path, word: str = "") -> CheckedBackup:
     with path.open("rb") as source:
-        return check(source, word)
+        return check_backup(source, word)
 
 
 def write(path: Path, word: str = "", **manifest: Any) -> Path:
@@ -65,7 +65,7 @@ def write(path: Path, word: str = "", **manifest: Any) -> Path:
         for text in (*ROWS, noise):
             digest.add(text)
             writer.add_rows("a", text)
-        tables = {"a": digest.told(), "empty": Digest().told()}
+        tables = {"a": digest.as_dict(), "empty": Digest().as_dict()}
         writer.add_json(CLOSING, {"tables": tables, "sequences": []})
         writer.close()
     return path

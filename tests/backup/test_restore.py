@@ -32,7 +32,7 @@ from crowdqc.deployment.backup.archive import (
     Digest,
     manifest_json,
 )
-from crowdqc.deployment.backup.restore import restore
+from crowdqc.deployment.backup.restore import restore_backup
 from crowdqc.errors import Conflict
 from tests.support import factories
 from tests.support.migrated import migrated
@@ -97,8 +97,8 @@ class Site:
         with psycopg.connect(self.url) as connection:
             tables.set_text_form(connection)
             return {
-                name: tables.digest(connection, "public", name, held)
-                for name, held in tables.columns(connection, "public").items()
+                name: tables.digest_table(connection, "public", name, held)
+                for name, held in tables.kept_columns(connection, "public").items()
             }
 
     def structure(self) -> list[tuple[Any, ...]]:
@@ -267,7 +267,7 @@ def rewrite(backup: Path, to: Path, change: Callable[[str, bytes], bytes], **man
             writer.add_rows(table, changed)
         for _ in reader.files():
             pass
-        told = {name: digest.told() for name, digest in digests.items()}
+        told = {name: digest.as_dict() for name, digest in digests.items()}
         writer.add_json(CLOSING, reader.closing | {"tables": told})
         writer.close()
     return to
@@ -317,4 +317,4 @@ def test_a_scheduled_backup_is_tested_counted_and_noted(
 def test_a_site_in_use_is_not_restored_over(backup: Path) -> None:
     factories.make_user()
     with pytest.raises(Conflict, match="holds data"):
-        restore(backup, passphrase=WORD)
+        restore_backup(backup, passphrase=WORD)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.schedule import is_due, is_test_due, make_due_backup
-from crowdqc.deployment.backup.write import Made
+from crowdqc.deployment.backup.write import WrittenBackup
 from crowdqc.errors import Invalid
 from tests.support.processes import ROOT, test_database_url
 
@@ -26,7 +26,9 @@ pytestmark = pytest.mark.django_db
 def make(hours: float) -> None:
     at = timezone.now() - dt.timedelta(hours=hours)
     name = "crowdqc-1.backup"
-    records.add_made(Made(f"/b/{name}", name, at, 5_000_000, 700, 3.5, True, True, []))
+    records.record_backup(
+        WrittenBackup(f"/b/{name}", name, at, 5_000_000, 700, 3.5, True, True, [])
+    )
 
 
 def ids() -> list[str]:
@@ -48,24 +50,24 @@ def test_no_backup_an_old_one_and_none_scheduled_are_told(settings: Any) -> None
 def test_a_failure_and_a_failed_test_are_told_until_one_succeeds(settings: Any) -> None:
     settings.CROWDQC_BACKUP_FOLDER = "/b"
     make(1)
-    records.add_failure("No space left on device")
-    records.add_test("crowdqc-1.backup", "Table annotation_answer came out differently.")
+    records.record_failure("No space left on device")
+    records.record_test("crowdqc-1.backup", "Table annotation_answer came out differently.")
     assert ids() == ["crowdqc.W013", "crowdqc.W014"]
-    state = records.last_backup()
+    state = records.backup_state()
     assert (state.failure, state.size, state.rows) == ("No space left on device", 5_000_000, 700)
     make(0)
-    records.add_test("crowdqc-1.backup")
+    records.record_test("crowdqc-1.backup")
     assert ids() == []
 
 
 def test_a_backup_is_due_by_its_hours_and_a_test_by_its_days(settings: Any) -> None:
     settings.CROWDQC_BACKUP_HOURS, settings.CROWDQC_BACKUP_TEST_DAYS = 24, 7
-    assert is_due(records.last_backup()) and is_test_due(records.last_backup())
+    assert is_due(records.backup_state()) and is_test_due(records.backup_state())
     make(23)
-    records.add_test("crowdqc-1.backup")
-    assert not is_due(records.last_backup()) and not is_test_due(records.last_backup())
+    records.record_test("crowdqc-1.backup")
+    assert not is_due(records.backup_state()) and not is_test_due(records.backup_state())
     make(25)
-    assert is_due(records.last_backup())
+    assert is_due(records.backup_state())
 
 
 def test_without_a_folder_nothing_is_scheduled(settings: Any) -> None:
@@ -82,7 +84,7 @@ def test_a_passphrase_that_cannot_be_read_is_noted_and_no_readable_backup_made(
     settings.CROWDQC_BACKUP_PASSPHRASE_FILE = str(tmp_path / "none")
     with pytest.raises(Invalid):
         make_due_backup()
-    assert "none" in records.last_backup().failure
+    assert "none" in records.backup_state().failure
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,7 +93,7 @@ def test_a_folder_that_is_not_there_is_not_made_and_noted(tmp_path: Path) -> Non
     with pytest.raises(CommandError, match="is not there"):
         call_command("backup", to=tmp_path / "unmounted")
     assert not (tmp_path / "unmounted").exists()
-    assert "is not there" in records.last_backup().failure
+    assert "is not there" in records.backup_state().failure
 
 
 FULL_DISK = """
@@ -117,4 +119,4 @@ def test_a_full_disk_ends_in_one_line_and_leaves_nothing(tmp_path: Path) -> None
     (line,) = done.stderr.strip().splitlines()
     assert line.startswith("CommandError: No backup was made.") and "large" in line
     assert list(tmp_path.iterdir()) == []
-    assert records.last_backup().failure
+    assert records.backup_state().failure

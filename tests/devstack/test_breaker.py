@@ -12,7 +12,7 @@ import pytest
 from django.db import OperationalError
 
 from crowdqc.database import breaker
-from crowdqc.database.breaker import Breaker, DatabaseAway, ShortWhileAway
+from crowdqc.database.breaker import Breaker, DatabaseDown, OmitTraceback
 from tests.support.processes import until
 
 
@@ -29,16 +29,16 @@ def test_requests_are_refused_until_the_database_answers_and_the_pool_is_renewed
     answers: list[bool],
 ) -> None:
     one, renewed = Breaker(), []
-    one.refuse_while_away()
+    one.refuse_while_down()
     answers.append(False)
     assert not one.check({}, lambda: renewed.append(1))
     with pytest.raises(psycopg.OperationalError):
-        one.refuse_while_away()
+        one.refuse_while_down()
     assert not one.check({}, lambda: renewed.append(2))  # it is being watched already
     answers.append(True)
     until(lambda: renewed == [1], 10, "the pool to be renewed")
     until(lambda: one.check({}, lambda: None), 10, "an answer")
-    one.refuse_while_away()
+    one.refuse_while_down()
 
 
 def test_a_database_that_says_nothing_counts_as_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,8 +46,8 @@ def test_a_database_that_says_nothing_counts_as_away(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(breaker, "_answers", lambda params: bool(time.sleep(1)) or True)
     one = Breaker()
     assert not one.check({}, lambda: None)
-    with pytest.raises(DatabaseAway):
-        one.refuse_while_away()
+    with pytest.raises(DatabaseDown):
+        one.refuse_while_down()
     until(lambda: not one._away, 10, "the database to answer")
 
 
@@ -56,12 +56,12 @@ def test_a_refused_request_is_logged_in_one_line() -> None:
         return logging.LogRecord("x", logging.ERROR, "", 1, "said", (), sys.exc_info())
 
     try:
-        raise OperationalError from DatabaseAway()
+        raise OperationalError from DatabaseDown()
     except OperationalError:
         refused = record()
     try:
         raise OperationalError
     except OperationalError:
         other = record()
-    assert all(ShortWhileAway().filter(one) for one in (refused, other))
+    assert all(OmitTraceback().filter(one) for one in (refused, other))
     assert refused.exc_info is None and other.exc_info is not None

@@ -35,7 +35,7 @@ def test_alive_needs_no_database(client: Client) -> None:
 
 
 def test_ready_with_a_fresh_heartbeat(client: Client) -> None:
-    worker.beat(*map(worker.worker_name, ROLES))
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
     answer = client.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["ready"] is True
@@ -53,7 +53,7 @@ def test_not_ready_without_a_worker(client: Client) -> None:
 
 
 def test_not_ready_while_one_queue_has_no_worker(client: Client) -> None:
-    worker.beat(*(worker.worker_name(role) for role in ROLES if role != "platforms"))
+    worker.record_heartbeats(*(worker.worker_name(role) for role in ROLES if role != "platforms"))
     problem = client.get("/readyz").json()["parts"]["worker"]["problem"]
     assert problem == "no worker of the queue platforms has reported yet"
 
@@ -85,7 +85,7 @@ def test_not_ready_when_the_last_heartbeat_is_from_before_the_clock_was_set_back
     Heartbeat.objects.create(name=worker.WORKER, at=Now() + timedelta(hours=1))
     problem = client.get("/readyz").json()["parts"]["worker"]["problem"]
     assert "the last heartbeat of the queue default is" in problem
-    worker.beat(*map(worker.worker_name, ROLES))
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
     assert client.get("/readyz").status_code == 200
 
 
@@ -130,7 +130,7 @@ def test_not_ready_while_the_oldest_job_of_a_queue_waits_for_too_long(
 ) -> None:
     """(B8) A stuck queue is seen although its workers live; which one, and for how long."""
     empty_queue()
-    worker.beat(*map(worker.worker_name, ROLES))
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
     jobs.fetch_key_set.delay("https://keys.example/")  # nobody takes it
     jobs.look_after_files.delay()
     assert set(oldest_waiting(app)) == {"platforms", "default"}

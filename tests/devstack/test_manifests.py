@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from crowdqc.jobs.queues import ROLES
-from crowdqc.jobs.workers import SCHEDULER, counts
+from crowdqc.jobs.workers import SCHEDULER, parse_counts
 from crowdqc.proxy import Proxy
 from crowdqc.web.bodies import KB, LIMITS, MB, SMALL, limit_of
 
@@ -47,7 +47,7 @@ def test_each_queue_is_served_there_is_one_scheduler_and_no_secret_is_written_do
     for one in read("workers.yaml"):
         (container,) = one["spec"]["template"]["spec"]["containers"]
         assert container["args"][:3] == ["python", "-m", "crowdqc.jobs.workers"]
-        served |= dict.fromkeys(counts(container["args"][3:]), one["spec"]["replicas"])
+        served |= dict.fromkeys(parse_counts(container["args"][3:]), one["spec"]["replicas"])
         assert (
             one["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]
             in (one["metadata"]["name"])
@@ -70,7 +70,7 @@ def test_units_serve_each_queue_once_with_one_scheduler_and_the_settings_that_th
         unit = configparser.RawConfigParser(strict=False)
         unit.read(path)
         program, _, words = unit["Service"]["ExecStart"].partition(" -m crowdqc.jobs.workers ")
-        served += counts(words.split()) if words else []
+        served += parse_counts(words.split()) if words else []
         assert unit["Service"]["EnvironmentFile"] == "/etc/crowdqc/crowdqc.env", path.name
         assert program
     assert sorted(served) == sorted([*ROLES, SCHEDULER])

@@ -54,8 +54,8 @@ def test_a_job_is_done_at_once_and_the_worker_reports_itself(
 ) -> None:
     note.delay(str(tmp_path / "done"))
     until(lambda: words(tmp_path / "done") == ["begin", "end"], 5, "the job to be done")
-    until(lambda: heartbeat.age(heartbeat.WORKER) is not None, 30, "a sign of life")
-    age = heartbeat.age(heartbeat.WORKER)
+    until(lambda: heartbeat.heartbeat_age(heartbeat.WORKER) is not None, 30, "a sign of life")
+    age = heartbeat.heartbeat_age(heartbeat.WORKER)
     assert age is not None and age < 10
     check_broker(app)
     # (B8) One that goes on and on is asked to end; the next one has its process.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdqc.deployment.installation import version
+from crowdqc.deployment.installation import read_version
 from crowdqc.files.json_input import read_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def test_the_list_of_what_is_in_it_is_valid_and_whole(tmp_path: Path) -> None:
     text = to.read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     told = read_json(text.encode())
-    assert told["metadata"]["component"]["version"] == version()
+    assert told["metadata"]["component"]["version"] == read_version()
     listed = {one["name"] for one in told["components"]}
     locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements/base.lock").read_text(), re.M)
     assert listed == {*locked, "torch"} and len(listed) > 100

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from crowdqc.devstack.supervisor import FIRST_DELAY, Kept, listen
+from crowdqc.devstack.supervisor import FIRST_DELAY, RestartingChild, open_socket
 
 
 def test_a_taken_port_is_left_to_its_owner() -> None:
@@ -15,7 +15,7 @@ def test_a_taken_port_is_left_to_its_owner() -> None:
         owner.bind(("127.0.0.1", 0))
         owner.listen()
         taken = owner.getsockname()[1]
-        server, port = listen("127.0.0.1", taken)
+        server, port = open_socket("127.0.0.1", taken)
         with server:
             assert port != taken
             assert server.getsockname() == ("127.0.0.1", port)
@@ -36,15 +36,15 @@ class Failing:
 
 def test_a_child_that_keeps_dying_is_started_ever_later() -> None:
     child, said = Failing(), []
-    kept = Kept(child)  # type: ignore[arg-type]
+    kept = RestartingChild(child)  # type: ignore[arg-type]
     kept.start()
     waits = []
     for _ in range(3):
-        kept.look_after(lambda name, line: said.append(line))
+        kept.restart_if_due(lambda name, line: said.append(line))
         waits.append(kept.due - time.monotonic())
-        kept.look_after(lambda name, line: None)  # not due yet
+        kept.restart_if_due(lambda name, line: None)  # not due yet
         kept.due = 0
-        kept.look_after(lambda name, line: None)
+        kept.restart_if_due(lambda name, line: None)
     assert child.starts == 4
     assert waits == pytest.approx([FIRST_DELAY, 2 * FIRST_DELAY, 4 * FIRST_DELAY], abs=0.2)
     assert said[0] == f"web ended (status 1); starting it again in {FIRST_DELAY:g} s"

@@ -70,7 +70,11 @@ def family(
         running = Running(tmp_path_factory.mktemp("family"))
         try:
             for name in ("worker", "worker-files"):
-                until(lambda name=name: heartbeat.age(name) is not None, 150, f"{name} to be there")
+                until(
+                    lambda name=name: heartbeat.heartbeat_age(name) is not None,
+                    150,
+                    f"{name} to be there",
+                )
             yield running
         finally:
             running.process.kill()

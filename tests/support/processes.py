@@ -140,7 +140,7 @@ class Worker:
         assert self.process is not None
         if self.process.poll() is not None:
             raise AssertionError(f"the worker ended with status {self.process.returncode}")
-        age = heartbeat.age(heartbeat.worker_name(self.role or "default"))
+        age = heartbeat.heartbeat_age(heartbeat.worker_name(self.role or "default"))
         return age is not None and age < time.monotonic() - self._started
 
     def kill(self) -> None:

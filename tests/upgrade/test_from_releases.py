@@ -110,7 +110,7 @@ def run(code: Path, url: str, *arguments: str) -> str:
 def columns(url: str) -> dict[str, list[str]]:
     """The columns of each table of ours."""
     with psycopg.connect(url) as connection:
-        return tables.columns(connection, "public")
+        return tables.kept_columns(connection, "public")
 
 
 def rows(url: str, held: dict[str, list[str]]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def rows(url: str, held: dict[str, list[str]]) -> dict[str, Any]:
     with psycopg.connect(url) as connection:
         tables.set_text_form(connection)
         return {
-            name: tables.digest(connection, "public", name, names)
+            name: tables.digest_table(connection, "public", name, names)
             for name, names in held.items()
             if names
         }

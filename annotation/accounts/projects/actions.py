@@ -23,7 +23,7 @@ from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc import currencies, limits
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 CONSENT_TEXT = """\
@@ -69,12 +69,12 @@ def create_project(
 ) -> Project:
     """A new project whose owner is its first requester (and, if asked, its first manager)."""
     name = _project_name(name)
-    why_not = currencies.reason_against(currency)
+    why_not = currencies.currency_problem(currency)
     if why_not:
         raise Invalid(why_not, fields={"currency": why_not})
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # projects are counted in turn
     quotas.hold("projects", by)
-    limits.hold(limits.PROJECTS, by.pk, gettext("You have made many projects today."))
+    limits.require_try(limits.PROJECTS, by.pk, gettext("You have made many projects today."))
     project = Project.objects.create(name=name, owner=by, currency=currency)
     given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
     for role in given:
@@ -437,10 +437,12 @@ def current_consent_text(project: Project) -> ConsentText:
     return project.consent_texts.order_by("-number")[:1].get()
 
 
-IN_FORCE = ConsentText.objects.filter(project=Given("project")).order_by("-number").values("pk")
+IN_FORCE = (
+    ConsentText.objects.filter(project=Placeholder("project")).order_by("-number").values("pk")
+)
 AGREED = CompiledQuery(
     lambda: Consent.objects.filter(
-        membership=Given("member"), withdrawn_at__isnull=True, text=Subquery(IN_FORCE[:1])
+        membership=Placeholder("member"), withdrawn_at__isnull=True, text=Subquery(IN_FORCE[:1])
     ).annotate(number=F("text__number"))
 )
 

@@ -8,7 +8,7 @@ from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from annotation.models import Membership, Message, Notice, PayoutBatch, Project, Role, Task, User
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 
 
 def _number(rows: QuerySet[Any]) -> Coalesce:
@@ -18,14 +18,14 @@ def _number(rows: QuerySet[Any]) -> Coalesce:
 
 def _unread() -> Coalesce:
     """How many notices the person has not opened."""
-    return _number(Notice.objects.filter(user_id=Given("user"), read_at=None))
+    return _number(Notice.objects.filter(user_id=Placeholder("user"), read_at=None))
 
 
 def _new_messages() -> Coalesce:
     """How many messages to the person as a worker they have not seen."""
     return _number(
         Message.objects.filter(
-            conversation__worker__user_id=Given("user"),
+            conversation__worker__user_id=Placeholder("user"),
             conversation__worker__removed_at=None,
             from_worker=False,
             removed_at=None,
@@ -40,7 +40,7 @@ def _tabs() -> QuerySet[Project]:
     waiting = PayoutBatch.objects.filter(project=here, state=PayoutBatch.State.PROPOSED)
     # Under names that are no fields of a project.
     return (
-        Project.objects.filter(pk=Given("project"))
+        Project.objects.filter(pk=Placeholder("project"))
         .only("pk")
         .annotate(
             tasks_there=_number(Task.objects.filter(project=here)),
@@ -54,7 +54,7 @@ def _tabs() -> QuerySet[Project]:
 # On every page, where writing their SQL anew took an eighth of the time of a page.
 OWN = CompiledQuery(
     lambda: (
-        User.objects.filter(pk=Given("user"))
+        User.objects.filter(pk=Placeholder("user"))
         .only("pk")
         .annotate(unread_there=_unread(), messages_there=_new_messages())
     )

@@ -234,7 +234,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     """The consent text: a changed text is a new version; ``preview`` only renders it."""
     access = _read_or_write(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
-        limits.hold(limits.PREVIEWS, access.user.pk, _("Too many tries."))
+        limits.require_try(limits.PREVIEWS, access.user.pk, _("Too many tries."))
         preview = {"text": request.POST.get("text", "")[:20_000]}
         return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
     versions = consent_versions(access.project)

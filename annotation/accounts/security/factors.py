@@ -28,10 +28,10 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
         return False
     if not code.strip():
         raise stepup.SecondFactorNeeded(_("Send the code of your second factor with this."))
-    about, plain = limits.hold_code(request, user), normalize_user_code(code)
+    about, plain = limits.require_code_try(request, user), normalize_user_code(code)
     for one in Authenticator.objects.filter(user=user).exclude(type=Authenticator.Type.WEBAUTHN):
         if one.wrap().validate_code(code.strip()):
-            if not limits.first_use(about, user, plain):
+            if not limits.accept_code(about, user, plain):
                 break
             one.record_usage()
             recovery = one.type == Authenticator.Type.RECOVERY_CODES

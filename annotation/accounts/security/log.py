@@ -82,7 +82,7 @@ def account_of(name: object) -> User | None:
 
 def address_of(request: HttpRequest | None) -> str:
     """Where a request comes from, as tries are counted; empty where nothing says so."""
-    found = limits.network(request) if request is not None else limits.NOWHERE
+    found = limits.client_network(request) if request is not None else limits.NOWHERE
     return "" if found == limits.NOWHERE else found
 
 

@@ -114,7 +114,7 @@ class AccountAdapter(DefaultAccountAdapter):
         """Counted before the password is looked at; a right one is uncounted."""
         name = credentials.get("username") or credentials.get("email") or ""
         try:
-            limits.hold_back(request, name=name)
+            limits.require_sign_in_try(request, name=name)
         except TooMuch:
             log_event(Kind.LOCKED, user=account_of(name), request=request)
             raise
@@ -124,7 +124,7 @@ class AccountAdapter(DefaultAccountAdapter):
         if user is None:
             self.authentication_failed(request, **credentials)
         else:
-            limits.forgive(request, name=name)
+            limits.uncount_password_try(request, name=name)
         return user
 
     def reauthenticate(self, user: Any, password: str) -> bool:

@@ -10,9 +10,9 @@ from django.http import HttpRequest
 
 from annotation.accounts.signing import selectors
 from annotation.models import User
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 
-USER = CompiledQuery(lambda: User.objects.filter(pk=Given("pk")).order_by())
+USER = CompiledQuery(lambda: User.objects.filter(pk=Placeholder("pk")).order_by())
 
 
 class AccountBackend(AuthenticationBackend):

@@ -96,7 +96,7 @@ class SignUpForm(account.SignupForm):
 
     def try_save(self, request: HttpRequest) -> Any:
         """The same work, answer and number of mails, whether the address has an account or not."""
-        limits.hold(limits.MAILS, f"sign-up {self.cleaned_data['email']}", MAILS)
+        limits.require_try(limits.MAILS, f"sign-up {self.cleaned_data['email']}", MAILS)
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
             return super().try_save(request)
@@ -135,8 +135,8 @@ class EmailForm(account.AddEmailForm):
 
     def save(self, request: HttpRequest) -> Any:
         assert self.user is not None  # noqa: S101
-        limits.hold(limits.CHANGES, f"email {self.user.pk}", _("Too many changes."))
-        limits.hold(limits.MAILS, f"change {self.cleaned_data['email']}", MAILS)
+        limits.require_try(limits.CHANGES, f"email {self.user.pk}", _("Too many changes."))
+        limits.require_try(limits.MAILS, f"change {self.cleaned_data['email']}", MAILS)
         return super().save(request)
 
 
@@ -163,9 +163,9 @@ class ChangePasswordForm(account.ChangePasswordForm):
     def clean_oldpassword(self) -> str:
         user, request = self.user, context.request
         assert isinstance(user, User)  # noqa: S101
-        limits.hold_name(request, user.username)
+        limits.require_name_try(request, user.username)
         found: str = super().clean_oldpassword()
-        limits.forgive(request, name=user.username)
+        limits.uncount_password_try(request, name=user.username)
         return found
 
 
@@ -197,7 +197,7 @@ class ResetPasswordForm(account.ResetPasswordForm):
     def save(self, request: HttpRequest, **kwargs: Any) -> str:
         """Over the limit of the address nothing is sent, and the page says the same."""
         email: str = self.cleaned_data["email"]
-        if limits.count_try(limits.MAILS, f"reset {limits.counted_as(request, email)}"):
+        if limits.count_try(limits.MAILS, f"reset {limits.limit_key(request, email)}"):
             super().save(request, **kwargs)
         return email
 
@@ -219,18 +219,18 @@ class _Counted:
     cleaned_data: dict[str, Any]
 
     def clean_code(self) -> str:
-        about = limits.hold_code(context.request, self.user)
+        about = limits.require_code_try(context.request, self.user)
         code = normalize_user_code(self.cleaned_data["code"])
         try:
             found: str = super().clean_code()  # type: ignore[misc]
         except ValidationError:
-            left = limits.tries_left(limits.CODES[0], about)
+            left = limits.remaining_tries(limits.CODES[0], about)
             tries = plural(left, "try", "tries")
             raise ValidationError(
                 _("That code is not right. %(tries)s left.") % {"tries": tries},
                 code="incorrect_code",
             ) from None
-        if not limits.first_use(about, self.user, code):
+        if not limits.accept_code(about, self.user, code):
             raise ValidationError(_("This code was used. Enter the next one."), code="used_code")
         return found
 
@@ -270,7 +270,7 @@ class AddAppForm(totp.ActivateTOTPForm):
         self.fields["code"].widget.attrs.update(CODE)
 
     def clean_code(self) -> str:
-        limits.hold(limits.CHANGES, f"app {self.user.pk}", _("Too many tries."))
+        limits.require_try(limits.CHANGES, f"app {self.user.pk}", _("Too many tries."))
         found: str = super().clean_code()
         return found
 

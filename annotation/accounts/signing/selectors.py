@@ -66,8 +66,8 @@ def accounts_spelled_alike(field: str, name: str) -> list[User]:
     The database alone says more: to it a dotless ı is an i, and a mailbox of somebody else.
     """
     found = User.objects.filter(**{f"{field}__iexact": name}).order_by("pk")
-    wanted = limits.same_name(name)
-    return [one for one in found if limits.same_name(getattr(one, field)) == wanted]
+    wanted = limits.normalize_name(name)
+    return [one for one in found if limits.normalize_name(getattr(one, field)) == wanted]
 
 
 def names_of(user: Any) -> set[str]:

@@ -6,10 +6,12 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 
 LIVE = CompiledQuery(
-    lambda: Session.objects.filter(session_key=Given("key"), expire_date__gt=Given("now"))
+    lambda: Session.objects.filter(
+        session_key=Placeholder("key"), expire_date__gt=Placeholder("now")
+    )
 )
 
 

@@ -40,7 +40,7 @@ def let_out(response: HttpResponseBase) -> None:
 @login_not_required
 def sign_on(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """To the provider. One that does not answer, or answers nonsense, is said to be away."""
-    limits.hold(limits.SSO_STARTS, limits.network(request), str(STARTS))
+    limits.require_try(limits.SSO_STARTS, limits.client_network(request), str(STARTS))
     try:
         response: HttpResponseBase = oidc.login(request, provider_id)
     except (requests.RequestException, ValueError, KeyError):
@@ -124,7 +124,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         if not any(one.verified for one in sociallogin.email_addresses):
             actions.disown_address(user=user)
         if form is not None and not sociallogin.email_addresses:
-            limits.hold(limits.MAILS, f"sign-up {form.cleaned_data['email']}", str(MAILS))
+            limits.require_try(limits.MAILS, f"sign-up {form.cleaned_data['email']}", str(MAILS))
             actions.claim_address(user=user, address=form.cleaned_data["email"])
         return user
 

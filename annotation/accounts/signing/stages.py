@@ -20,7 +20,9 @@ class VerifyAddress(EmailVerificationStage):
             if not selectors.owes_proof(user):
                 return None, True
             if not self.login.signup:  # a sign-up was counted by its form
-                about = limits.counted_as(self.request, user.username)
-                limits.hold(limits.MAILS, about, _("Too many codes were sent to your address."))
+                about = limits.limit_key(self.request, user.username)
+                limits.require_try(
+                    limits.MAILS, about, _("Too many codes were sent to your address.")
+                )
         found: tuple[Any, bool] = super().handle()
         return found

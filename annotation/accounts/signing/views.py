@@ -66,7 +66,9 @@ class SignUp(_LetsOut, _Says, account.SignupView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         for limit in limits.SIGN_UPS:
-            limits.hold(limit, limits.network(request), _("Too many accounts from this address."))
+            limits.require_try(
+                limit, limits.client_network(request), _("Too many accounts from this address.")
+            )
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
 
@@ -75,7 +77,7 @@ class ProveAddress(_Says, account.ConfirmEmailVerificationCodeView):
     """The code from the mailbox: at sign-up, at sign-in, and of a new address."""
 
     def _resend_form_valid(self, form: Any) -> HttpResponse:
-        limits.hold(limits.MAILS, f"again {self._process.email}", MAILS)
+        limits.require_try(limits.MAILS, f"again {self._process.email}", MAILS)
         response: HttpResponse = super()._resend_form_valid(form)
         messages.success(self.request, _("We sent a new code."))
         return response
@@ -95,7 +97,7 @@ class ChangePassword(_Says, account.PasswordChangeView):
 class ResetPassword(_Says, account.PasswordResetView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         what = _("Too many links from this address.")
-        limits.hold(limits.RESETS, limits.network(request), what)
+        limits.require_try(limits.RESETS, limits.client_network(request), what)
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
 
@@ -181,7 +183,7 @@ class PasskeySignIn(webauthn.LoginWebAuthnView):
     """Signing in by a passkey: the challenge as JSON, and its answer as a form."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        limits.hold(limits.PASSKEYS, limits.network(request), _("Too many tries."))
+        limits.require_try(limits.PASSKEYS, limits.client_network(request), _("Too many tries."))
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         if not request.user.is_authenticated and request.session.modified:
             request.session.set_expiry(3600)  # a challenge of a stranger is kept no longer
@@ -211,7 +213,7 @@ def to_account(request: HttpRequest) -> HttpResponse:
 def name_change(request: HttpRequest) -> HttpResponse:
     """Another name for one's teams, with a notice to the address."""
     user = cast(User, request.user)
-    limits.hold(limits.CHANGES, f"name {user.pk}", _("Too many changes."))
+    limits.require_try(limits.CHANGES, f"name {user.pk}", _("Too many changes."))
     form = NameForm(request.POST)
     if form.is_valid():
         try:
@@ -233,7 +235,7 @@ def name_change(request: HttpRequest) -> HttpResponse:
 def theme_change(request: HttpRequest) -> HttpResponse:
     """Light, dark, or as the device says."""
     user = cast(User, request.user)
-    limits.hold(limits.THEMES, user.pk, _("Too many changes."))
+    limits.require_try(limits.THEMES, user.pk, _("Too many changes."))
     actions.set_theme(by=user, theme=request.POST.get("theme", "?"))
     return redirect(reverse("account") + "#profile")
 
@@ -243,7 +245,7 @@ def language_change(request: HttpRequest) -> HttpResponse:
     """Of this device, and of the account where somebody is signed in; then back to the page."""
     code = request.POST.get("language", "?")
     if request.user.is_authenticated:
-        limits.hold(limits.THEMES, request.user.pk, _("Too many changes."))
+        limits.require_try(limits.THEMES, request.user.pk, _("Too many changes."))
         actions.set_language(by=request.user, language=code)
     elif code not in dict(settings.LANGUAGES):
         raise Invalid(_("There is no such language."))

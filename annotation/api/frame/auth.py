@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from annotation.accounts.security import stepup
 from annotation.accounts.tokens import actions as tokens
 from annotation.models import ApiToken, User
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import NotAllowed
 
 TOKEN = CompiledQuery(
-    lambda: ApiToken.objects.filter(digest=Given("digest")).select_related("user").order_by()
+    lambda: ApiToken.objects.filter(digest=Placeholder("digest")).select_related("user").order_by()
 )
 
 

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView, exception_handler
 
 from annotation.api.frame.endpoint import Endpoint
-from crowdqc.errors import DomainError, Invalid, Missing, TooLarge, unstorable
+from crowdqc.errors import DomainError, Invalid, Missing, TooLarge, storage_refusal
 from crowdqc.numbers import parse_whole
 from crowdqc.web.middleware import PROBLEM, problem, problem_response
 
@@ -26,7 +26,7 @@ def refusal_response(exc: Exception, context: dict[str, Any]) -> Response | None
     """The API's refusals in one shape, those of the framework included; None: not a refusal."""
     if isinstance(exc, RequestDataTooBig):
         exc = TooLarge("The body is too large. Send it in parts.")
-    exc = unstorable(exc) or exc
+    exc = storage_refusal(exc) or exc
     if isinstance(exc, DomainError):
         response = Response(
             problem_response(problem(exc), exc.status), status=exc.status, content_type=PROBLEM

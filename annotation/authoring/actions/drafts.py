@@ -121,7 +121,7 @@ def clean_rules(
         if name in raw:
             clean[name] = whole_number(raw, name, default, low, high)
     if "pay" in raw:
-        clean["pay"] = money.parse(raw["pay"], field="pay", high=MOST_PAY)
+        clean["pay"] = money.parse_amount(raw["pay"], field="pay", high=MOST_PAY)
     if "settings" in raw:
         clean["settings"] = task_type.clean_settings({**previous, **raw["settings"]})
     return clean

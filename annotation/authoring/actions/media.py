@@ -135,7 +135,7 @@ def _check_amount(by: User, project: Project, files: Sequence[tuple[str, bytes]]
                 gettext("Upload fewer at once."),
             )
     quotas.hold_bytes(project, sum(len(data) for _, data in files))
-    limits.hold(
+    limits.require_try(
         limits.PIXELS,
         by.pk,
         gettext("You have uploaded many images within a few minutes."),

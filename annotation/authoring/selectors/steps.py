@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, pgettext
 from annotation.models import Assignment, AssignmentItem, Item, ItemGroup, Recording
 from annotation.task_types import TaskType, Values, get_type
 from annotation.task_types.base import ITEM_TEXT, ON_PAGE, RECORDED
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import DomainError
 
 
@@ -94,7 +94,7 @@ STEP_WORDS = {
 
 
 def _entries() -> QuerySet[AssignmentItem]:
-    return AssignmentItem.objects.filter(assignment=Given("assignment")).order_by("position")
+    return AssignmentItem.objects.filter(assignment=Placeholder("assignment")).order_by("position")
 
 
 WHOLE = CompiledQuery(
@@ -108,7 +108,9 @@ UNREAD = CompiledQuery(
     )
 )
 WITH_TEXTS = CompiledQuery(
-    lambda: Item.objects.filter(pk=Given("pk")).select_related("group", "first", "second", "media")
+    lambda: Item.objects.filter(pk=Placeholder("pk")).select_related(
+        "group", "first", "second", "media"
+    )
 )
 
 

@@ -32,7 +32,7 @@ from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.sources import Encoding, Source, encoding_of, lines, refuse_foreign
 from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
 from crowdqc.errors import Invalid
-from crowdqc.files.cells import unprotected
+from crowdqc.files.cells import unprotect_cell
 from crowdqc.files.json_input import Unreadable, read_json
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -194,7 +194,7 @@ def _cells(
         elif any("\x00" in value for value in values):
             yield _unstorable(line, dict(zip(columns, values, strict=False)))
         else:
-            yield Row(line, dict(zip(columns, map(unprotected, values), strict=False)))
+            yield Row(line, dict(zip(columns, map(unprotect_cell, values), strict=False)))
 
 
 def _broken(line: int, error: csv.Error) -> Problem:

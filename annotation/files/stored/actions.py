@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 
 from annotation.files.stored.selectors import names_in, unused
 from annotation.models import StoredFile
-from crowdqc.database.locks import hold_alone
+from crowdqc.database.locks import try_lock
 from crowdqc.errors import Conflict, Invalid, Unavailable
 from crowdqc.files.storages import write_checked
 
@@ -116,7 +116,7 @@ def move_files(to: str, say: Callable[[str], None] = lambda text: None) -> Moved
             _("There is no storage %(to)s in the settings; there is %(known)s.")
             % {"to": repr(to), "known": known}
         )
-    with hold_alone("move_files") as mine:
+    with try_lock("move_files") as mine:
         if not mine:
             raise Conflict(_("Files are being moved already."))
         done = Moved()

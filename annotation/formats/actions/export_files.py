@@ -24,7 +24,7 @@ from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, DomainError, Missing
-from crowdqc.jobs.heartbeat import beating
+from crowdqc.jobs.heartbeat import run_heartbeat
 from crowdqc.numbers import plural
 
 logger = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def write(file_id: int) -> str:
     if file is None:
         return "not mine"
     try:
-        with beating(partial(_beat, file)):
+        with run_heartbeat(partial(_beat, file)):
             made = maker_of(file.what).make(file)
             stored = store(_signed(file, made), kind="exports")
         _finish(file, made, stored)

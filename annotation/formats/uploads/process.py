@@ -44,7 +44,7 @@ from annotation.formats.uploads.staging import (
 from annotation.models import Answer, ImportFile, ImportPart
 from annotation.records.actions.bulk import telling
 from crowdqc.errors import DomainError, Invalid
-from crowdqc.jobs.heartbeat import beating
+from crowdqc.jobs.heartbeat import run_heartbeat
 
 logger = logging.getLogger(__name__)
 State, Kind = ImportFile.State, ImportPart.Kind
@@ -65,7 +65,7 @@ def process(file_id: int) -> str:
     if file is None:
         return "not mine"
     try:
-        with beating(partial(_beat, file)):
+        with run_heartbeat(partial(_beat, file)):
             if file.state == State.READING:
                 _read(file)
             if file.state == State.IMPORTING and _imported(file):
@@ -353,5 +353,5 @@ def _pulse(file: ImportFile, far: _Far) -> Iterator[None]:
             found={**file.found, WRITTEN: far.answers},
         )
 
-    with beating(beat, EVERY):
+    with run_heartbeat(beat, EVERY):
         yield

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from crowdqc.deployment.backup.envelope import read_passphrase
-from crowdqc.deployment.backup.schedule import back_up
+from crowdqc.deployment.backup.schedule import create_backup
 from crowdqc.errors import DomainError
 
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             raise CommandError("Give --to FOLDER, or set CROWDQC_BACKUP_FOLDER.")
         try:
             passphrase = read_passphrase(file) if (file := options["passphrase_file"]) else ""
-            made = back_up(folder, passphrase=passphrase, keys=not options["without_keys"])
+            made = create_backup(folder, passphrase=passphrase, keys=not options["without_keys"])
         except (DomainError, OSError) as error:
             raise CommandError(f"No backup was made. {error}") from error
         except (DatabaseError, psycopg.Error) as error:

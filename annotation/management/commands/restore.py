@@ -15,8 +15,8 @@ from django.db import DatabaseError, connection
 from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.archive import ArchiveReader
 from crowdqc.deployment.backup.envelope import read_passphrase
-from crowdqc.deployment.backup.places import open_backup, place_and_name
-from crowdqc.deployment.backup.restore import Restored, restore, try_restore
+from crowdqc.deployment.backup.places import open_backup, split_address
+from crowdqc.deployment.backup.restore import Restored, restore_backup, test_restore
 from crowdqc.errors import DomainError
 
 
@@ -72,19 +72,19 @@ class Command(BaseCommand):
             typed = input(f"All data in {name} will be deleted. Type {name} to go on: ")
             if typed != name:
                 raise CommandError("Nothing was changed.")
-        done = restore(file, passphrase=word, replace=options["replace"], say=self._say)
+        done = restore_backup(file, passphrase=word, replace=options["replace"], say=self._say)
         # Nothing is left to do but what the framework does after each migration.
         call_command("migrate", verbosity=0)
         self._tell(done, f"restored from the backup of {done.checked.manifest.made_at}")
 
     def _test(self, file: str, word: str) -> None:
-        _, name = place_and_name(file)
+        _, name = split_address(file)
         try:
-            done = try_restore(file, passphrase=word, say=self._say)
+            done = test_restore(file, passphrase=word, say=self._say)
         except (DomainError, DatabaseError) as error:
-            records.add_test(name, str(error))
+            records.record_test(name, str(error))
             raise
-        records.add_test(name)
+        records.record_test(name)
         self._tell(done, "restored, compared and removed again")
 
     def _tell(self, done: Restored, what: str) -> None:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Hook, HookDelivery, Project, User
 from annotation.records.actions.audit import record
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.outbound import addresses
 from crowdqc.queue import enqueue
@@ -41,7 +41,7 @@ EVENTS = {
 }
 
 
-ACTIVE = CompiledQuery(lambda: Hook.objects.filter(project=Given("project"), active=True))
+ACTIVE = CompiledQuery(lambda: Hook.objects.filter(project=Placeholder("project"), active=True))
 
 
 def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:

@@ -139,7 +139,7 @@ def _at(bonus_by: str, raw: Any, number: int) -> int | float:
 def _bonus(raw: Any, currency: str, number: int) -> Decimal:
     field = f"bonus_{number}"
     try:
-        value = money.parse(raw, currency, field=field, high=MOST)
+        value = money.parse_amount(raw, currency, field=field, high=MOST)
     except money.NotAnAmount as error:
         _wrong(field, error.hint)
     if not value:

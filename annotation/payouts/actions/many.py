@@ -14,7 +14,7 @@ from annotation.payouts.actions.proposals import approve_payout, total
 from annotation.payouts.actions.rules import reason_cannot_decide
 from annotation.payouts.selectors.proposals import proposed_lines
 from crowdqc.errors import DomainError, Invalid
-from crowdqc.money import parse_plain
+from crowdqc.money import parse_plain_amount
 from crowdqc.numbers import money, parse_whole, plural
 
 NOTHING = gettext_lazy("No pay is proposed for them.")
@@ -31,7 +31,7 @@ def amounts_seen(sent: Mapping[str, str]) -> dict[int, Decimal]:
         number = parse_whole(name.removeprefix("seen_"))
         if number is None:
             raise Invalid(_("An amount is not a number."), fields={name: _("Load the page again.")})
-        found[number] = parse_plain(value, field=name)
+        found[number] = parse_plain_amount(value, field=name)
     return found
 
 

@@ -98,7 +98,7 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
             task=task,
             debit=sent.get("debit", ""),
             credit=sent.get("credit", ""),
-            amount=money.parse(sent.get("amount", ""), access.project.currency),
+            amount=money.parse_amount(sent.get("amount", ""), access.project.currency),
             memo=sent.get("memo", ""),
             key=_key(sent.get("key", "")),
         )

@@ -25,7 +25,7 @@ from annotation.payouts.statement_file import LIMITS
 from crowdqc import numbers
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 from crowdqc.files.cells import csv_lines
-from crowdqc.money import parse
+from crowdqc.money import parse_amount
 from crowdqc.numbers import parse_whole, plural
 
 # Paid by hand ----------------------------------------------------------------------------------
@@ -66,7 +66,11 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
         raise Missing(gettext("There is no proposal of this number in the project."))
     rows = list(balance.hand_payments(access.project, number))
     amount = sum((row.amount for row in rows), start=balance.ZERO)
-    seen = parse(request.POST.get("expected_total", ""), field="expected_total") if rows else amount
+    seen = (
+        parse_amount(request.POST.get("expected_total", ""), field="expected_total")
+        if rows
+        else amount
+    )
     if seen != amount:
         raise Conflict(
             gettext("The open payments are %(amount)s by now. Look again, then say so.")

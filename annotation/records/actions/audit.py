@@ -40,9 +40,9 @@ def record(
     leaves here in an hour has an end, as have the changes that anybody makes to what is their own.
     """
     if by is not None and by.username.startswith(VISITOR):
-        limits.hold(limits.VISITOR_ENTRIES, by.pk, _("You did this too often."))
+        limits.require_try(limits.VISITOR_ENTRIES, by.pk, _("You did this too often."))
     elif by is not None and action in OF_ONESELF:
-        limits.hold(limits.OWN_ENTRIES, by.pk, _("You did this too often."))
+        limits.require_try(limits.OWN_ENTRIES, by.pk, _("You did this too often."))
     return insert_row(
         AuditEntry(
             at=timezone.now(),

@@ -37,8 +37,10 @@ WAIT_SECONDS = 2  # until a page that waits for the platform's keys tries again
 @never_cache
 def entry(request: HttpRequest, token: str) -> HttpResponse:
     """Somebody comes: to their assignment, or to a page that says why not and what to do."""
-    limits.hold(
-        limits.ENTRIES, limits.network(request), gettext("Too many entries from this address.")
+    limits.require_try(
+        limits.ENTRIES,
+        limits.client_network(request),
+        gettext("Too many entries from this address."),
     )
     recruitment = coming.read_entry_token(token)
     staff = selectors.is_staff_of(request.user, recruitment.task.project_id)

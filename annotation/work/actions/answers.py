@@ -44,7 +44,7 @@ from annotation.work.actions.drafts import (
     place_draft,
 )
 from annotation.work.actions.leases import lock_items, lock_own
-from crowdqc.database.compiled import CompiledQuery, Given, run
+from crowdqc.database.compiled import CompiledQuery, Placeholder, run_statement
 from crowdqc.errors import Conflict, DomainError, Invalid
 
 # Of the entries and their questions, what a submit reads.
@@ -258,7 +258,7 @@ def _submit(
 def _entries_with(needed: tuple[str, ...]) -> CompiledQuery[AssignmentItem]:
     return CompiledQuery(
         lambda: (
-            AssignmentItem.objects.filter(assignment=Given("assignment"))
+            AssignmentItem.objects.filter(assignment=Placeholder("assignment"))
             .select_related("item")
             .only(*needed)
             .order_by("position")
@@ -350,7 +350,7 @@ def _store(
     columns = _columns("item position flipped counts reason at", rows)
     for name in kept:
         columns |= _columns(PARTS[name][0], parts[name])
-    run(
+    run_statement(
         _store_of(kept),
         {
             "assignment": assignment.pk,

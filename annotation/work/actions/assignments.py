@@ -42,7 +42,7 @@ from annotation.work.actions.drafts import DraftChanged, Outcome, Version, place
 from annotation.work.actions.leases import lock_own, release_expired
 from annotation.work.actions.slots import Bundle, Picked
 from crowdqc import limits
-from crowdqc.database.compiled import CompiledQuery, Given, insert_row, run
+from crowdqc.database.compiled import CompiledQuery, Placeholder, insert_row, run_statement
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 
 MAX_SEQ = 2**53  # numbers that JavaScript can count by one
@@ -123,7 +123,7 @@ def _claim(
 ) -> Assignment | None:
     """A lease; None when the worker still has one whose time is over."""
     # One row a worker: two clicks of one person stand in line, people do not.
-    run(LINE_UP, [worker.pk])
+    run_statement(LINE_UP, [worker.pk])
     found = slots.look_up_assignment(task, worker)
     if found.assignment and found.assignment_state == AssignmentState.LEASED:
         held = Assignment.objects.select_related("version").get(pk=found.assignment)
@@ -135,7 +135,9 @@ def _claim(
             _("Please read and answer the question about recording first."), code="no-consent"
         )
     if found.assignment_state == AssignmentState.RETURNED:
-        limits.hold(returns_limit(), f"{task.pk}:{worker.pk}", _("You returned this task often."))
+        limits.require_try(
+            returns_limit(), f"{task.pk}:{worker.pk}", _("You returned this task often.")
+        )
     version = task.current
     if version is None or version.pk != found.version:  # published meanwhile
         version = TaskVersion.objects.get(pk=found.version)
@@ -378,7 +380,7 @@ def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
         raise NotAllowed(_("This is somebody else's assignment."))
     if assignment.opened_at is None:
         # Another tab may have been first.
-        assignment.opened_at = run(OPENED, [timezone.now(), assignment.pk])[0][0]
+        assignment.opened_at = run_statement(OPENED, [timezone.now(), assignment.pk])[0][0]
     return assignment
 
 
@@ -391,7 +393,7 @@ def show_item(*, by: User, assignment: Assignment, position: int) -> None:
         raise NotAllowed(_("This is somebody else's assignment."))
     opens = assignment.opened_at is None
     place = {"assignment": assignment.pk, "position": position}
-    shown = run(SHOWN, {**place, "now": timezone.now(), "opens": opens})
+    shown = run_statement(SHOWN, {**place, "now": timezone.now(), "opens": opens})
     if not shown:
         raise Invalid(_("There is no such question in this assignment."))
     if opens:
@@ -422,12 +424,12 @@ def tell_known(*, by: User, assignment: Assignment, position: int) -> bool:
 
 ENTRY = CompiledQuery(
     lambda: AssignmentItem.objects.filter(
-        assignment=Given("assignment"), item=Given("item")
+        assignment=Placeholder("assignment"), item=Placeholder("item")
     ).order_by()
 )
 ENTRY_AT = CompiledQuery(
     lambda: AssignmentItem.objects.filter(
-        assignment=Given("assignment"), position=Given("position")
+        assignment=Placeholder("assignment"), position=Placeholder("position")
     ).order_by()
 )
 SAVED = """
@@ -502,5 +504,5 @@ def _save_draft(
     if outcome == Outcome.KEPT:
         entry.draft_saved_at = timezone.now()
     state = (json.dumps(entry.draft), entry.draft_seq, entry.draft_saved_at)
-    run(SAVED, [*state, json.dumps(entry.draft_versions), entry.pk])
+    run_statement(SAVED, [*state, json.dumps(entry.draft_versions), entry.pk])
     return entry, outcome

@@ -21,7 +21,7 @@ from annotation.accounts.projects.actions import current_consent
 from annotation.models import Assignment, EventStream, User
 from annotation.models.assignments import AssignmentState
 from annotation.work.selectors.log import rename_targets
-from crowdqc.database.compiled import CompiledQuery, Given, run
+from crowdqc.database.compiled import CompiledQuery, Placeholder, run_statement
 from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
 
 # "open" begins a page, "show" a question on it (its delta is the text found there).
@@ -89,7 +89,7 @@ INSERT INTO annotation_eventstream
     (assignment_id, key, opened_at, offset_ms, next_seq, stored_bytes)
 VALUES (%s, %s, %s, %s, 0, 0) ON CONFLICT (key) DO NOTHING
 """
-KNOWN = CompiledQuery(lambda: EventStream.objects.filter(key=Given("key")))
+KNOWN = CompiledQuery(lambda: EventStream.objects.filter(key=Placeholder("key")))
 
 
 @transaction.atomic
@@ -99,15 +99,15 @@ def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
     known = KNOWN.first(key=key)
     if known is None:
         # Locked, so that an erasure of the log sees this stream or is seen here.
-        if run(LOG, [assignment.pk])[0][0]:
+        if run_statement(LOG, [assignment.pk])[0][0]:
             raise Conflict(
                 gettext("The log of this assignment was erased; nothing more is recorded.")
             )
-        if run(STREAMS, [assignment.pk])[0][0] >= MAX_STREAMS:
+        if run_statement(STREAMS, [assignment.pk])[0][0] >= MAX_STREAMS:
             raise TooMuch(gettext("This assignment was opened too often to be recorded further."))
         begun = assignment.opened_at or assignment.leased_at
         offset = (timezone.now() - begun).total_seconds() * 1000
-        run(OPEN, [assignment.pk, key, timezone.now(), max(0, int(offset))])
+        run_statement(OPEN, [assignment.pk, key, timezone.now(), max(0, int(offset))])
         known = KNOWN.all(key=key)[0]  # or what another request opened meanwhile
     if known.assignment_id != assignment.pk:
         raise Conflict(gettext("This key belongs to another assignment."))
@@ -237,7 +237,7 @@ ITEMS = RawSQL(
 )
 STREAM = CompiledQuery(
     lambda: (
-        EventStream.objects.filter(key=Given("key"))
+        EventStream.objects.filter(key=Placeholder("key"))
         .annotate(stored_in_all=IN_ALL, items=ITEMS)
         .select_for_update(no_key=True)
     )
@@ -317,7 +317,7 @@ def append(
         "now": timezone.now(),
         "stored": stream.stored_bytes + size,
     }
-    run(ADD, batch)
+    run_statement(ADD, batch)
     return last + 1
 
 

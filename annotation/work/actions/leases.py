@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from annotation.models import Assignment, AssignmentItem, Item, Membership, Task, User
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import record
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Conflict, NotAllowed
 
 MAX_EXTENSIONS = 3
@@ -33,7 +33,11 @@ CHANGING = (
 )
 
 LOCKED = CompiledQuery(
-    lambda: Assignment.objects.filter(pk=Given("pk")).select_for_update(no_key=True).only(*CHANGING)
+    lambda: (
+        Assignment.objects.filter(pk=Placeholder("pk"))
+        .select_for_update(no_key=True)
+        .only(*CHANGING)
+    )
 )
 
 

@@ -18,7 +18,7 @@ from django.db import transaction
 from annotation.models import Membership, Task, TaskVersion
 from annotation.pair_design.ring import next_claim, window_start
 from annotation.records.actions.locks import line_up
-from crowdqc.database.compiled import run
+from crowdqc.database.compiled import run_statement
 
 
 class Picked(NamedTuple):
@@ -266,7 +266,7 @@ def pick(
 
 def take_slots(assignment: int, entries: Sequence[Entry]) -> None:
     """Put the items into the assignment in this order, and hold a slot of those that have one."""
-    run(
+    run_statement(
         TAKE,
         {
             "assignment": assignment,
@@ -392,4 +392,4 @@ def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
 
 
 def _rows(sql: str, **values: Any) -> list[Any]:
-    return run(sql, values)
+    return run_statement(sql, values)

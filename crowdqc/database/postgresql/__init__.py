@@ -1,1 +1,1 @@
-"""PostgreSQL as Django speaks to it, with a circuit breaker before a web process's pool."""
+"""Django's PostgreSQL backend with a circuit breaker before the pool."""

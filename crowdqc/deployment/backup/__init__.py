@@ -1,1 +1,1 @@
-"""Everything of an installation as one file, and back (docs/adr/infrastructure/0031-backups.md)."""
+"""Back up and restore an installation (docs/adr/infrastructure/0031-backups.md)."""

@@ -1,4 +1,4 @@
-"""The content of a backup: a gzipped tar file of rows as text, between two lists.
+"""The format of a backup: a gzipped tar of rows as text between two lists.
 
 ``manifest.json`` comes first and says what follows; ``tables/NAME/NUMBER.copy`` are rows in the
 text format of PostgreSQL's COPY, a few megabytes each; ``files/NAME/NUMBER.part`` are pieces of
@@ -43,7 +43,7 @@ FOREIGN = "This is no backup of crowdqc."
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup is of: written first, read before anything else.
+    """The header of a backup: written and read first.
 
     Parameters
     ----------
@@ -69,23 +69,23 @@ class Manifest:
 
 @dataclass
 class Digest:
-    """The rows of one table: how many, and the checksum of their text."""
+    """Number and checksum of the rows of one table."""
 
     rows: int = 0
     hash: Any = field(default_factory=hashlib.sha256)
 
     def add(self, text: bytes) -> None:
-        """More of the rows; a line break within a value is escaped."""
+        """Add rows; line breaks within a value are escaped."""
         self.rows += text.count(b"\n")
         self.hash.update(text)
 
-    def told(self) -> dict[str, Any]:
-        """As it stands in the closing list."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of the closing list."""
         return {"rows": self.rows, "sha256": self.hash.hexdigest()}
 
 
 class _Output:
-    """A file that takes nothing more once writing failed.
+    """A file that accepts nothing more after a failed write.
 
     Else what is packed on the way to it would be written again by each layer as it is thrown away.
     """
@@ -94,7 +94,7 @@ class _Output:
         self._out, self._failed = out, False
 
     def write(self, data: bytes) -> int:
-        """Write, unless that failed before; raises OSError the first time."""
+        """Write, or raise OSError on the first failure only."""
         if not self._failed:
             try:
                 self._out.write(data)
@@ -104,13 +104,13 @@ class _Output:
         return len(data)
 
     def flush(self) -> None:
-        """Hand on what is held back; raises OSError as ``write`` does."""
+        """Flush, or raise OSError as ``write`` does."""
         if not self._failed:
             self._out.flush()
 
 
 class ArchiveWriter:
-    """Writes a backup into an open file, member by member."""
+    """Write a backup into an open file, member by member."""
 
     def __init__(self, file: BinaryIO, passphrase: str = "") -> None:
         out = cast(BinaryIO, _Output(file))
@@ -122,21 +122,21 @@ class ArchiveWriter:
         self._folder, self._number = "", 0
 
     def add(self, name: str, content: bytes) -> None:
-        """One member."""
+        """Add one member."""
         info = tarfile.TarInfo(name)
         info.size, info.mode = len(content), 0o600
         self._tar.addfile(info, io.BytesIO(content))
 
     def add_json(self, name: str, value: Any) -> None:
-        """One list."""
+        """Add a list as JSON."""
         self.add(name, json.dumps(value, indent=1).encode())
 
     def add_rows(self, table: str, text: bytes) -> None:
-        """More rows of a table; those of one come together."""
+        """Add rows of a table; rows of one table must follow each other."""
         self._add_next(f"tables/{table}", "copy", text)
 
     def add_piece(self, name: str, data: bytes) -> None:
-        """More of a file; the pieces of one come together."""
+        """Add a piece of a file; pieces of one file must follow each other."""
         self._add_next(f"files/{name}", "part", data)
 
     def _add_next(self, folder: str, kind: str, content: bytes) -> None:
@@ -145,7 +145,7 @@ class ArchiveWriter:
         self.add(f"{folder}/{self._number:06d}.{kind}", content)
 
     def close(self) -> None:
-        """End the file; before that it counts as cut off."""
+        """Finish the archive; an unfinished archive counts as truncated."""
         self._tar.close()
         self._zip.close()
         if self._sealed is not None:
@@ -153,7 +153,7 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """A backup that is read once, from its beginning to its end.
+    """Read a backup once from start to end.
 
     ``manifest`` and ``keys`` are there at once; ``rows`` and then ``files`` give the rest;
     ``closing`` is there when that has come to its end, which only a whole backup does.
@@ -177,19 +177,19 @@ class ArchiveReader:
         self._next: tarfile.TarInfo | None = None
         self.closing: dict[str, Any] = {}
         self.keys: dict[str, Any] = {}
-        with told_damage():
+        with translate_damage():
             try:
                 self._tar = tarfile.open(fileobj=self._zip, mode="r|")  # noqa: SIM115
             except tarfile.ReadError:
                 raise BadBackup(FOREIGN) from None
-            self.manifest = _manifest(self._list(self._tar.next(), MANIFEST))
+            self.manifest = _parse_manifest(self._list(self._tar.next(), MANIFEST))
             if self.manifest.keys:
                 self.keys = self._list(self._tar.next(), KEYS)
 
     def rows(self) -> Iterator[tuple[str, bytes]]:
-        """Name of a table and some of its rows, all of one together. Raises BadBackup."""
+        """Yield table names with batches of their rows. Raises BadBackup."""
         digests = self._digests = {name: Digest() for name in self.manifest.tables}
-        with told_damage():
+        with translate_damage():
             while (member := self._tar.next()) is not None and member.name.startswith("tables/"):
                 table = member.name.split("/")[1]
                 if table not in digests or member.size > LARGEST_PART:
@@ -200,7 +200,7 @@ class ArchiveReader:
             self._next = member
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """After the rows: name of a file and a piece of it, all of one together.
+        """Yield file names with pieces of their content, after the rows.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class ArchiveReader:
             Something is not as it was written; the last thing that is looked at is the end.
         """
         digests, member, found = self._digests, self._next, dict[str, Any]()
-        with told_damage():
+        with translate_damage():
             while member is not None and member.name.startswith("files/"):
                 name = member.name.removeprefix("files/").rpartition("/")[0]
                 if member.size > LARGEST_PART:
@@ -223,7 +223,7 @@ class ArchiveReader:
             while self._zip.read(PART):  # to its end, where its checksum stands
                 pass
         for name, digest in digests.items():
-            if self.closing.get("tables", {}).get(name) != digest.told():
+            if self.closing.get("tables", {}).get(name) != digest.as_dict():
                 raise BadBackup(f"{DAMAGED} ({name})")
         if self.closing.get("files", {}) != {name: one.hexdigest() for name, one in found.items()}:
             raise BadBackup(DAMAGED)
@@ -247,8 +247,8 @@ class ArchiveReader:
 
 
 @contextmanager
-def told_damage() -> Iterator[None]:
-    """What gzip and tar raise of a broken file, in our words."""
+def translate_damage() -> Iterator[None]:
+    """Translate errors of gzip and tar into BadBackup."""
     try:
         yield
     except EOFError:
@@ -260,8 +260,8 @@ def told_damage() -> Iterator[None]:
         raise BadBackup(CUT_OFF if cut else DAMAGED) from None
 
 
-def _manifest(told: dict[str, Any]) -> Manifest:
-    """What the first list says; BadBackup for another program's, or one from the future."""
+def _parse_manifest(told: dict[str, Any]) -> Manifest:
+    """Parse the manifest; BadBackup if it is foreign or from a newer version."""
     if told.get("app") != "crowdqc":
         raise BadBackup(FOREIGN)
     version, made_by = told.get("format"), told.get("version", "?")
@@ -277,33 +277,33 @@ def _manifest(told: dict[str, Any]) -> Manifest:
 
 
 def manifest_json(manifest: Manifest) -> dict[str, Any]:
-    """As it is written."""
+    """Return the manifest as JSON."""
     return asdict(manifest)
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A backup that was read to its end and is whole."""
+class CheckedBackup:
+    """A backup that was read to its end and is complete."""
 
     manifest: Manifest
     closing: dict[str, Any]
 
     @property
     def missing(self) -> list[str]:
-        """Files that its rows name and that were gone when it was made."""
+        """Files that rows name but that were gone when the backup was made."""
         return list(self.closing.get("missing", []))
 
     @property
     def rows(self) -> int:
-        """How many rows it holds."""
+        """Number of rows."""
         return sum(one["rows"] for one in self.closing["tables"].values())
 
 
-def check(source: BinaryIO, passphrase: str = "") -> Checked:
-    """Read a backup to its end; BadBackup where it is not whole."""
+def check_backup(source: BinaryIO, passphrase: str = "") -> CheckedBackup:
+    """Read a backup to its end; BadBackup if it is incomplete."""
     reader = ArchiveReader(source, passphrase)
     for _ in reader.rows():
         pass
     for _ in reader.files():
         pass
-    return Checked(reader.manifest, reader.closing)
+    return CheckedBackup(reader.manifest, reader.closing)

@@ -1,4 +1,4 @@
-"""An encrypted stream: pieces of AES-256-GCM under a key made of a passphrase (scrypt).
+"""Encrypted stream: AES-256-GCM pieces under a passphrase-derived key (scrypt).
 
 A first line says what the file is. Each piece is a length and a ciphertext; its nonce holds its
 number and whether it is the last (the STREAM construction), and the first line is authenticated
@@ -32,7 +32,7 @@ SHORTEST_PASSPHRASE = 12
 
 
 class BadBackup(Invalid):
-    """A file that is no whole, readable backup; the message says why."""
+    """A file that is not a complete, readable backup; the message says why."""
 
 
 CUT_OFF = "The file ends too early. It was cut off, for example by a full disk."
@@ -40,7 +40,7 @@ DAMAGED = "The file is damaged: its content does not match its checksum."
 
 
 def check_passphrase(passphrase: str) -> str:
-    """The passphrase; Invalid where it is short enough to be guessed."""
+    """Return the passphrase, or raise Invalid if it is too short."""
     if len(passphrase) < SHORTEST_PASSPHRASE:
         raise Invalid(f"The passphrase needs at least {SHORTEST_PASSPHRASE} characters.")
     return passphrase
@@ -56,7 +56,7 @@ def _nonce(number: int, *, last: bool) -> bytes:
 
 
 class SealingWriter:
-    """A file to write into; ``close`` ends it, and without that it counts as cut off."""
+    """A writable file; without ``close`` it counts as truncated."""
 
     def __init__(self, out: BinaryIO, passphrase: str) -> None:
         salt = secrets.token_bytes(16)
@@ -67,7 +67,7 @@ class SealingWriter:
         out.write(self._header)
 
     def write(self, data: bytes) -> int:
-        """Take more of the content."""
+        """Write content."""
         self._waiting += data
         while len(self._waiting) > PIECE:
             self._piece(bytes(self._waiting[:PIECE]), last=False)
@@ -75,7 +75,7 @@ class SealingWriter:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing: a piece leaves when it is full."""
+        """Do nothing: a piece is written when it is full."""
 
     def close(self) -> None:
         """Write the last piece."""
@@ -88,7 +88,7 @@ class SealingWriter:
 
 
 class SealedReader:
-    """The content of such a file; every byte it gives was authenticated."""
+    """Read an encrypted file; every returned byte is authenticated."""
 
     def __init__(self, source: BinaryIO, passphrase: str) -> None:
         self._source, self._passphrase = source, passphrase
@@ -117,7 +117,7 @@ class SealedReader:
             raise BadBackup(DAMAGED) from None
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; b"" after the last piece. BadBackup where a piece is not as written."""
+        """Return the next bytes, b"" at the end; BadBackup if a piece was altered."""
         while not self._ended and (size < 0 or len(self._ready) < size):
             self._next()
         size = len(self._ready) if size < 0 else size
@@ -155,12 +155,12 @@ class SealedReader:
 
 
 def is_sealed(head: bytes) -> bool:
-    """Whether a file that begins so is encrypted."""
+    """Whether a file with this beginning is encrypted."""
     return head.startswith(MAGIC)
 
 
 def read_passphrase(path: os.PathLike[str] | str) -> str:
-    """The first line of a file; Invalid where it cannot be read or is too short."""
+    """Read the first line of a file; Invalid if unreadable or too short."""
     try:
         with open(path, encoding="utf-8") as file:
             line = file.readline().rstrip("\r\n")

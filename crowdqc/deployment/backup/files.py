@@ -1,4 +1,4 @@
-"""Files that lie outside of the database, on their way into a backup and out of it."""
+"""Back up and restore files that are stored outside of the database."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from psycopg import sql
 from crowdqc.deployment.backup.archive import ArchiveReader
 from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
 from crowdqc.deployment.backup.places import open_backup
-from crowdqc.files.storages import is_whole, write_checked
+from crowdqc.files.storages import has_checksum, write_checked
 
 TABLE = "annotation_storedfile"
 INSIDE = "database"  # the storage whose files are rows
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A file by where it lies."""
+class StoredFileRef:
+    """A file by its storage and name."""
 
     storage: str
     name: str
 
 
-def stored_files(source: psycopg.Connection[Any], schema: str) -> list[Stored]:
-    """Those outside, at the moment of the backup."""
+def stored_files(source: psycopg.Connection[Any], schema: str) -> list[StoredFileRef]:
+    """List files outside of the database at the moment of the backup."""
     query = sql.SQL("SELECT storage, name FROM {} WHERE storage <> %s ORDER BY id").format(
         sql.Identifier(schema, TABLE)
     )
-    return [Stored(*row) for row in source.execute(query, [INSIDE]).fetchall()]
+    return [StoredFileRef(*row) for row in source.execute(query, [INSIDE]).fetchall()]
 
 
-def pieces_of(file: Stored) -> Iterator[bytes]:
-    """Its content; of one that was moved since, from there. FileNotFoundError: it is gone."""
+def read_pieces(file: StoredFileRef) -> Iterator[bytes]:
+    """Yield the content, following a move since. Raises FileNotFoundError."""
     storage: Any = storages[file.storage]
     try:
         found: Iterator[bytes] = storage.pieces(file.name)
@@ -58,8 +58,8 @@ def pieces_of(file: Stored) -> Iterator[bytes]:
     yield from found
 
 
-def put_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -> None:
-    """Write a backup's files into this site's storage; its rows say so from then on.
+def restore_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -> None:
+    """Write a backup's files into this site's storage and update their rows.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def put_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -> No
 
 
 def _put(storage: Any, name: str, pieces: Iterator[bytes], sha256: str) -> None:
-    if storage.exists(name) and is_whole(storage, name, sha256):
+    if storage.exists(name) and has_checksum(storage, name, sha256):
         return  # the site's own bucket still has it
     if not write_checked(storage, name, pieces, sha256):
         raise BadBackup(f"{DAMAGED} File {name} came out differently.")

@@ -1,4 +1,4 @@
-"""Where backups lie: a folder, or a bucket of S3 (``s3://bucket/folder``)."""
+"""Backup locations: a folder, or a bucket of S3 (``s3://bucket/folder``)."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ Fill = Callable[[BinaryIO], None]
 Check = Callable[[BinaryIO], T]
 
 
-class Place(Protocol):
-    """What a backup is written to."""
+class BackupLocation(Protocol):
+    """Where backups are written."""
 
     def write(self, name: str, fill: Fill, check: Check[T]) -> T:
-        """Write a file and read it back; under its name there is a whole one or none."""
+        """Write a file and read it back; the name exists only when complete."""
         ...
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """A file, to be read once from its beginning."""
+        """Open a file for one sequential read."""
         ...
 
     def size(self, name: str) -> int:
-        """Bytes of a file."""
+        """Return the bytes of a file."""
         ...
 
     def names(self) -> list[str]:
-        """Those that are named like backups, the oldest first."""
+        """List the backups, oldest first."""
         ...
 
     def delete(self, name: str) -> None:
-        """Nothing to do where there is none."""
+        """Delete a file if it exists."""
         ...
 
     def delete_partial(self) -> list[str]:
-        """Delete what was begun and given up; gives the names."""
+        """Delete abandoned partial files and return their names."""
         ...
 
     def address(self, name: str) -> str:
-        """What ``restore`` takes."""
+        """The address that ``restore`` accepts."""
         ...
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of this machine that is there; files in it are for this user alone."""
+    """A folder of this machine; its files are readable by this user only."""
 
     path: Path
 
     def write(self, name: str, fill: Fill, check: Check[T]) -> T:
-        """Until it was read back the file's name says that it is not whole."""
+        """Write under a partial name until the file was read back."""
         if not self.path.is_dir():
             # Made here it would lie on the wrong disk wherever one is to be mounted.
             raise Invalid(f"The folder {self.path} is not there. Mount it, or create it.")
@@ -86,23 +86,23 @@ class Folder:
         return checked
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """A file of the folder."""
+        """Open a file of the folder."""
         return (self.path / name).open("rb")
 
     def size(self, name: str) -> int:
-        """Bytes of a file."""
+        """Return the bytes of a file."""
         return (self.path / name).stat().st_size
 
     def names(self) -> list[str]:
-        """Names sort by time."""
+        """List the backups; names sort by time."""
         return sorted(one.name for one in self.path.iterdir() if NAME.fullmatch(one.name))
 
     def delete(self, name: str) -> None:
-        """Also one that is being written."""
+        """Delete a file, even one that is being written."""
         (self.path / name).unlink(missing_ok=True)
 
     def delete_partial(self) -> list[str]:
-        """Those that nobody has written to for two days."""
+        """Delete partial files that were not written to for two days."""
         old = [
             partial
             for partial in self.path.glob(f"crowdqc-*{PARTIAL}")
@@ -113,26 +113,26 @@ class Folder:
         return [partial.name for partial in old]
 
     def address(self, name: str) -> str:
-        """Its path."""
+        """The path."""
         return str(self.path / name)
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A folder of a bucket, reached as CROWDQC_S3_ENDPOINT and its keys say."""
+    """A folder of a bucket, reached with CROWDQC_S3_ENDPOINT and its keys."""
 
     bucket: str
     folder: str
 
     @property
     def storage(self) -> Any:
-        """The bucket as a storage; boto3 is loaded only where it is asked for."""
+        """The bucket as a storage; boto3 is loaded on first use."""
         from crowdqc.files.s3 import Bucket as Storage
 
         return Storage(bucket_name=self.bucket, location=self.folder, **settings.CROWDQC_S3_OPTIONS)
 
     def write(self, name: str, fill: Fill, check: Check[T]) -> T:
-        """An object is there when its last part was taken, so no name says that it is not whole."""
+        """Write an object; it exists only when its last part was accepted."""
         storage = self.storage
         out = storage.open(name, "wb")
         try:
@@ -149,33 +149,33 @@ class Bucket:
             raise
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """An object as a stream."""
+        """Open an object as a stream."""
         return closing(cast(BinaryIO, self.storage.reader(name)))
 
     def size(self, name: str) -> int:
-        """Bytes of an object."""
+        """Return the bytes of an object."""
         size: int = self.storage.size(name)
         return size
 
     def names(self) -> list[str]:
-        """Names sort by time."""
+        """List the backups; names sort by time."""
         return sorted(one for one in self.storage.listdir("")[1] if NAME.fullmatch(one))
 
     def delete(self, name: str) -> None:
-        """Nothing to do where there is none."""
+        """Delete an object if it exists."""
         self.storage.delete(name)
 
     def delete_partial(self) -> list[str]:
-        """Parts of uploads that were given up are no objects: a rule of the bucket deletes them."""
+        """Do nothing: a rule of the bucket deletes parts of abandoned uploads."""
         return []
 
     def address(self, name: str) -> str:
-        """With the bucket."""
+        """The address with its bucket."""
         return f"{S3}{'/'.join(filter(None, (self.bucket, self.folder, name)))}"
 
 
-def place_at(where: Path | str) -> Place:
-    """The folder or bucket of this name. Raises Invalid for a bucket without a name."""
+def open_location(where: Path | str) -> BackupLocation:
+    """Return the folder or bucket of this name. Raises Invalid without a bucket."""
     told = str(where)
     if not told.startswith(S3):
         return Folder(Path(told))
@@ -185,15 +185,15 @@ def place_at(where: Path | str) -> Place:
     return Bucket(bucket, folder.strip("/"))
 
 
-def place_and_name(where: Path | str) -> tuple[Place, str]:
-    """Of one file: where it lies, and its name there."""
+def split_address(where: Path | str) -> tuple[BackupLocation, str]:
+    """Split the address of a file into its location and name."""
     folder, _, name = str(where).rpartition("/")
     if str(where).startswith(S3):
-        return place_at(folder), name
+        return open_location(folder), name
     return Folder(Path(where).parent), Path(where).name
 
 
 def open_backup(where: Path | str) -> AbstractContextManager[BinaryIO]:
-    """A backup by its path or its address in a bucket."""
-    place, name = place_and_name(where)
+    """Open a backup by its path or bucket address."""
+    place, name = split_address(where)
     return place.open(name)

@@ -1,4 +1,4 @@
-"""What is known of the backups of this site: one row each, in a table that no backup holds."""
+"""Records of this site's backups: one row each, in a table that no backup holds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from django.db import connection
 
-from crowdqc.deployment.backup.write import Made
+from crowdqc.deployment.backup.write import WrittenBackup
 
 KEPT = 200  # rows; the oldest go
 
 
 @dataclass(frozen=True)
 class BackupState:
-    """The last backup, its last test, and what went wrong since.
+    """The last backup, its last test, and the last failure.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def _rows(query: str, *values: Any) -> list[tuple[Any, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
-def add_made(made: Made) -> None:
-    """Note a backup that was written and read back."""
+def record_backup(made: WrittenBackup) -> None:
+    """Record a backup that was written and read back."""
     _rows(
         "INSERT INTO crowdqc_backup (at, name, size, rows, seconds, encrypted) "
         "VALUES (%s, %s, %s, %s, %s, %s)",
@@ -57,13 +57,13 @@ def add_made(made: Made) -> None:
     _rows("DELETE FROM crowdqc_backup WHERE id <= (SELECT max(id) FROM crowdqc_backup) - %s", KEPT)
 
 
-def add_failure(why: str) -> None:
-    """Note that none could be made."""
+def record_failure(why: str) -> None:
+    """Record that a backup failed."""
     _rows("INSERT INTO crowdqc_backup (at, error) VALUES (now(), %s)", why[:500])
 
 
-def add_test(name: str, error: str = "") -> None:
-    """Note that a backup was restored and compared, or why it could not be.
+def record_test(name: str, error: str = "") -> None:
+    """Record that a backup was restored and compared, or why that failed.
 
     A spare database that is empty takes no note: it is no site's.
     """
@@ -77,7 +77,7 @@ def add_test(name: str, error: str = "") -> None:
 
 @dataclass(frozen=True)
 class BackupRow:
-    """A backup that was made, and when one of its name was restored and compared; None: never."""
+    """A backup and when it was last restored and compared (None: never)."""
 
     at: dt.datetime
     name: str
@@ -85,8 +85,8 @@ class BackupRow:
     tested_at: dt.datetime | None
 
 
-def recent(number: int) -> list[BackupRow]:
-    """The newest backups."""
+def recent_backups(number: int) -> list[BackupRow]:
+    """Return the newest backups."""
     rows = _rows(
         "SELECT at, name, size, (SELECT max(at) FROM crowdqc_backup AS test WHERE test.tested "
         "AND test.name = made.name AND test.error = '') FROM crowdqc_backup AS made "
@@ -96,8 +96,8 @@ def recent(number: int) -> list[BackupRow]:
     return [BackupRow(*row) for row in rows]
 
 
-def last_backup() -> BackupState:
-    """The state of backups, for the operations page, checks and the scheduler."""
+def backup_state() -> BackupState:
+    """Return the state of backups for pages, checks and the scheduler."""
     made = _rows(
         "SELECT at, name, size, rows, seconds, encrypted FROM crowdqc_backup "
         "WHERE NOT tested AND error = '' ORDER BY id DESC LIMIT 1"

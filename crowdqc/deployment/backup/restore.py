@@ -1,4 +1,4 @@
-"""Restoring a backup: beside the tables in use, checked, and then put in their place at once."""
+"""Restore a backup: load beside the current tables, check, then swap at once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from django.utils.module_loading import import_string
 from psycopg import sql
 
 from crowdqc.deployment.backup import schema, tables
-from crowdqc.deployment.backup.archive import ArchiveReader, Checked, check
+from crowdqc.deployment.backup.archive import ArchiveReader, CheckedBackup, check_backup
 from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
-from crowdqc.deployment.backup.files import put_files
+from crowdqc.deployment.backup.files import restore_files
 from crowdqc.deployment.backup.places import open_backup
-from crowdqc.deployment.installation import version
+from crowdqc.deployment.installation import read_version
 from crowdqc.errors import Conflict
 from crowdqc.sealing.sealed import UNREADABLE, reseal_all
 
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Restored:
-    """What came of it: said to whoever restores.
+    """The result of a restore.
 
     Parameters
     ----------
@@ -38,20 +38,20 @@ class Restored:
         What the apps did because time has passed since the backup (payments that are held).
     """
 
-    checked: Checked
+    checked: CheckedBackup
     seconds: float = 0.0
     unreadable: int = 0
     notes: list[str] = field(default_factory=list)
 
 
-def restore(
+def restore_backup(
     path: Path | str,
     *,
     passphrase: str = "",
     replace: bool = False,
     say: Say = lambda text: None,
 ) -> Restored:
-    """Put a backup in the place of an empty database, or with ``replace`` of what is there.
+    """Restore a backup into an empty database, or with ``replace`` over its data.
 
     Raises
     ------
@@ -64,27 +64,27 @@ def restore(
     _check_target(replace=replace)
     say("Reading the backup")
     with open_backup(path) as source:
-        checked = check(source, passphrase)
+        checked = check_backup(source, passphrase)
     restored = Restored(checked)
-    with _loaded(path, passphrase, say) as (name, secrets):
+    with _load_tables(path, passphrase, say) as (name, secrets):
         say("Bringing tables and sealed values up to date")
         schema.migrate_to_newest()
-        put_files(path, passphrase, checked.closing)
+        restore_files(path, passphrase, checked.closing)
         with transaction.atomic():
             restored.unreadable = _reseal(secrets)
             for after in settings.CROWDQC_AFTER_RESTORE:
                 restored.notes += import_string(after)(checked.manifest.made_at)
         say("Replacing the tables")
         with transaction.atomic():
-            schema.swap(name)
+            schema.swap_tables(name)
     restored.seconds = time.monotonic() - began
     return restored
 
 
-def try_restore(
+def test_restore(
     path: Path | str, *, passphrase: str = "", say: Say = lambda text: None
 ) -> Restored:
-    """Restore a backup beside the tables in use, compare every row, and remove it again.
+    """Restore beside the current tables, compare every row, and remove it again.
 
     Raises Conflict before any work where the database would not take it.
     """
@@ -92,8 +92,8 @@ def try_restore(
     _check_server()
     say("Reading the backup")
     with open_backup(path) as source:
-        restored = Restored(check(source, passphrase))
-    with _loaded(path, passphrase, say) as (_, secrets), transaction.atomic():
+        restored = Restored(check_backup(source, passphrase))
+    with _load_tables(path, passphrase, say) as (_, secrets), transaction.atomic():
         restored.unreadable = _reseal(secrets)
     restored.seconds = time.monotonic() - began
     return restored
@@ -112,7 +112,7 @@ def _check_server() -> None:
 
 def _check_target(*, replace: bool) -> None:
     _check_server()
-    if schema.in_use() and not replace:
+    if schema.has_data() and not replace:
         raise Conflict(
             "The database holds data. Restore into an empty database, or give --replace to put "
             "the backup in its place."
@@ -122,7 +122,7 @@ def _check_target(*, replace: bool) -> None:
             f"The database holds tables of another program, such as {foreign[0]}. Restore into a "
             "database of its own."
         )
-    if others := schema.other_sessions():
+    if others := schema.count_other_sessions():
         raise Conflict(
             f"{others} other connections to the database are open. Stop web, workers and the "
             "scheduler first."
@@ -130,38 +130,40 @@ def _check_target(*, replace: bool) -> None:
 
 
 @contextmanager
-def _loaded(path: Path | str, passphrase: str, say: Say) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a backup in tables of their own, each compared with its checksum."""
+def _load_tables(
+    path: Path | str, passphrase: str, say: Say
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Load a backup into separate tables and compare each checksum."""
     with open_backup(path) as source:
         reader = ArchiveReader(source, passphrase)
         manifest = reader.manifest
-        schema.check_migrations(manifest.migrations, manifest.version, version())
+        schema.check_migrations(manifest.migrations, manifest.version, read_version())
         with schema.scratch_schema() as name:
             say("Making the tables")
             schema.migrate_to(manifest.migrations)
             with transaction.atomic(), connection.wrap_database_errors:
                 _load(reader, name, say)
             say("Comparing every table")
-            own = _own()
+            own = _driver_connection()
             tables.set_text_form(own)
             for table, names in manifest.tables.items():
-                found = tables.digest(own, name, table, names)
+                found = tables.digest_table(own, name, table, names)
                 if found != reader.closing["tables"][table]:
                     raise BadBackup(f"{DAMAGED} Table {table} came out differently.")
             yield name, reader.keys
 
 
-def _own() -> Any:
-    """The driver's connection below Django's."""
+def _driver_connection() -> Any:
+    """Return the driver's connection below Django's."""
     connection.ensure_connection()
     return connection.connection
 
 
 def _load(reader: ArchiveReader, name: str, say: Say) -> None:
-    own, told = _own(), reader.manifest.tables
+    own, told = _driver_connection(), reader.manifest.tables
     tables.set_text_form(own)
-    schema.check_tables(told, tables.columns(own, name))
-    with schema.bare_tables(name):
+    schema.check_tables(told, tables.kept_columns(own, name))
+    with schema.without_constraints(name):
         for table in told:  # what migrations wrote is in the backup, too
             if schema.execute(f'SELECT 1 FROM "{table}" LIMIT 1'):  # noqa: S608
                 schema.execute(f'DELETE FROM "{table}"')  # noqa: S608
@@ -188,15 +190,15 @@ def _load(reader: ArchiveReader, name: str, say: Say) -> None:
 
 
 def _reseal(secrets: dict[str, Any]) -> int:
-    """Seal the backup's secrets under this site's key; gives how many no key opens."""
+    """Reseal secrets under this site's key; return how many no key opens."""
     older = [secrets.get("SECRET_KEY"), *secrets.get("SECRET_KEY_FALLBACKS", [])]
-    with _fallbacks([key for key in older if key]):
+    with _accept_fallback_keys([key for key in older if key]):
         return sum(counts[UNREADABLE] for _, counts in reseal_all())
 
 
 @contextmanager
-def _fallbacks(keys: Sequence[str]) -> Iterator[None]:
-    """For the time of a command, values sealed under these keys are opened, too."""
+def _accept_fallback_keys(keys: Sequence[str]) -> Iterator[None]:
+    """Accept these keys for sealed values during the command."""
     before = settings.SECRET_KEY_FALLBACKS
     settings.SECRET_KEY_FALLBACKS = [*before, *keys]
     try:

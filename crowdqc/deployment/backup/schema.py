@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from crowdqc.deployment.backup.envelope import BadBackup
-from crowdqc.deployment.backup.tables import is_ours
+from crowdqc.deployment.backup.tables import is_own_table
 from crowdqc.errors import Conflict
 
 SCRATCH = "crowdqc_restore"
@@ -53,7 +53,7 @@ def execute(statement: str, values: Any = None) -> list[tuple[Any, ...]]:
 
 @contextmanager
 def scratch_schema() -> Iterator[str]:
-    """Django's connection sees only an empty schema of its own, which is gone afterwards.
+    """Give Django's connection an empty schema that is dropped at the end.
 
     The search path is an option of the connection, so that one made anew does not fall back to the
     tables in use.
@@ -75,7 +75,7 @@ def scratch_schema() -> Iterator[str]:
 
 
 def check_migrations(applied: list[list[str]], made_by: str, ours: str) -> None:
-    """Refuse a backup whose tables this program does not know how to make."""
+    """Refuse a backup whose tables this version cannot create."""
     known = MigrationExecutor(connection).loader.disk_migrations
     # Rows of apps that were taken out stay in that list.
     labels = {config.label for config in apps.get_app_configs()}
@@ -90,7 +90,7 @@ def check_migrations(applied: list[list[str]], made_by: str, ours: str) -> None:
 
 
 def migrate_to(applied: list[list[str]]) -> None:
-    """Make the tables as they were when these migrations had been applied."""
+    """Create the tables as of these migrations."""
     executor = MigrationExecutor(connection)
     graph, done = executor.loader.graph, {(app, name) for app, name in applied}
     last = [
@@ -102,13 +102,13 @@ def migrate_to(applied: list[list[str]]) -> None:
 
 
 def migrate_to_newest() -> None:
-    """Bring filled tables to what this program wants."""
+    """Migrate filled tables to this version."""
     executor = MigrationExecutor(connection)
     executor.migrate(executor.loader.graph.leaf_nodes())
 
 
 def check_tables(told: dict[str, list[str]], held: dict[str, list[str]]) -> None:
-    """Refuse rows that do not fit the tables: from a state between two releases."""
+    """Refuse rows that do not fit the tables (a state between two releases)."""
     for table, names in told.items():
         more = set(names) ^ set(held.get(table, ()))
         if table not in held or more:
@@ -122,8 +122,8 @@ def check_tables(told: dict[str, list[str]], held: dict[str, list[str]]) -> None
 
 
 @contextmanager
-def bare_tables(schema: str) -> Iterator[None]:
-    """Within: no triggers, foreign keys or further indexes, so rows come in any order and fast.
+def without_constraints(schema: str) -> Iterator[None]:
+    """Drop triggers, foreign keys and indexes within the block, for fast loading.
 
     Afterwards all are there again, and every foreign key was checked.
     """
@@ -162,20 +162,20 @@ def bare_tables(schema: str) -> Iterator[None]:
         execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
-def in_use() -> bool:
+def has_data() -> bool:
     """Whether the site's tables hold anything that people made."""
     (there,) = execute("SELECT to_regclass(%s) IS NOT NULL", [f"{USUAL}.annotation_user"])[0]
     return bool(there and execute(f"SELECT 1 FROM {USUAL}.annotation_user LIMIT 1"))  # noqa: S608
 
 
 def foreign_tables() -> list[str]:
-    """Tables beside ours that another program must have made: they are never dropped."""
+    """List tables of other programs, which are never dropped."""
     found = execute(OBJECTS, {"schema": USUAL})
-    return sorted(name for kind, name, _ in found if kind in ("r", "p") and not is_ours(name))
+    return sorted(name for kind, name, _ in found if kind in ("r", "p") and not is_own_table(name))
 
 
-def other_sessions() -> int:
-    """How many other programs are connected to this database."""
+def count_other_sessions() -> int:
+    """Count the other programs connected to this database."""
     ((count,),) = execute(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
         "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -183,8 +183,8 @@ def other_sessions() -> int:
     return count
 
 
-def swap(schema: str) -> None:
-    """Put the tables of a schema in the place of those in use; part of a transaction.
+def swap_tables(schema: str) -> None:
+    """Replace the current tables by those of a schema, within a transaction.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tables of a schema as text, the same on every version of PostgreSQL that runs crowdqc.
+"""Tables as text in a form that all supported PostgreSQL versions share.
 
 Rows come in the order of the primary key, compared byte by byte, so that the checksum of a table
 does not depend on the server that holds it.
@@ -65,25 +65,25 @@ ORDER BY 1, 2
 
 
 def set_text_form(connection: Connection) -> None:
-    """Values are read and written in one form from here on."""
+    """Read and write values in one form from here on."""
     for name, value in SETTINGS.items():
         connection.execute("SELECT set_config(%s, %s, false)", [name, value])
 
 
-def is_ours(name: str) -> bool:
-    """Whether a table is one of ours, by how its name begins; a database may hold others."""
+def is_own_table(name: str) -> bool:
+    """Whether a table is ours by its prefix; a database may hold others."""
     labels = (f"{config.label}_" for config in apps.get_app_configs())
     return name.startswith((*labels, "django_", "crowdqc_"))
 
 
-def columns(connection: Connection, schema: str) -> dict[str, list[str]]:
-    """The columns of each table of ours whose rows are kept."""
+def kept_columns(connection: Connection, schema: str) -> dict[str, list[str]]:
+    """Return the columns of each of our tables whose rows are kept."""
     found = connection.execute(COLUMNS, [schema]).fetchall()
-    return {name: held for name, held in found if is_ours(name) and name not in LEFT_OUT}
+    return {name: held for name, held in found if is_own_table(name) and name not in LEFT_OUT}
 
 
 def copy_out(connection: Connection, schema: str, table: str, names: list[str]) -> Iterator[bytes]:
-    """The rows of a table in the order of its key, some megabytes at a time."""
+    """Yield the rows of a table in key order, some megabytes at a time."""
     place = sql.Identifier(schema, table)
     key = connection.execute(KEY, [place.as_string(connection)]).fetchall()
     order = [
@@ -106,16 +106,18 @@ def copy_out(connection: Connection, schema: str, table: str, names: list[str]) 
         yield bytes(waiting)
 
 
-def digest(connection: Connection, schema: str, table: str, names: list[str]) -> dict[str, Any]:
-    """Number and checksum of a table's rows, as the closing list of a backup has them."""
+def digest_table(
+    connection: Connection, schema: str, table: str, names: list[str]
+) -> dict[str, Any]:
+    """Compute the number and checksum of a table's rows."""
     found = Digest()
     for text in copy_out(connection, schema, table, names):
         found.add(text)
-    return found.told()
+    return found.as_dict()
 
 
-def sequences(connection: Connection, schema: str) -> list[list[Any]]:
-    """[table, column, last value, whether that was given] of each key that counts up."""
+def read_sequences(connection: Connection, schema: str) -> list[list[Any]]:
+    """Return [table, column, last value, is_called] of each sequence."""
     found = []
     for table, column, name in connection.execute(SEQUENCES, [schema]).fetchall():
         state = sql.SQL("SELECT last_value, is_called FROM {}").format(sql.SQL(name))
@@ -124,7 +126,7 @@ def sequences(connection: Connection, schema: str) -> list[list[Any]]:
 
 
 def set_sequences(connection: Connection, schema: str, told: list[list[Any]]) -> None:
-    """Go on counting where the backup stood."""
+    """Continue the sequences where the backup stopped."""
     ours = {
         (table, column): name
         for table, column, name in connection.execute(SEQUENCES, [schema]).fetchall()

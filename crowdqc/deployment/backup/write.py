@@ -1,4 +1,4 @@
-"""Making a backup: one moment of the database, read by one transaction."""
+"""Make a backup of one moment of the database in one transaction."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from crowdqc.deployment.backup import archive, tables
 from crowdqc.deployment.backup.archive import ArchiveWriter, Digest, Manifest
-from crowdqc.deployment.backup.files import pieces_of, stored_files
-from crowdqc.deployment.backup.places import place_at
-from crowdqc.deployment.installation import version
+from crowdqc.deployment.backup.files import read_pieces, stored_files
+from crowdqc.deployment.backup.places import open_location
+from crowdqc.deployment.installation import read_version
 from crowdqc.errors import Conflict
 
 SEALED, PLAIN = ".backup", ".tar.gz"
 
 
 @dataclass(frozen=True)
-class Made:
+class WrittenBackup:
     """A backup that was written and read back."""
 
     address: str
@@ -39,7 +39,7 @@ class Made:
     missing: list[str]
 
 
-def make_backup(to: Path | str, *, passphrase: str = "", keys: bool = True) -> Made:
+def write_backup(to: Path | str, *, passphrase: str = "", keys: bool = True) -> WrittenBackup:
     """Write a backup into a folder or bucket, and read it back.
 
     A file with a backup's name is whole.
@@ -59,13 +59,13 @@ def make_backup(to: Path | str, *, passphrase: str = "", keys: bool = True) -> M
     began, keys = time.monotonic(), keys and bool(passphrase)
     made_at = dt.datetime.now(dt.UTC)
     name = f"crowdqc-{made_at:%Y%m%dT%H%M%SZ}{SEALED if passphrase else PLAIN}"
-    place = place_at(to)
+    place = open_location(to)
     checked = place.write(
         name,
         lambda out: _write(ArchiveWriter(out, passphrase), made_at, keys=keys),
-        lambda source: archive.check(source, passphrase),
+        lambda source: archive.check_backup(source, passphrase),
     )
-    return Made(
+    return WrittenBackup(
         address=place.address(name),
         name=name,
         made_at=made_at,
@@ -79,7 +79,7 @@ def make_backup(to: Path | str, *, passphrase: str = "", keys: bool = True) -> M
 
 
 def own_connection(**more: Any) -> psycopg.Connection[Any]:
-    """A connection beside Django's, to the same database."""
+    """Open a connection beside Django's to the same database."""
     params: dict[str, Any] = django_connection.get_connection_params()
     params.pop("cursor_factory", None)
     return psycopg.connect(**params | more)
@@ -92,12 +92,12 @@ def _write(out: ArchiveWriter, made_at: dt.datetime, *, keys: bool) -> None:
         source.read_only = True
         tables.set_text_form(source)
         (schema,) = source.execute("SELECT current_schema()").fetchone() or ("public",)
-        held = tables.columns(source, schema)
+        held = tables.kept_columns(source, schema)
         if MigrationRecorder.Migration._meta.db_table not in held:
             raise Conflict("The database has no tables yet. Run manage.py migrate first.")
         applied = source.execute("SELECT app, name FROM django_migrations ORDER BY app, name")
         manifest = Manifest(
-            version=version(),
+            version=read_version(),
             made_at=made_at.isoformat(timespec="seconds"),
             database=f"PostgreSQL {source.info.parameter_status('server_version')}",
             migrations=[list(row) for row in applied.fetchall()],
@@ -106,19 +106,19 @@ def _write(out: ArchiveWriter, made_at: dt.datetime, *, keys: bool) -> None:
         )
         out.add_json(archive.MANIFEST, archive.manifest_json(manifest))
         if keys:
-            out.add_json(archive.KEYS, secrets_of_this_site())
+            out.add_json(archive.KEYS, site_secrets())
         closing: dict[str, Any] = {"tables": {}}
         for table, names in held.items():
             digest = Digest()
             for text in tables.copy_out(source, schema, table, names):
                 digest.add(text)
                 out.add_rows(table, text)
-            closing["tables"][table] = digest.told()
+            closing["tables"][table] = digest.as_dict()
         closing |= {"files": {}, "missing": []}
         for one in stored_files(source, schema):
             content = hashlib.sha256()
             try:
-                for piece in pieces_of(one):
+                for piece in read_pieces(one):
                     content.update(piece)
                     out.add_piece(one.name, piece)
             except FileNotFoundError:
@@ -126,13 +126,13 @@ def _write(out: ArchiveWriter, made_at: dt.datetime, *, keys: bool) -> None:
                 continue
             closing["files"][one.name] = content.hexdigest()
         # After the rows: these count outside of transactions, so they are at or behind them.
-        closing["sequences"] = tables.sequences(source, schema)
+        closing["sequences"] = tables.read_sequences(source, schema)
         out.add_json(archive.CLOSING, closing)
         out.close()
 
 
-def secrets_of_this_site() -> dict[str, Any]:
-    """What sealed values and signed links are opened with."""
+def site_secrets() -> dict[str, Any]:
+    """Return the keys of sealed values and signed links."""
     return {
         "SECRET_KEY": settings.SECRET_KEY,
         "SECRET_KEY_FALLBACKS": list(settings.SECRET_KEY_FALLBACKS),

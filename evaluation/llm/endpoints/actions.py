@@ -320,7 +320,7 @@ def _whole(name: str, value: Any) -> int | None:
 def _money(name: str, value: Any, most: Decimal, places: int = money.CENTS) -> Decimal | None:
     if value in (None, ""):
         return None
-    return money.parse(value, field=name, places=places, high=most)
+    return money.parse_amount(value, field=name, places=places, high=most)
 
 
 def _price(name: str, value: Any) -> Decimal | None:

@@ -95,7 +95,7 @@ def queues() -> dict[str, QueueState]:
 
 def beats() -> dict[str, float | None]:
     """Seconds since a worker of each queue last gave a sign of life; None: never."""
-    ages = worker.ages(map(worker.worker_name, ROLES))
+    ages = worker.heartbeat_ages(map(worker.worker_name, ROLES))
     return {role: ages.get(worker.worker_name(role)) for role in ROLES}
 
 
@@ -233,4 +233,4 @@ def sign_ins() -> dict[str, int]:
 
 def last_backup() -> records.BackupState:
     """When the last backup was made, and what went wrong since."""
-    return records.last_backup()
+    return records.backup_state()

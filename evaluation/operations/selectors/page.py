@@ -449,7 +449,7 @@ def page() -> dict[str, Any]:
         if facts.sign_ins.value is None
         else [(_(said), facts.sign_ins.value.get(kind, 0)) for kind, said in SIGN_INS],
         "stored": None if stored is None else [(what, sized(n)) for what, n in stored],
-        "backups": read("backups", lambda: records.recent(3)),
+        "backups": read("backups", lambda: records.recent_backups(3)),
         "can_back_up": bool(settings.CROWDQC_BACKUP_FOLDER),
         "services": _services(facts),
         "checks": system_checks(),

@@ -19,7 +19,7 @@ from annotation.models import Exclusion, Membership, Panel, PanelMember, Role, T
 from annotation.panels.actions import exclusions
 from annotation.panels.actions import panels as actions
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
-from crowdqc.money import parse
+from crowdqc.money import parse_amount
 from crowdqc.numbers import parse_real, parse_whole, plural
 from evaluation.models import Run, WatchNote, WorkerScore
 from evaluation.pairwise.views.forms import ExclusionForm
@@ -279,7 +279,9 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
             task=task,
             threshold=_number(given.get("threshold", ""), "threshold", parse_real),
             ranks=_number(given.get("incentive_ranks", ""), "incentive_ranks", parse_whole),
-            incentive=parse(raw, access.project.currency, field="incentive") if raw else None,
+            incentive=parse_amount(raw, access.project.currency, field="incentive")
+            if raw
+            else None,
             active=given.get("active", "on") == "on",
         )
     except REFUSED as error:

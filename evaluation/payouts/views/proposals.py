@@ -28,7 +28,7 @@ from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
 from crowdqc.errors import Invalid, Missing
-from crowdqc.money import parse
+from crowdqc.money import parse_amount
 from crowdqc.numbers import money, parse_whole, plural
 from evaluation.payouts import form as payout_form
 from evaluation.payouts.form import propose
@@ -213,7 +213,7 @@ def _propose_many(request: HttpRequest, access: Access, task: Task) -> HttpRespo
     many = ManyLines.of(task, *_chosen(request, task))
     seen = (
         parse_whole(request.POST.get("lines", "")),
-        parse(request.POST.get("expected_total", ""), field="expected_total"),
+        parse_amount(request.POST.get("expected_total", ""), field="expected_total"),
     )
     more = {"key": str(key), "title": request.POST.get("title", "")}
     try:
@@ -380,7 +380,7 @@ def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
 def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Approve what is ticked, for the total that was seen."""
     access, batch = get_batch(request, project_id, number)
-    expected = parse(request.POST.get("expected_total") or 0, field="expected_total")
+    expected = parse_amount(request.POST.get("expected_total") or 0, field="expected_total")
     batch = payouts.approve_payout(
         by=access.user,
         batch=batch,

@@ -16,7 +16,7 @@ from annotation.models import PayoutRule
 from annotation.payouts.actions.bonus_rule import bases_of, set_rule
 from annotation.records.cleaning import MOST
 from crowdqc.errors import Invalid
-from crowdqc.money import parse
+from crowdqc.money import parse_amount
 from evaluation.payouts.selectors.proposals import rule_words, score_name, why_no_bonus
 from evaluation.runs.official.selectors import official_run
 
@@ -88,7 +88,7 @@ def _sent(request: HttpRequest, currency: str) -> dict[str, Any]:
     caps = {}
     for name in ("cap_each", "cap_total"):
         text = post.get(name, "").strip()
-        caps[name] = parse(text, currency, field=name, high=MOST) if text else None
+        caps[name] = parse_amount(text, currency, field=name, high=MOST) if text else None
     return {
         "bonus_by": post.get("bonus_by", ""),
         "steps": [{"at": at, "bonus": bonus} for at, bonus in rows if at.strip() or bonus.strip()],

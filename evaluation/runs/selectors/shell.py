@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from annotation.models import Project
-from crowdqc.database.compiled import CompiledQuery, Given
+from crowdqc.database.compiled import CompiledQuery, Placeholder
 from evaluation.models import Run, RunState
 
 ACTIVE = CompiledQuery(
     lambda: Run.objects.filter(
-        project_id=Given("project"), state__in=[RunState.QUEUED, RunState.RUNNING]
+        project_id=Placeholder("project"), state__in=[RunState.QUEUED, RunState.RUNNING]
     ).order_by("-id")[:1]
 )
 

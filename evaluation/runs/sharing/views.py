@@ -98,7 +98,9 @@ def run_stop_sharing(
 @require_safe
 def shared_results(request: HttpRequest, secret: str) -> HttpResponse:
     """What a link shows, the same to everybody: nothing of who looks enters the page."""
-    limits.hold(limits.SHARED, limits.network(request), "Too many requests from this address.")
+    limits.require_try(
+        limits.SHARED, limits.client_network(request), "Too many requests from this address."
+    )
     share = selectors.get_shared(secret)
     context = pages.context_of(share, request.GET.get("page"))
     response = HttpResponse(pages.html_of(share, context))
@@ -109,7 +111,9 @@ def shared_results(request: HttpRequest, secret: str) -> HttpResponse:
 @require_safe
 def public_board(request: HttpRequest, slug: str, form: str = "html") -> HttpResponseBase:
     """A public board as a page, an image or a table; two queries where it is kept."""
-    limits.hold(limits.SHARED, limits.network(request), "Too many requests from this address.")
+    limits.require_try(
+        limits.SHARED, limits.client_network(request), "Too many requests from this address."
+    )
     share = selectors.get_board(slug)
     page = parse_whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
     body, etag = pages.kept(share, form, page)

@@ -61,7 +61,7 @@ def test_a_person_has_so_many_projects_by_page_api_and_action_until_the_owner_al
 
 def test_projects_are_made_at_a_rate() -> None:
     user = factories.make_user()
-    limits.hold(limits.PROJECTS, user.pk, "", units=limits.PROJECTS.most)
+    limits.require_try(limits.PROJECTS, user.pk, "", units=limits.PROJECTS.most)
     with pytest.raises(TooMuch):
         create_project(by=user, name="one more")
 

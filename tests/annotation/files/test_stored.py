@@ -23,10 +23,10 @@ from annotation.files.stored import actions
 from annotation.files.stored.selectors import content
 from annotation.models import Item, MediaContent, StoredFile, Task
 from crowdqc.deployment.backup.archive import ArchiveReader
-from crowdqc.deployment.backup.files import put_files
-from crowdqc.deployment.backup.write import make_backup
+from crowdqc.deployment.backup.files import restore_files
+from crowdqc.deployment.backup.write import write_backup
 from crowdqc.errors import Missing, Unavailable
-from crowdqc.files.places import file_places, s3_options
+from crowdqc.files.places import configured_storages, s3_options
 from tests.support import factories
 from tests.support.servers.s3 import bucket_settings, s3_server, stored_names
 from tests.support.studies import labels
@@ -51,7 +51,7 @@ def places(
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     env = environ.Env()
-    settings.CROWDQC_FILE_PLACES = file_places(env, s3_options(env))
+    settings.CROWDQC_FILE_PLACES = configured_storages(env, s3_options(env))
     settings.STORAGES = settings.STORAGES | settings.CROWDQC_FILE_PLACES
     yield bucket
 
@@ -173,13 +173,13 @@ def test_a_backup_holds_files_that_lie_outside_of_the_database(
     gone = actions.store([b"deleted by hand"], kind="media")
     storages["s3"].delete(gone.name)
     (tmp_path / "backups").mkdir()
-    made = make_backup(tmp_path / "backups")
+    made = write_backup(tmp_path / "backups")
     assert made.missing == [gone.name]
     with open(made.address, "rb") as source:
         reader = ArchiveReader(source)
         assert sum(1 for _ in reader.rows()) and b"".join(p for _, p in reader.files()) == LARGE
     storages["s3"].delete(kept.name)
     settings.CROWDQC_FILES = "folder"
-    put_files(made.address, "", reader.closing)
+    restore_files(made.address, "", reader.closing)
     kept.refresh_from_db()
     assert kept.storage == "folder" and content(kept) == LARGE

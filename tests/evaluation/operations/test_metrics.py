@@ -64,7 +64,7 @@ def test_metrics_count_what_is_there(client: Client) -> None:
     )
     make_model(task.project, "http://127.0.0.1:9")
     Endpoint.objects.update(spent="1.25")
-    worker.beat(*map(worker.worker_name, ROLES))
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
     actions.add_to_samples({"finished:runs": 2, "failed:runs": 1})
     actions.add_to_samples({"finished:runs": 3})
     found = scrape(client)
@@ -132,7 +132,7 @@ def test_a_scrape_costs_the_same_number_of_queries_at_any_size(client: Client) -
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
 def test_promtool_accepts_the_metrics(client: Client) -> None:
     make_model(make.make_project(), "http://127.0.0.1:9")
-    worker.beat(*map(worker.worker_name, ROLES))
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
     actions.take_samples()
     client.get("/healthz")
     text = client.get("/metrics", headers=SHOWN).content
@@ -152,7 +152,7 @@ def test_promtool_accepts_the_alerts() -> None:
 def test_alerts_and_dashboard_ask_for_metrics_that_there_are(client: Client, name: str) -> None:
     make_model(make.make_project(), "http://127.0.0.1:9")
     client.get("/healthz")
-    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
+    with patch.object(figures, "backup_state", return_value=BackupState(made_at=timezone.now())):
         text = client.get("/metrics", headers=SHOWN).content.decode()
     there = set(re.findall(r"^# TYPE (crowdqc_\w+) ", text, re.MULTILINE))
     there |= {f"{one}_bucket" for one in there}

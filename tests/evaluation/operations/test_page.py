@@ -98,8 +98,8 @@ def test_nobody_but_the_owner_of_the_installation_learns_of_the_page(
 
 
 def test_all_well_says_so(client: Client, owner: User) -> None:
-    worker.beat(*map(worker.worker_name, ROLES))
-    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
+    with patch.object(figures, "backup_state", return_value=BackupState(made_at=timezone.now())):
         text = text_of(client)
     assert "Nothing needs attention." in text and "6</b> of 6 queues served" in text
     assert "No failed job in the past 7 days." in text
@@ -110,7 +110,7 @@ def test_without_a_worker_the_page_says_what_waits(client: Client, owner: User) 
     text = text_of(client)
     assert "No background worker is running." in text
     assert "Runs and mail wait until one starts." in text
-    worker.beat(*(worker.worker_name(role) for role in ROLES if role != "models"))
+    worker.record_heartbeats(*(worker.worker_name(role) for role in ROLES if role != "models"))
     assert "No worker of the queue models is running." in text_of(client)
 
 
@@ -234,7 +234,7 @@ def test_the_page_costs_the_same_number_of_queries_at_any_size(client: Client, o
             text_of(client)
         return len(queries)
 
-    worker.beat(*map(worker.worker_name, ROLES))
+    worker.record_heartbeats(*map(worker.worker_name, ROLES))
     project = make.make_project()
     failed_run(project), failed_file(project), failed_delivery(project)
     text_of(client)

@@ -208,7 +208,7 @@ def test_a_run_without_progress_is_alive_while_its_process_is(
     monkeypatch.setattr(
         runs.run_types, "type_of", lambda method: dataclasses.replace(kind, compute=compute)
     )
-    monkeypatch.setattr(runs, "beating", partial(runs.beating, every=0.05))
+    monkeypatch.setattr(runs, "run_heartbeat", partial(runs.run_heartbeat, every=0.05))
     assert runs.execute(run.pk) == RunState.CANCELLED
 
 

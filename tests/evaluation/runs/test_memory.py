@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 
 from annotation.models import ImportFile, Task
 from crowdqc.errors import Invalid
-from crowdqc.jobs.heartbeat import beating
+from crowdqc.jobs.heartbeat import run_heartbeat
 from evaluation.labels import run as label_runs
 from evaluation.methods.core.memory import Size
 from evaluation.methods.labels.method import METHOD
@@ -135,7 +135,7 @@ def test_heartbeats_go_on_after_one_that_found_no_memory() -> None:
         if len(beats) == 1:
             raise MemoryError
 
-    with beating(beat, every=0.01):
+    with run_heartbeat(beat, every=0.01):
         until(lambda: len(beats) > 2, 10, "further heartbeats")
 
 

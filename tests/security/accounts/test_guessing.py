@@ -101,7 +101,7 @@ def test_networks_of_ipv6_are_counted_whole() -> None:
     """(B13) Whoever has one address has all 2^64 of its network."""
 
     def at(address: str) -> str:
-        return limits.network(RequestFactory().get("/", REMOTE_ADDR=address))
+        return limits.client_network(RequestFactory().get("/", REMOTE_ADDR=address))
 
     assert at("2001:db8:1:2::1") == at("2001:db8:1:2:ffff::9") != at("2001:db8:1:3::1")
     assert at("::ffff:192.0.2.7") == at("192.0.2.7")
@@ -125,7 +125,7 @@ def test_windows_end_and_what_ended_is_swept() -> None:
     assert limits.count_try(limit, "a") and not limits.count_try(limit, "a")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE crowdqc_limit SET ends = clock_timestamp() - interval '1 second'")
-    assert limits.sweep() >= 1 and limits.seconds_left(limit, "a") == 0
+    assert limits.delete_ended_windows() >= 1 and limits.seconds_left(limit, "a") == 0
 
 
 def test_the_owner_signs_in_where_they_did_before_while_others_guess() -> None:

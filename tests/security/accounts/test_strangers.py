@@ -296,7 +296,7 @@ def test_one_network_asks_for_few_resets_and_accounts() -> None:
 def test_what_one_test_tried_is_not_counted_for_the_next(of_two: int) -> None:
     """It was, after each test with a running server: which one failed hung on their order."""
     limits.count_try(limits.RESETS, "127.0.0.1")
-    assert limits.tries_left(limits.RESETS, "127.0.0.1") == limits.RESETS.most - 1
+    assert limits.remaining_tries(limits.RESETS, "127.0.0.1") == limits.RESETS.most - 1
 
 
 # -- rows ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import ImportFile
-from crowdqc.files.cells import csv_lines, protected, unprotected
+from crowdqc.files.cells import csv_lines, protect_cell, unprotect_cell
 from tests.support import factories as make
 
 FORMULAS = (
@@ -60,9 +60,9 @@ def test_rows_that_cannot_be_imported_come_back_as_texts(client: Client) -> None
 
 @pytest.mark.parametrize("text", [*FORMULAS, "plain", "", "a=b", "1.80"])
 def test_a_protected_text_comes_back_as_it_was(text: str) -> None:
-    assert opens_as_text(protected(text))
-    assert unprotected(protected(text)) == text
+    assert opens_as_text(protect_cell(text))
+    assert unprotect_cell(protect_cell(text)) == text
     line = "".join(csv_lines([[text, None, True, ["=1"], -1]]))
     [[cell, empty, yes, listed, number]] = csv.reader(io.StringIO(line, newline=""))
-    assert unprotected(cell) == text and opens_as_text(cell)
+    assert unprotect_cell(cell) == text and opens_as_text(cell)
     assert (empty, yes, listed, number) == ("", "true", '["=1"]', "-1")

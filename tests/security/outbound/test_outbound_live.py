@@ -24,7 +24,7 @@ from annotation.notifications.actions import webhooks as hooks
 from annotation.payouts.actions import proposals as payouts
 from annotation.recruitment.actions import ways_in as recruitments
 from annotation.recruitment.platforms.entry_params import entry_token
-from crowdqc.devstack.supervisor import listen
+from crowdqc.devstack.supervisor import open_socket
 from crowdqc.jobs import worker
 from crowdqc.jobs.queues import ROLES
 from crowdqc.sealing import sealed
@@ -68,7 +68,7 @@ def running(*words: str, log: Path, **env: str) -> Iterator[None]:
 @contextmanager
 def stack(folder: Path, **env: str) -> Iterator[str]:
     """A web process of four threads, and the workers of all queues; gives the web's address."""
-    server, port = listen("127.0.0.1", 28_000 + os.getpid() % 1000)
+    server, port = open_socket("127.0.0.1", 28_000 + os.getpid() % 1000)
     server.close()
     address = f"http://127.0.0.1:{port}"
     with ExitStack() as programs:
@@ -87,7 +87,7 @@ def stack(folder: Path, **env: str) -> Iterator[str]:
         programs.enter_context(running(*workers, log=folder / "workers.log", **env))
 
         def up() -> bool:
-            ages = [worker.age(worker.worker_name(role)) for role in ROLES]
+            ages = [worker.heartbeat_age(worker.worker_name(role)) for role in ROLES]
             return all(age is not None for age in ages) and get(f"{address}/healthz")[0] == 200
 
         try:

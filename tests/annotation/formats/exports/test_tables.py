@@ -15,7 +15,7 @@ from annotation.formats.actions.imports import import_content
 from annotation.formats.exports import free_text
 from annotation.models import Answer, Membership, Task
 from annotation.work.actions import answers
-from crowdqc.files.cells import protected, unprotected
+from crowdqc.files.cells import protect_cell, unprotect_cell
 from tests.support import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -100,7 +100,7 @@ def test_a_spreadsheet_finds_no_formula_and_the_file_says_who_by_pseudonym_alone
     text = exported(task, "answers")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert not any(row["answer"][0] in "=+-@" for row in rows)
-    assert [unprotected(row["answer"]) for row in rows[::2]] == list(AWKWARD)
+    assert [unprotect_cell(row["answer"]) for row in rows[::2]] == list(AWKWARD)
     names = set(Membership.objects.exclude(pseudonym="").values_list("pseudonym", flat=True))
     assert {row["worker_id"] for row in rows} <= names
     assert "ann-1" not in text and "bob-2" not in text
@@ -110,8 +110,8 @@ def test_a_spreadsheet_finds_no_formula_and_the_file_says_who_by_pseudonym_alone
 
 @pytest.mark.parametrize("text", ["=1", "'=1", "''=1", "plain", "it's", "'tis", "", "-", "@x"])
 def test_protecting_a_cell_loses_nothing(text: str) -> None:
-    assert unprotected(protected(text)) == text
-    assert not str(protected(text)).startswith(("=", "+", "-", "@"))
+    assert unprotect_cell(protect_cell(text)) == text
+    assert not str(protect_cell(text)).startswith(("=", "+", "-", "@"))
 
 
 def test_answers_that_do_not_count_are_left_out_and_counted_unless_asked_for() -> None:
