@@ -1,4 +1,4 @@
-"""Fetch and authorise in one step: an outsider learns nothing (404), a weak role is told (403)."""
+"""Fetch and authorise in one step: 404 for outsiders, 403 for a weak role."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STAFF = (Role.REQUESTER, Role.MANAGER)
 
 @dataclass(frozen=True)
 class Access:
-    """A project as one person may use it."""
+    """A project with the roles of one person."""
 
     project: Project
     user: User
@@ -64,8 +64,8 @@ class Access:
             )
 
 
-def bound_to(request: Any) -> int | None:
-    """The one project that the request's token is good for; None: all of the person's."""
+def token_project_id(request: Any) -> int | None:
+    """Return the one project that the request's token is bound to, or None."""
     token = getattr(request, "auth", None)
     return token.project_id if isinstance(token, ApiToken) else None
 
@@ -89,11 +89,11 @@ WORKER = CompiledQuery(
 
 
 def get_access(request: Any, project_id: int, *roles: str) -> Access:
-    """The project with the person's roles; ``roles`` (default: staff) are what the page needs.
+    """Return the project with the person's roles; ``roles`` default to staff.
 
     It is left on ``request.access``, from which the shell draws the project's tabs.
     """
-    user, only = request.user, bound_to(request)
+    user, only = request.user, token_project_id(request)
     rows = MEMBERSHIPS.all(project=project_id, user=user.pk)
     if not rows or only not in (None, project_id):
         raise Missing(_("There is no such project, or you do not belong to it."))
@@ -105,13 +105,13 @@ def get_access(request: Any, project_id: int, *roles: str) -> Access:
 
 
 def get_task(request: Any, project_id: int, task_id: int, *roles: str) -> tuple[Access, Task]:
-    """A task of a project, for people who hold one of ``roles`` (default: staff) there."""
+    """Return a task of a project for people with one of ``roles`` (default: staff)."""
     access = get_access(request, project_id, *roles)
-    return access, task_of(access, task_id)
+    return access, find_task(access, task_id)
 
 
-def task_of(access: Access, task_id: int) -> Task:
-    """The task of this id in the project; Missing where there is none."""
+def find_task(access: Access, task_id: int) -> Task:
+    """Return the task of this id in the project, or raise Missing."""
     task = access.project.tasks.filter(pk=task_id).select_related("current").first()
     if task is None:
         raise Missing(_("There is no such task in this project."))
@@ -120,7 +120,7 @@ def task_of(access: Access, task_id: int) -> Task:
 
 
 def get_task_by_id(request: Any, task_id: int, *roles: str) -> tuple[Access, Task]:
-    """A task by its id alone, under the same rules; an outsider cannot tell it from none."""
+    """Return a task by its id alone; outsiders get Missing."""
     missing = Missing(_("There is no such task."))
     task = TASK.first(pk=task_id)
     if task is None:
@@ -136,7 +136,7 @@ def get_task_by_id(request: Any, task_id: int, *roles: str) -> tuple[Access, Tas
 def get_item(
     request: Any, project_id: int, task_id: int, item_id: int, *roles: str
 ) -> tuple[Access, Task, Item]:
-    """An item of a task, under the same rules."""
+    """Return an item of a task, under the same rules."""
     access, task = get_task(request, project_id, task_id, *roles)
     item = task.items.filter(pk=item_id).select_related("group").first()
     if item is None:
@@ -161,24 +161,24 @@ def _own_with(around: tuple[str, ...]) -> CompiledQuery[Assignment]:
 def get_own_assignment(
     request: Any, assignment_id: int, around: tuple[str, ...] = AROUND
 ) -> Assignment:
-    """An assignment of the person's own; anybody else's does not exist for them.
+    """Return an assignment of the person's own; others raise Missing.
 
     ``around`` is what is fetched with it: less where a page asks every few seconds.
     """
     assignment = _own_with(around).first(pk=assignment_id, user=request.user.pk)
-    if assignment is None or bound_to(request) not in (None, assignment.worker.project_id):
+    if assignment is None or token_project_id(request) not in (None, assignment.worker.project_id):
         raise Missing(_("There is no such assignment among yours."))
     return assignment
 
 
 def get_media(request: Any, project_id: int, sha256: str) -> MediaFile:
-    """A file that items show: for the project's staff, and whoever holds or answered such an item.
+    """Return an item's file for staff and for workers who hold or answered it.
 
     Everybody else cannot tell it from none. Returned items are held no longer.
     """
     missing = Missing(_("There is no such file."))
     file = MediaFile.objects.filter(project_id=project_id, sha256=sha256).first()
-    if file is None or bound_to(request) not in (None, project_id):
+    if file is None or token_project_id(request) not in (None, project_id):
         raise missing
     own = {"user_id": request.user.pk, "removed_at__isnull": True}
     if Membership.objects.filter(project_id=project_id, role__in=STAFF, **own).exists():
@@ -192,7 +192,7 @@ def get_media(request: Any, project_id: int, sha256: str) -> MediaFile:
 
 
 def get_recording(request: Any, project_id: int, recording_id: int) -> Recording:
-    """What somebody said at an item: for the project's staff, and for who said it.
+    """Return a recording for staff and for its speaker.
 
     Everybody else cannot tell it from none.
     """
@@ -202,7 +202,7 @@ def get_recording(request: Any, project_id: int, recording_id: int) -> Recording
         .filter(pk=recording_id, entry__assignment__task__project=project_id)
         .first()
     )
-    if found is None or bound_to(request) not in (None, project_id):
+    if found is None or token_project_id(request) not in (None, project_id):
         raise missing
     if found.entry.assignment.worker.user_id == request.user.pk:
         return found
@@ -213,7 +213,7 @@ def get_recording(request: Any, project_id: int, recording_id: int) -> Recording
 
 
 def get_worker(access: Access, membership_id: int) -> Membership:
-    """A worker of the project, for its staff."""
+    """Return a worker of the project, for its staff."""
     worker = Membership.objects.filter(
         pk=membership_id, project=access.project, role=Role.WORKER
     ).first()
@@ -224,7 +224,7 @@ def get_worker(access: Access, membership_id: int) -> Membership:
 
 
 def get_panel(request: Any, project_id: int, panel_id: int, *roles: str) -> tuple[Access, Panel]:
-    """A panel of a project, under the same rules."""
+    """Return a panel of a project, under the same rules."""
     access = get_access(request, project_id, *roles)
     panel = access.project.panels.filter(pk=panel_id).first()
     if panel is None:
@@ -233,18 +233,18 @@ def get_panel(request: Any, project_id: int, panel_id: int, *roles: str) -> tupl
     return access, panel
 
 
-def work_ever(user: Any) -> QuerySet[Membership]:
-    """Where the person works or worked: what they are owed and may reply to outlasts a removal."""
+def current_and_past_work(user: Any) -> QuerySet[Membership]:
+    """Return memberships of current and past work, whose rights outlast removal."""
     return Membership.objects.filter(user_id=user.pk, role=Role.WORKER).select_related("project")
 
 
-def worker_in(user: Any, project_id: int) -> Membership | None:
-    """As whom the person works in a project; None where they do not."""
+def find_worker(user: Any, project_id: int) -> Membership | None:
+    """Return the person's worker membership in a project, or None."""
     return WORKER.first(project=project_id, user=user.pk)
 
 
 def worker_memberships(user: Any) -> QuerySet[Membership]:
-    """Where the person works."""
+    """Return the person's active worker memberships."""
     return Membership.objects.filter(
         user_id=user.pk, role=Role.WORKER, removed_at__isnull=True
     ).select_related("project")

@@ -12,7 +12,7 @@ class AnnotationConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_in
 
         from annotation.accounts.signing import signals  # noqa: F401
-        from annotation.accounts.signing.middleware import begin
+        from annotation.accounts.signing.middleware import begin_session
         from crowdqc import celery  # noqa: F401  # the application that jobs belong to
         from crowdqc.deployment import checks  # noqa: F401
 
@@ -20,4 +20,4 @@ class AnnotationConfig(AppConfig):
             from crowdqc.deployment.traces import start_traces
 
             start_traces()  # before the handler of requests lists its middleware
-        user_logged_in.connect(begin, dispatch_uid="session-begins")
+        user_logged_in.connect(begin_session, dispatch_uid="session-begins")

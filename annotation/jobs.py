@@ -51,7 +51,7 @@ def erase_due_logs() -> int:
 @shared_task(ignore_result=True)
 def forget_old_replies() -> int:
     """Delete kept replies to requests with an Idempotency-Key that nobody repeats any more."""
-    return replies.forget_old()
+    return replies.delete_old_replies()
 
 
 @shared_task(ignore_result=True)
@@ -127,7 +127,7 @@ def remind_overdue_replies() -> int:
 @shared_task(ignore_result=True, **HOUR)
 def sweep() -> int:
     """Erase what was received, made or uploaded, and has done its work."""
-    return erasure.sweep() + accounts.sweep() + limits.delete_ended_windows()
+    return erasure.sweep() + accounts.delete_stale_accounts() + limits.delete_ended_windows()
 
 
 @shared_task(ignore_result=True, **HOUR)

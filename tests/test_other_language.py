@@ -319,12 +319,14 @@ def walked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Walk:
         held = factories.claim(task, worker, opened=False)
         walk.work(held, full)
         drafts = {entry.item_id: full for entry in held.entries.all()}
-        done.append(answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts))
+        done.append(
+            answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+        )
         walk.after(factories.took(done[-1]))
     walk.quiz(quiz, worker)
     tell(project, worker, done)
     score(project, worker, [done[0].task, done[1].task, done[4].task])
-    tokens.make(by=user, name=ARABIC, scopes=["read", "work"], days=1, project=project)
+    tokens.create_token(by=user, name=ARABIC, scopes=["read", "work"], days=1, project=project)
     for name in PERSONAL:
         walk.get(name)
     walk.get("work_card", project.pk)

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from annotation.accounts.projects import actions as people
-from annotation.accounts.tokens.actions import digest
+from annotation.accounts.tokens.actions import digest_token
 from annotation.authoring.actions import tasks
 from annotation.models import (
     Answer,
@@ -204,7 +204,7 @@ def test_a_crowd_over_the_api_shows_who_does_not_look_and_which_source_is_better
 
 def auc(run: Run, tokens: list[str]) -> float:
     """The chance that a worker who looks has a higher mean competence than one who does not."""
-    kept = [digest(token) for token in tokens]
+    kept = [digest_token(token) for token in tokens]
     users = ApiToken.objects.filter(digest__in=kept).values_list("digest", "user_id")
     number = {user: kept.index(key) for key, user in users}
     total: dict[int, list[float]] = {}

@@ -1,4 +1,4 @@
-"""One's own account, and the tokens of one's programs."""
+"""Pages of one's own account and API tokens."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.accounts.projects.forms import TitleField, add_errors
 from annotation.accounts.signing.forms import EmailForm, NameForm
 from annotation.accounts.signing.selectors import account_page
-from annotation.accounts.signing.sso import let_out
+from annotation.accounts.signing.sso import allow_provider_forms
 from annotation.accounts.tokens import actions as tokens
-from annotation.accounts.tokens.selectors import projects_for, tokens_of
+from annotation.accounts.tokens.selectors import list_bindable_projects, list_tokens
 from annotation.models import ApiToken, User
 from annotation.notifications.actions.notices import DAILY_HOUR
 from annotation.notifications.selectors import kinds_for
@@ -27,7 +27,7 @@ from crowdqc.errors import Conflict, Invalid
 
 
 class TokenForm(forms.Form):
-    """A new token: as little as the program needs."""
+    """A new token with as few rights as the program needs."""
 
     name = TitleField(label=gettext_lazy("Token name"), max_length=80)
     scopes = forms.MultipleChoiceField(
@@ -47,7 +47,7 @@ class TokenForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.projects = {str(project.pk): project for project in projects_for(user)}
+        self.projects = {str(project.pk): project for project in list_bindable_projects(user)}
         self.fields["project"].choices = [  # type: ignore[attr-defined]
             ("", _("All my projects")),
             *((pk, one.name) for pk, one in self.projects.items()),
@@ -61,7 +61,7 @@ class TokenForm(forms.Form):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest) -> HttpResponse:
-    """The account, its tokens, and making one: its text is in this answer and nowhere else."""
+    """Show the account and tokens; a new token's text appears in this response only."""
     user = cast(User, request.user)
     form = TokenForm(request.POST or None, user=user)
     made, text, status = None, "", 200
@@ -69,14 +69,14 @@ def account(request: HttpRequest) -> HttpResponse:
         status = 422
         if form.is_valid():
             try:
-                made, text = tokens.make(by=user, **form.cleaned_data)
+                made, text = tokens.create_token(by=user, **form.cleaned_data)
             except (Invalid, Conflict) as error:
                 add_errors(form, error)
             else:
                 status, form = 201, TokenForm(user=user)
     context = {
         "form": form,
-        "rows": tokens_of(user),
+        "rows": list_tokens(user),
         "made": made,
         "text": text,
         "page": account_page(request, user),
@@ -87,15 +87,15 @@ def account(request: HttpRequest) -> HttpResponse:
         "email_form": EmailForm(user=user),
     }
     response = render(request, "annotation/accounts/projects/account.html", context, status=status)
-    let_out(response)
+    allow_provider_forms(response)
     return response
 
 
 @login_required
 @require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """End one token."""
-    row = tokens.revoke(by=cast(User, request.user), token_id=token_id)
+    """Revoke one token."""
+    row = tokens.revoke_token(by=cast(User, request.user), token_id=token_id)
     messages.success(
         request, _("The token “%(row_name)s” opens nothing any more.") % {"row_name": row.name}
     )

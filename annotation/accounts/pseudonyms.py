@@ -1,4 +1,4 @@
-"""Names for people who stay unnamed: a word of nature and two digits."""
+"""Pseudonyms: a word of nature and two digits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WORDS = (
 ).split()
 
 
-def propose() -> str:
-    """A pseudonym such as ``kestrel-07``; the caller sees to it that it is free."""
+def propose_pseudonym() -> str:
+    """Return a pseudonym such as ``kestrel-07``; the caller ensures that it is free."""
     return f"{secrets.choice(WORDS)}-{secrets.randbelow(100):02d}"
 
 
-def is_one(name: str) -> bool:
+def is_pseudonym(name: str) -> bool:
     """Whether a name has the form of our pseudonyms."""
     word, _, number = name.partition("-")
     return word in WORDS and re.fullmatch(r"[0-9]{2}", number) is not None

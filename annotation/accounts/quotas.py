@@ -1,4 +1,4 @@
-"""How much a person, a project and the whole installation may have: one table of quotas.
+"""Quotas of people, projects and the installation, in one table.
 
 Defaults stand here, ``CROWDQC_QUOTAS`` changes them, and whoever runs the installation gives a
 person or a project a number of its own (``manage.py crowdqc_quota``). ``hold`` is called where
@@ -43,7 +43,7 @@ class Quota:
     """At most ``most`` times ``unit`` of what ``used`` counts, for each ``of``."""
 
     of: str
-    most: int
+    quota_limit: int
     text: str
     used: Callable[[Owner], int]
     unit: int = 1
@@ -128,8 +128,8 @@ QUOTAS = {
 }
 
 
-def most(name: str, owner: Owner = None) -> int:
-    """The quota of this name: the owner's own, that of the settings, or the default."""
+def quota_limit(name: str, owner: Owner = None) -> int:
+    """Return the limit: the owner's own, the settings', or the default."""
     if owner is not None:
         own = QuotaOverride.objects.filter(_whose(owner), name=name).values_list("most", flat=True)
         if own:
@@ -141,12 +141,12 @@ def _whose(owner: Owner) -> Q:
     return Q(project=owner) if isinstance(owner, Project) else Q(person=owner)
 
 
-def hold(name: str, owner: Owner = None, more: int = 1) -> None:
-    """Raise TooMuch, with both figures, where ``more`` would exceed the quota.
+def require_quota(name: str, owner: Owner = None, more: int = 1) -> None:
+    """Raise TooMuch, with both figures, if ``more`` would exceed the quota.
 
     The caller's transaction locks what two requests at once would both count.
     """
-    quota, limit = QUOTAS[name], most(name, owner)
+    quota, limit = QUOTAS[name], quota_limit(name, owner)
     used = quota.used(owner)
     if used + more <= limit * quota.unit:
         return
@@ -155,17 +155,17 @@ def hold(name: str, owner: Owner = None, more: int = 1) -> None:
     raise TooMuch(f"{_(quota.text) % figures} {ask}", code="quota")
 
 
-def hold_in_project(name: str, project: Project, more: int = 1) -> None:
-    """``hold``, one request of the project after the other; within a transaction."""
+def require_project_quota(name: str, project: Project, more: int = 1) -> None:
+    """Check a quota with the project locked; within a transaction."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    hold(name, project, more)
+    require_quota(name, project, more)
 
 
-def hold_bytes(project: Project | None, size: int) -> None:
-    """Raise TooMuch where a file of this size would exceed what is stored at most."""
+def require_storage(project: Project | None, size: int) -> None:
+    """Raise TooMuch if a file of this size would exceed the storage."""
     if project is not None:
-        hold("megabytes_of_project", project, size)
-    hold("megabytes", None, size)
+        require_quota("megabytes_of_project", project, size)
+    require_quota("megabytes", None, size)
 
 
 def _kind(owner: Owner) -> str:
@@ -174,10 +174,10 @@ def _kind(owner: Owner) -> str:
     return PROJECT if isinstance(owner, Project) else PERSON
 
 
-def table(owner: Owner = None) -> list[tuple[str, int, int]]:
-    """Name, what is used and the most of each quota of a person, a project or the installation."""
+def quota_table(owner: Owner = None) -> list[tuple[str, int, int]]:
+    """Return name, usage and limit of each quota of an owner."""
     return [
-        (name, quota.used(owner) // quota.unit, most(name, owner))
+        (name, quota.used(owner) // quota.unit, quota_limit(name, owner))
         for name, quota in QUOTAS.items()
         if quota.of == _kind(owner)
     ]
@@ -185,7 +185,7 @@ def table(owner: Owner = None) -> list[tuple[str, int, int]]:
 
 @transaction.atomic
 def set_quota(*, by: User | None, name: str, owner: Owner, limit: int | None) -> None:
-    """Give a person or a project a quota of its own; None takes it back.
+    """Set an own quota of a person or project; None removes it.
 
     Raises Invalid where there is no such quota of a person, or of a project.
     """

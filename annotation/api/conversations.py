@@ -11,7 +11,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import bound_to, get_own_assignment, get_task_by_id
+from annotation.access import get_own_assignment, get_task_by_id, token_project_id
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.conversations import actions, selectors
@@ -78,7 +78,7 @@ class StaffMessageOut(MessageOut):
     by = serializers.SerializerMethodField(help_text="The worker's pseudonym, or who of you wrote")
     reported_at = serializers.DateTimeField(source="message.reported_at", allow_null=True)
 
-    def get_by(self, line: selectors.Line) -> str:
+    def get_by(self, line: selectors.MessageLine) -> str:
         if line.message.from_worker:
             return line.message.conversation.worker.pseudonym
         return str(line.message.by)
@@ -136,7 +136,7 @@ def _about(held: Assignment, number: int | None) -> int | None:
     """The item of this number in an assignment; None without one. Raises Invalid."""
     if number is None:
         return None
-    about = selectors.about_entry(held, number)
+    about = selectors.entry_subject(held, number)
     if about is None:
         raise Invalid("The assignment has no such item.", fields={"number": "Its place, from 1."})
     return about.item_id
@@ -152,7 +152,7 @@ class StaffEndpoint(Endpoint):
 
     def found(self, task_id: int, conversation_id: int, *roles: str) -> Conversation:
         access, task = get_task_by_id(self.request, task_id, *roles)
-        found = selectors.conversation_in(access.project, conversation_id)
+        found = selectors.get_conversation(access.project, conversation_id)
         if found.task_id != task.pk:
             raise Missing("There is no such conversation about this task.")
         return found
@@ -163,7 +163,7 @@ class StaffEndpoint(Endpoint):
 
 def thread(found: Conversation, shape: type[serializers.ModelSerializer[Conversation]]) -> Any:
     """A conversation with its messages."""
-    found.messages_shown = selectors.lines_of(found)  # type: ignore[attr-defined]
+    found.messages_shown = selectors.message_lines(found)  # type: ignore[attr-defined]
     return shape(found).data
 
 
@@ -183,7 +183,7 @@ class Conversations(Listing):
         show = request.query_params.get("show", "all")
         if show not in selectors.STATES:
             raise Invalid("There is no such state.", fields={"show": "waiting, reported or all."})
-        rows = selectors.conversations_in(access.project, show).filter(task=task)
+        rows = selectors.list_conversations(access.project, show).filter(task=task)
         return self.page(rows, StaffConversationOut)
 
     @extend_schema(
@@ -195,7 +195,7 @@ class Conversations(Listing):
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
         body = read(WriteIn, request)
-        held = selectors.assignment_in(task, body.pop("assignment"))
+        held = selectors.get_addressable_assignment(task, body.pop("assignment"))
         made = actions.write_as_staff(
             by=access.user,
             worker=held.worker,
@@ -204,7 +204,7 @@ class Conversations(Listing):
             item_id=_about(held, body.pop("number", None)),
             **body,
         )
-        found = selectors.conversation_in(access.project, made.pk)
+        found = selectors.get_conversation(access.project, made.pk)
         return Response(thread(found, StaffThreadOut), status=status.HTTP_201_CREATED)
 
 
@@ -223,7 +223,7 @@ class ConversationMessages(StaffEndpoint):
         body = read(TextIn, request)
         actions.write_as_staff(by=request.user, worker=found.worker, task=found.task, **body)
         return self.told(
-            selectors.conversation_in(found.task.project, found.pk), status.HTTP_201_CREATED
+            selectors.get_conversation(found.task.project, found.pk), status.HTTP_201_CREATED
         )
 
 
@@ -246,7 +246,7 @@ class ConversationReport(StaffEndpoint):
     def post(self, request: Request, task_id: int, conversation_id: int) -> Response:
         found = self.found(task_id, conversation_id)
         number = read(MessageIn, request)["message"]
-        actions.report(by=request.user, conversation=found, message_id=number)
+        actions.report_message(by=request.user, conversation=found, message_id=number)
         return self.told(found)
 
 
@@ -261,10 +261,10 @@ class ConversationModerate(StaffEndpoint):
     def post(self, request: Request, task_id: int, conversation_id: int) -> Response:
         found = self.found(task_id, conversation_id, Role.MANAGER)
         body = read(ModerateIn, request)
-        actions.moderate(
+        actions.apply_step(
             by=request.user, conversation=found, step=body["step"], message_id=body["message"]
         )
-        return self.told(selectors.conversation_in(found.task.project, found.pk))
+        return self.told(selectors.get_conversation(found.task.project, found.pk))
 
 
 class Announcements(Listing):
@@ -274,7 +274,7 @@ class Announcements(Listing):
     @extend_schema(responses=AnnouncementOut(many=True), summary="Announcements about a task")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        return self.page(selectors.announcements_of(task), AnnouncementOut)
+        return self.page(selectors.list_announcements(task), AnnouncementOut)
 
     @extend_schema(
         request=TextIn,
@@ -295,7 +295,7 @@ class OneAnnouncement(Endpoint):
     )
     def delete(self, request: Request, task_id: int, announcement_id: int) -> Response:
         access, task = get_task_by_id(request, task_id)
-        found = selectors.announcement_of(task, announcement_id)
+        found = selectors.get_announcement(task, announcement_id)
         actions.remove_announcement(
             by=access.user, announcement=found, is_manager=access.is_manager
         )
@@ -312,7 +312,7 @@ class OwnEndpoint(Endpoint):
     mends_texts = True
 
     def found(self, conversation_id: int) -> Conversation:
-        user, only = self.request.user, bound_to(self.request)
+        user, only = self.request.user, token_project_id(self.request)
         return selectors.own_conversation(user, conversation_id, only)
 
 
@@ -322,7 +322,7 @@ class OwnConversations(Listing):
 
     @extend_schema(responses=OwnConversationOut(many=True), summary="My conversations")
     def get(self, request: Request) -> Response:
-        rows = selectors.conversations_of(request.user, bound_to(request))
+        rows = selectors.list_own_conversations(request.user, token_project_id(request))
         return self.page(rows, OwnConversationOut)
 
 
@@ -359,7 +359,7 @@ class OwnReport(OwnEndpoint):
     )
     def post(self, request: Request, conversation_id: int) -> Response:
         found, number = self.found(conversation_id), read(MessageIn, request)["message"]
-        actions.report(by=request.user, conversation=found, message_id=number)
+        actions.report_message(by=request.user, conversation=found, message_id=number)
         return Response(thread(found, OwnThreadOut))
 
 
@@ -382,5 +382,5 @@ class Ask(Endpoint):
             item_id=_about(held, body.pop("number", None)),
             **body,
         )
-        found = selectors.own_conversation(request.user, made.pk, bound_to(request))
+        found = selectors.own_conversation(request.user, made.pk, token_project_id(request))
         return Response(thread(found, OwnThreadOut), status=status.HTTP_201_CREATED)

@@ -11,7 +11,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access, get_task_by_id, task_of
+from annotation.access import find_task, get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.files.writing import tables as files
@@ -78,7 +78,7 @@ class Files(Listing):
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         body = read(FileIn, request)
-        task = task_of(access, body["task"]) if "task" in body else None
+        task = find_task(access, body["task"]) if "task" in body else None
         file = actions.request_export(
             by=access.user,
             project=access.project,

@@ -10,8 +10,8 @@ from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import bound_to, get_access, get_own_assignment
-from annotation.accounts.security.log import Kind, account_of, log_event
+from annotation.access import get_access, get_own_assignment, token_project_id
+from annotation.accounts.security.log import Kind, attempted_account, log_event
 from annotation.accounts.tokens import actions as tokens
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.bodies import SignIn
@@ -118,13 +118,17 @@ class OwnLog(Endpoint):
 class OwnLedger(OwnListing):
     @extend_schema(responses=OwnEntryOut(many=True), summary="What I am owed and was paid")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.ledger(request.user, bound_to(request)), OwnEntryOut)
+        return self.page(
+            selectors.list_own_bookings(request.user, token_project_id(request)), OwnEntryOut
+        )
 
 
 class OwnRejections(OwnListing):
     @extend_schema(responses=OwnRejectionOut(many=True), summary="Rejections of my work")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.rejections(request.user, bound_to(request)), OwnRejectionOut)
+        return self.page(
+            selectors.list_own_rejections(request.user, token_project_id(request)), OwnRejectionOut
+        )
 
 
 class OwnReply(Endpoint):
@@ -137,7 +141,7 @@ class OwnReply(Endpoint):
         description="Once, and until `reply_until`. An answer is owed by `answer_by`.",
     )
     def post(self, request: Request, rejection_id: int) -> Response:
-        mine = selectors.rejections(request.user, bound_to(request))
+        mine = selectors.list_own_rejections(request.user, token_project_id(request))
         rejection = mine.filter(pk=rejection_id).first()
         if rejection is None:
             raise Missing("There is no such rejection of your work.")
@@ -150,13 +154,17 @@ class OwnReply(Endpoint):
 class OwnConsents(OwnListing):
     @extend_schema(responses=OwnConsentOut(many=True), summary="What I agreed to, and when")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.consents(request.user, bound_to(request)), OwnConsentOut)
+        return self.page(
+            selectors.list_own_consents(request.user, token_project_id(request)), OwnConsentOut
+        )
 
 
 class OwnRounds(OwnListing):
     @extend_schema(responses=OwnRoundOut(many=True), summary="What was said of my rounds")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.rounds(request.user, bound_to(request)), OwnRoundOut)
+        return self.page(
+            selectors.list_own_rounds(request.user, token_project_id(request)), OwnRoundOut
+        )
 
 
 class OwnLogsErase(Endpoint):
@@ -170,7 +178,7 @@ class OwnLogsErase(Endpoint):
     )
     def post(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.WORKER)
-        member = selectors.worker_of(access.project, request.user)
+        member = selectors.get_worker_membership(access.project, request.user)
         return Response({"assignments": retention.erase_own_logs(by=access.user, worker=member)})
 
 
@@ -190,7 +198,7 @@ class Token(Endpoint):
 
     def throttled(self, request: Request, wait: float | None) -> NoReturn:
         name = request.data.get("username") if isinstance(request.data, dict) else None
-        log_event(Kind.LOCKED, user=account_of(name), request=request._request)
+        log_event(Kind.LOCKED, user=attempted_account(name), request=request._request)
         super().throttled(request, wait)
         raise AssertionError("unreachable")
 
@@ -205,12 +213,12 @@ class Token(Endpoint):
         "one name and 30 times from one address.",
     )
     def post(self, request: Request) -> Response:
-        row, text = tokens.sign_in(**read(SignIn, request), request=request._request)
+        row, text = tokens.sign_in_for_token(**read(SignIn, request), request=request._request)
         return Response({"token": text, "scopes": row.scopes, "expires_at": row.expires_at})
 
     @extend_schema(responses={204: None}, summary="End the token that is sent")
     def delete(self, request: Request) -> Response:
         if not isinstance(request.auth, ApiToken):
             raise Conflict("A session sent this, no token. End tokens on your account page.")
-        tokens.revoke(by=request.user, token_id=request.auth.pk)
+        tokens.revoke_token(by=request.user, token_id=request.auth.pk)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -9,7 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import bound_to, get_access
+from annotation.access import get_access, token_project_id
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Hook, HookDelivery, Notice, Role
@@ -108,7 +108,7 @@ class Notices(Listing):
 
     @extend_schema(responses=NoticeOut(many=True), summary="What I was told")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.notices_of(request.user, bound_to(request)), NoticeOut)
+        return self.page(selectors.notices_of(request.user, token_project_id(request)), NoticeOut)
 
 
 class NoticesRead(Endpoint):
@@ -117,7 +117,7 @@ class NoticesRead(Endpoint):
     @extend_schema(request=ReadIn, responses=MarkedOut, summary="Mark notices as read")
     def post(self, request: Request) -> Response:
         body = read(ReadIn, request)
-        only = bound_to(request)
+        only = token_project_id(request)
         read_now = notice_actions.mark_all_read(by=request.user, only=only, **body)
         return Response({"read": read_now})
 

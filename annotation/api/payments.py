@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import Access, get_access, get_task_by_id, task_of
+from annotation.access import Access, find_task, get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Correction, LedgerEntry, Payment, Rejection, Statement
@@ -147,7 +147,7 @@ class Ledger(Listing):
         access = get_access(request, project_id)
         require_decider(access.project, access.user)
         body: dict[str, Any] = read(CorrectIn, request)
-        task = task_of(access, body.pop("task"))
+        task = find_task(access, body.pop("task"))
         sent = f"{access.user.pk}:{request.headers['Idempotency-Key']}"
         row = book_correction(by=access.user, task=task, key=uuid5(NAMESPACE_URL, sent), **body)
         if isinstance(row, Correction):

@@ -11,7 +11,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import bound_to, get_access
+from annotation.access import get_access, token_project_id
 from annotation.accounts.actions.invitation_mail import MOST_AT_ONCE, invite_by_mail
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects import selectors as members
@@ -145,7 +145,7 @@ class InvitationOut(serializers.Serializer[Any]):
 
 def with_own_roles(request: Request, project_id: int) -> Any:
     """A project of one's own with ``roles_here``."""
-    return selectors.projects_of(request.user, bound_to(request)).get(pk=project_id)
+    return selectors.list_projects(request.user, token_project_id(request)).get(pk=project_id)
 
 
 def _scope_of(request: Request, role: str) -> None:
@@ -157,7 +157,9 @@ def _scope_of(request: Request, role: str) -> None:
 class Projects(Listing):
     @extend_schema(responses=ProjectOut(many=True), summary="My projects")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.projects_of(request.user, bound_to(request)), ProjectOut)
+        return self.page(
+            selectors.list_projects(request.user, token_project_id(request)), ProjectOut
+        )
 
     @extend_schema(request=ProjectIn, responses={201: ProjectOut}, summary="Create a project")
     def post(self, request: Request) -> Response:
@@ -173,7 +175,7 @@ class ProjectDetail(Endpoint):
         return Response(ProjectOut(with_own_roles(request, project_id)).data)
 
     def current(self, request: Request, **kwargs: Any) -> Response:
-        locks.hold_project(get_access(request, kwargs["project_id"], Role.REQUESTER).project)
+        locks.lock_project(get_access(request, kwargs["project_id"], Role.REQUESTER).project)
         return self.get(request, kwargs["project_id"])
 
     @extend_schema(request=SettingsIn, responses=ProjectOut, summary="Change the settings")
@@ -183,7 +185,7 @@ class ProjectDetail(Endpoint):
         if MONEY & set(body):
             require_scope(request, "pay")
         # What is left out stays as it is now, whatever it was when the request began.
-        with locks.locked(access.project):
+        with locks.lock_row(access.project):
             now = {name: getattr(access.project, name) for name in SETTINGS}
             people.change_project(by=access.user, project=access.project, **{**now, **body})
         return self.get(request, project_id)
@@ -214,14 +216,14 @@ class Staff(Endpoint):
     @extend_schema(responses=StaffOut(many=True), summary="Requesters and managers")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return Response(StaffOut(members.staff_of(access.project), many=True).data)
+        return Response(StaffOut(members.list_staff(access.project), many=True).data)
 
 
 class Workers(Listing):
     @extend_schema(responses=WorkerOut(many=True), summary="Workers of a project")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return self.page(members.workers_of(access.project), WorkerOut)
+        return self.page(members.list_workers(access.project), WorkerOut)
 
 
 class Person(Endpoint):
@@ -251,7 +253,7 @@ class Invitations(Endpoint):
     )
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        rows = members.invitations_of(access.project)
+        rows = members.list_invitations(access.project)
         return Response(InvitationOut(rows, many=True, context={"request": request}).data)
 
     @extend_schema(
@@ -265,7 +267,7 @@ class Invitations(Endpoint):
         body = read(InviteIn, request)
         _scope_of(request, body["role"])
         made = people.invite(by=access.user, project=access.project, **body)
-        [row] = members.rows_of([made])
+        [row] = members.invitation_rows([made])
         shown = InvitationOut(row, context={"request": request})
         return Response(shown.data, status=201)
 
@@ -285,7 +287,7 @@ class InvitationsByMail(Endpoint):
         _scope_of(request, body["role"])
         emails = "\n".join(body.pop("emails"))
         made = invite_by_mail(by=access.user, project=access.project, emails=emails, **body)
-        rows = members.rows_of(made)
+        rows = members.invitation_rows(made)
         shown = InvitationOut(rows, many=True, context={"request": request})
         return Response(shown.data, status=201)
 
@@ -334,5 +336,5 @@ class Audit(Listing):
     )
     def get(self, request: Request, project_id: int) -> Response:
         project = get_access(request, project_id).project
-        rows = audit.entries(project, audit.Filters.of(request.query_params))
-        return self.page(rows, AuditOut, of=lambda found: audit.lines(project, found))
+        rows = audit.list_entries(project, audit.Filters.from_query(request.query_params))
+        return self.page(rows, AuditOut, of=lambda found: audit.describe_entries(project, found))

@@ -268,5 +268,5 @@ class WayLetIn(Endpoint):
     def post(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         row = selectors.get_recruitment(task, recruitment_id)
-        visit = visits.let_in_again(by=access.user, recruitment=row, **read(LetInIn, request))
+        visit = visits.release_visit(by=access.user, recruitment=row, **read(LetInIn, request))
         return Response(VisitOut(visit).data)

@@ -33,7 +33,7 @@ class ProjectTasks(Listing):
     @extend_schema(responses=TaskOut(many=True), summary="Tasks of a project")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return self.page(selectors.tasks_of(access.project), TaskOut)
+        return self.page(selectors.list_tasks(access.project), TaskOut)
 
     @extend_schema(request=TaskIn, responses={201: TaskOut}, summary="Create a task")
     def post(self, request: Request, project_id: int) -> Response:
@@ -51,7 +51,7 @@ class TaskEndpoint(Endpoint):
 
     def current(self, request: Request, **kwargs: Any) -> Response:
         _, task = get_task_by_id(request, kwargs["task_id"], Role.REQUESTER)
-        locks.hold_task(task)
+        locks.lock_task(task)
         return _task(request, task.pk)
 
 
@@ -100,7 +100,7 @@ class TaskItems(Listing):
     )
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        return self.page(selectors.items_of(task), ItemOut)
+        return self.page(selectors.list_items(task), ItemOut)
 
     @extend_schema(
         request=RowsIn,
@@ -123,7 +123,7 @@ class TaskAnswers(Listing):
         author = request.query_params.get("author", "")
         if author not in ("", "worker", "system"):
             raise Invalid("There is no such author.", fields={"author": "worker or system"})
-        return self.page(selectors.answers_of(task, author=author), AnswerOut)
+        return self.page(selectors.list_answers(task, author=author), AnswerOut)
 
     @extend_schema(
         request=RowsIn,
@@ -170,7 +170,7 @@ class TaskJudgments(Endpoint):
 def _answer(request: Request, answer_id: int) -> Answer:
     """An answer, under the rules of its project; an outsider cannot tell it from none."""
     missing = Missing("There is no such answer.")
-    found = selectors.answer(answer_id)
+    found = selectors.get_answer(answer_id)
     if found is None:
         raise missing
     try:
@@ -182,7 +182,7 @@ def _answer(request: Request, answer_id: int) -> Answer:
 
 class AnswerDetail(Endpoint):
     def current(self, request: Request, **kwargs: Any) -> Response:
-        locks.hold_answer(_answer(request, kwargs["answer_id"]))
+        locks.lock_answer(_answer(request, kwargs["answer_id"]))
         return self.get(request, kwargs["answer_id"])
 
     @extend_schema(responses=AnswerOut, summary="One answer")
@@ -205,7 +205,7 @@ class TaskAssignments(Listing):
     @extend_schema(responses=AssignmentOut(many=True), summary="Assignments of a task")
     def get(self, request: Request, task_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        return self.page(selectors.assignments_of(task), AssignmentOut)
+        return self.page(selectors.list_assignments(task), AssignmentOut)
 
 
 class TaskSamples(Endpoint):

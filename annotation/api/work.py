@@ -13,7 +13,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import bound_to, get_access, get_own_assignment, get_task_by_id
+from annotation.access import get_access, get_own_assignment, get_task_by_id, token_project_id
 from annotation.accounts.projects import actions as people
 from annotation.api.frame.auth import require_scope, require_unbound_token
 from annotation.api.frame.base import Listing, give, read
@@ -36,7 +36,7 @@ from annotation.task_types.base import KNOWN_RULES
 from annotation.work.actions import answers, assignments, events, leases
 from annotation.work.selectors import api_rows as selectors
 from annotation.work.selectors import work
-from annotation.work.selectors.known import told_at
+from annotation.work.selectors.known import revealed_feedback
 from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
@@ -162,7 +162,7 @@ def _agreed(assignment: Assignment) -> None:
 class OpenTasks(WorkEndpoint):
     @extend_schema(responses=OfferOut(many=True), summary="Tasks I can work on")
     def get(self, request: Request) -> Response:
-        members = work.memberships_with_consent(request.user, bound_to(request))
+        members = work.memberships_with_consent(request.user, token_project_id(request))
         return Response(OfferOut(work.list_offers(members), many=True).data)
 
 
@@ -175,7 +175,7 @@ class Join(WorkEndpoint):
     def post(self, request: Request) -> Response:
         require_unbound_token(request)
         token = read(JoinIn, request)["token"]
-        invitation = people.read_invitation(token)
+        invitation = people.open_invitation(token)
         if invitation.role != Role.WORKER:
             require_scope(request, "pay")
         member = people.accept_invitation(by=request.user, token=token)
@@ -224,7 +224,7 @@ class WorkConsent(WorkEndpoint):
 
     def _member(self, request: Request, project_id: int) -> Membership:
         access = get_access(request, project_id, Role.WORKER)
-        return selectors.worker_of(access.project, request.user)
+        return selectors.get_worker_membership(access.project, request.user)
 
 
 class Claim(OwnWork):
@@ -235,8 +235,10 @@ class Claim(OwnWork):
     )
     def post(self, request: Request, task_id: int) -> Response:
         access, task = get_task_by_id(request, task_id, Role.WORKER)
-        member = access.worker or selectors.worker_of(access.project, request.user)
-        return respond(assignments.claim(by=access.user, task=task, worker=member, source="api"))
+        member = access.worker or selectors.get_worker_membership(access.project, request.user)
+        return respond(
+            assignments.claim_assignment(by=access.user, task=task, worker=member, source="api")
+        )
 
 
 class OwnAssignments(Listing):
@@ -244,7 +246,9 @@ class OwnAssignments(Listing):
 
     @extend_schema(responses=OwnRowOut(many=True), summary="My assignments")
     def get(self, request: Request) -> Response:
-        return self.page(selectors.own_assignments(request.user, bound_to(request)), OwnRowOut)
+        return self.page(
+            selectors.list_own_assignments(request.user, token_project_id(request)), OwnRowOut
+        )
 
 
 class OwnAssignment(WorkEndpoint):
@@ -294,9 +298,11 @@ class Feedback(WorkEndpoint):
     def post(self, request: Request, assignment_id: int, position: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         _agreed(found)
-        if not assignments.tell_known(by=request.user, assignment=found, position=position):
+        if not assignments.reveal_known_answer(
+            by=request.user, assignment=found, position=position
+        ):
             return Response({"told": False, "right": None, "said": "", "why": ""})
-        told = told_at(found, position)
+        told = revealed_feedback(found, position)
         return Response({"told": True, "right": told.right, "said": told.said, "why": told.why})
 
 
@@ -312,7 +318,7 @@ class Submit(OwnState):
         found = get_own_assignment(request, assignment_id)
         body = read(SubmitIn, request)
         given: dict[str, dict[str, Any]] = body.get("answers", {})
-        done = answers.submit(
+        done = answers.submit_assignment(
             by=request.user,
             assignment=found,
             key=body["key"],
@@ -338,7 +344,7 @@ class Extend(OwnState):
     @extend_schema(request=None, responses=OwnStateOut, summary="More time")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
-        extended = leases.extend(by=request.user, assignment=found)
+        extended = leases.extend_lease(by=request.user, assignment=found)
         return Response(give(OwnStateOut, state_payload(extended)))
 
 
@@ -346,7 +352,9 @@ class GiveBack(WorkEndpoint):
     @extend_schema(request=None, responses=OwnRowOut, summary="Return an assignment")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
-        return Response(give(OwnRowOut, leases.give_back(by=request.user, assignment=found)))
+        return Response(
+            give(OwnRowOut, leases.return_assignment(by=request.user, assignment=found))
+        )
 
 
 class Streams(WorkEndpoint):
@@ -367,7 +375,7 @@ class Events(WorkEndpoint):
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         body = read(EventsIn, request)
-        expected = events.append(
+        expected = events.append_events(
             by=request.user,
             assignment=found,
             stream_key=body["stream"],

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.conversations.selectors import recipients
+from annotation.conversations.selectors import list_recipients
 from annotation.models import (
     Announcement,
     Assignment,
@@ -39,7 +39,7 @@ LEFT = gettext_lazy("This worker has left the project and gets no messages.")
 
 
 def worker_url(task_id: int) -> str:
-    """Where a worker reads what was written about a task."""
+    """Return where a worker reads messages about a task."""
     return f"{reverse('work_messages')}?task={task_id}"
 
 
@@ -61,7 +61,7 @@ def write_as_worker(
     assignment: Assignment | None = None,
     item_id: int | None = None,
 ) -> Conversation:
-    """A worker writes to the people of the project about a task of theirs, or one of its items.
+    """Send a worker's message to staff about a task or item.
 
     Raises NotAllowed for whoever never took the task or is blocked, Conflict where the
     conversation is closed, TooMuch beyond the limit of an hour.
@@ -97,7 +97,7 @@ def write_as_staff(
     assignment: Assignment | None = None,
     item_id: int | None = None,
 ) -> Conversation:
-    """Somebody of the project writes to a worker: an answer, or feedback on what they submitted.
+    """Send a staff message to a worker: a reply or feedback.
 
     Raises Conflict where the worker has left, came from a file, or the conversation is closed.
     """
@@ -132,7 +132,7 @@ def _write(
     assignment: Assignment | None,
     item_id: int | None,
 ) -> tuple[Conversation, bool]:
-    """The conversation with the message in it, and whether it is new there."""
+    """Return the conversation with the new message, and whether it is new."""
     text = _text(text)
     now = timezone.now()
     Conversation.objects.get_or_create(task=task, worker=worker, defaults={"last_at": now})
@@ -171,7 +171,7 @@ def _write(
 def _notify_once(
     *, to: list[User | None], kind: str, text: Text, url: str, project: Project
 ) -> None:
-    """One notice a conversation until it is read, however many messages come."""
+    """Send one notice per conversation until it is read."""
     unread = Notice.objects.filter(
         user__in=[one for one in to if one], kind=kind, url=url, read_at=None
     )
@@ -188,7 +188,7 @@ def _notify_once(
 
 @transaction.atomic
 def mark_seen(*, by: User, conversation: Conversation, upto: int) -> None:
-    """Note that the worker has seen the messages up to this one; notices of them are read."""
+    """Record what the worker has seen and mark its notices read."""
     Conversation.objects.filter(pk=conversation.pk, seen__lt=upto).update(seen=upto)
     mark_read_at(by=by, url=worker_url(conversation.task_id))
 
@@ -197,9 +197,9 @@ def mark_seen(*, by: User, conversation: Conversation, upto: int) -> None:
 
 
 @transaction.atomic
-def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
-    """Report what the other side wrote; the project's managers and owner are told."""
-    message = _message(conversation, message_id)
+def report_message(*, by: User, conversation: Conversation, message_id: int) -> Message:
+    """Report a message of the other side to managers and owner."""
+    message = _lock_message(conversation, message_id)
     own = message.from_worker == (by.pk == conversation.worker.user_id)
     if own:
         raise Conflict(_("You can report messages of the other side."))
@@ -221,8 +221,8 @@ def report(*, by: User, conversation: Conversation, message_id: int) -> Message:
     return message
 
 
-def _message(conversation: Conversation, message_id: int) -> Message:
-    """A message that stands, locked."""
+def _lock_message(conversation: Conversation, message_id: int) -> Message:
+    """Lock an existing message."""
     found = (
         conversation.messages.select_for_update(no_key=True)
         .filter(pk=message_id, removed_at=None)
@@ -239,10 +239,10 @@ def _moderates(by: User, worker: Membership) -> None:
 
 
 @transaction.atomic
-def remove(*, by: User, conversation: Conversation, message_id: int) -> None:
-    """Remove a message for both sides; its text is gone. An announcement is removed as a whole."""
+def remove_message(*, by: User, conversation: Conversation, message_id: int) -> None:
+    """Remove a message with its text; an announcement for everybody."""
     _moderates(by, conversation.worker)
-    message = _message(conversation, message_id)
+    message = _lock_message(conversation, message_id)
     if message.announcement_id:
         raise Conflict(_("Remove an announcement on its task’s page."))
     message.text, message.removed_at, message.reported_at = "", timezone.now(), None
@@ -252,10 +252,10 @@ def remove(*, by: User, conversation: Conversation, message_id: int) -> None:
 
 
 @transaction.atomic
-def dismiss(*, by: User, conversation: Conversation, message_id: int) -> None:
-    """Keep a message that was reported."""
+def dismiss_report(*, by: User, conversation: Conversation, message_id: int) -> None:
+    """Keep a reported message."""
     _moderates(by, conversation.worker)
-    message = _message(conversation, message_id)
+    message = _lock_message(conversation, message_id)
     if message.reported_at:
         message.reported_at = None
         message.save(update_fields=["reported_at"])
@@ -265,7 +265,7 @@ def dismiss(*, by: User, conversation: Conversation, message_id: int) -> None:
 
 @transaction.atomic
 def set_closed(*, by: User, conversation: Conversation, closed: bool) -> None:
-    """Close a conversation, so that nobody writes in it, or open it again."""
+    """Close a conversation to new messages, or reopen it."""
     _moderates(by, conversation.worker)
     row = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
     if bool(row.closed_at) != closed:
@@ -278,7 +278,7 @@ def set_closed(*, by: User, conversation: Conversation, closed: bool) -> None:
 
 @transaction.atomic
 def set_blocked(*, by: User, worker: Membership, blocked: bool) -> None:
-    """Let a worker write no messages in the project any more, or let them write again."""
+    """Block a worker's messages in the project, or allow them."""
     _moderates(by, worker)
     row = Membership.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if bool(row.messages_blocked_at) != blocked:
@@ -290,12 +290,12 @@ def set_blocked(*, by: User, worker: Membership, blocked: bool) -> None:
 STEPS = ("remove", "keep", "close", "open", "block", "unblock")
 
 
-def moderate(*, by: User, conversation: Conversation, step: str, message_id: int) -> None:
-    """Take one of ``STEPS``; those about a message name it."""
+def apply_step(*, by: User, conversation: Conversation, step: str, message_id: int) -> None:
+    """Apply one of ``STEPS``; steps about a message name it."""
     if step == "remove":
-        remove(by=by, conversation=conversation, message_id=message_id)
+        remove_message(by=by, conversation=conversation, message_id=message_id)
     elif step == "keep":
-        dismiss(by=by, conversation=conversation, message_id=message_id)
+        dismiss_report(by=by, conversation=conversation, message_id=message_id)
     elif step in ("close", "open"):
         set_closed(by=by, conversation=conversation, closed=step == "close")
     else:
@@ -307,13 +307,13 @@ def moderate(*, by: User, conversation: Conversation, step: str, message_id: int
 
 @transaction.atomic
 def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement:
-    """Tell all workers of a task something: once each, in the app and by mail as they chose."""
+    """Notify all workers of a task once, in the app and by mail."""
     text = _text(text)
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     known = Announcement.objects.filter(key=key, task=task).first()
     if known is not None:
         return known
-    workers = list(recipients(task).exclude(user=by).select_related("user"))
+    workers = list(list_recipients(task).exclude(user=by).select_related("user"))
     if not workers:
         raise Conflict(_("No worker has started this task yet."))
     limits.require_try(limits.ANNOUNCEMENTS, task.pk, _("This task had many announcements today."))
@@ -350,7 +350,7 @@ def announce(*, by: User, task: Task, text: str, key: uuid.UUID) -> Announcement
 
 @transaction.atomic
 def remove_announcement(*, by: User, announcement: Announcement, is_manager: bool) -> None:
-    """Remove it for everybody, by its author or a manager; its text is gone."""
+    """Remove an announcement for everybody: its author or a manager may."""
     if announcement.by_id != by.pk and not is_manager:
         raise NotAllowed(_("Only its author or a manager removes an announcement."))
     row = Announcement.objects.select_for_update(no_key=True).get(pk=announcement.pk)

@@ -1,4 +1,4 @@
-"""One message as people write it."""
+"""The form of a message."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class MessageForm(forms.Form):
         self.initial.setdefault("key", uuid.uuid4())
 
 
-def message_in(request: HttpRequest) -> int:
-    """The message that a form is about, by its number. Raises Invalid."""
+def message_number(request: HttpRequest) -> int:
+    """Return the number of the message that a form is about. Raises Invalid."""
     number = parse_whole(request.POST.get("message", ""))
     if number is None:
         raise Invalid(_("Say which message."), fields={"message": _("A number.")})
     return number
 
 
-def send(
+def send_form(
     request: HttpRequest, form: MessageForm, write: Callable[[dict[str, Any]], object], told: str
 ) -> int:
-    """Write what the form holds; the status of the answer. What was typed stays in the form."""
+    """Send the form's message and return the status; errors keep the text."""
     if not form.is_valid():
         return 422
     try:

@@ -1,4 +1,4 @@
-"""Conversations as their two sides see them: what was written, about what, and what is new."""
+"""Read conversations for both sides, with unread counts."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PREVIEW = 120  # characters of the last message in a list
 NEWEST = 200  # messages of a conversation that its page shows
 
 
-def _with_words(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    """Each with the beginning of its last message (``words``) and who wrote it."""
+def _with_last_message(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    """Annotate the start and author of the last message."""
     last = Message.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     return rows.select_related("task__current", "task__project", "worker__project").annotate(
         words=Subquery(last.values(w=Left(Coalesce("announcement__text", "text"), PREVIEW))[:1]),
@@ -51,8 +51,8 @@ def _with_words(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
 # -- the worker's side -----------------------------------------------------------------------------
 
 
-def conversations_of(user: User, only: int | None = None) -> QuerySet[Conversation]:
-    """What the person reads as a worker, with how many messages are new (``new``), newest first.
+def list_own_conversations(user: User, only: int | None = None) -> QuerySet[Conversation]:
+    """Return the worker's conversations with counts of ``new``, newest first.
 
     ``only`` is the one project that it may be about.
     """
@@ -61,22 +61,22 @@ def conversations_of(user: User, only: int | None = None) -> QuerySet[Conversati
     if only is not None:
         rows = rows.filter(worker__project=only)
     return (
-        _with_words(rows)
+        _with_last_message(rows)
         .annotate(new=Count("messages", filter=unseen & Q(messages__removed_at=None)))
         .order_by("-last_at", "-pk")
     )
 
 
 def own_conversation(user: User, conversation_id: int, only: int | None = None) -> Conversation:
-    """One of theirs as a worker; anybody else's does not exist for them."""
-    found = conversations_of(user, only).filter(pk=conversation_id).first()
+    """Return one of the worker's conversations, or raise Missing."""
+    found = list_own_conversations(user, only).filter(pk=conversation_id).first()
     if found is None:
         raise Missing(_("There is no such conversation among yours."))
     return found
 
 
-def conversation_about(worker: Membership, task_id: int) -> Conversation | None:
-    """What the worker and the project wrote about a task so far."""
+def find_conversation(worker: Membership, task_id: int) -> Conversation | None:
+    """Return the conversation of a worker about a task."""
     return Conversation.objects.filter(worker=worker, task=task_id).first()
 
 
@@ -95,22 +95,22 @@ STATES = {
 }
 
 
-def conversations_in(project: Project, show: str) -> QuerySet[Conversation]:
-    """Conversations of a project in which somebody wrote, of one state, the newest first."""
+def list_conversations(project: Project, show: str) -> QuerySet[Conversation]:
+    """Return a project's conversations of one state, newest first."""
     rows = Conversation.objects.filter(task__project=project)
     reported = Count("messages", filter=Q(messages__reported_at__isnull=False))
-    rows = _with_words(rows).annotate(reported=reported)
+    rows = _with_last_message(rows).annotate(reported=reported)
     rows = rows.filter(Q(written_at__isnull=False) | Q(reported__gt=0))
     return rows.filter(STATES[show]).order_by("-last_at", "-pk")
 
 
-def waiting_in(project: Project) -> int:
-    """How many conversations wait for an answer of the project."""
+def count_waiting(project: Project) -> int:
+    """Count conversations that await a reply of staff."""
     return Conversation.objects.filter(task__project=project, waits=True).count()
 
 
-def conversation_in(project: Project, conversation_id: int) -> Conversation:
-    """One of the project's, or Missing."""
+def get_conversation(project: Project, conversation_id: int) -> Conversation:
+    """Return a conversation of the project, or raise Missing."""
     rows = Conversation.objects.select_related("task__current", "worker__user")
     found = rows.filter(task__project=project, pk=conversation_id).first()
     if found is None:
@@ -119,8 +119,8 @@ def conversation_in(project: Project, conversation_id: int) -> Conversation:
     return found
 
 
-def assignment_in(task: Task, assignment_id: int) -> Assignment:
-    """One of the task's, whose worker can be written to, or Missing."""
+def get_addressable_assignment(task: Task, assignment_id: int) -> Assignment:
+    """Return an assignment whose worker can be written to, or raise Missing."""
     rows = Assignment.objects.select_related("worker__user")
     held = rows.filter(pk=assignment_id, task=task).first()
     if held is None:
@@ -129,8 +129,8 @@ def assignment_in(task: Task, assignment_id: int) -> Assignment:
     return held
 
 
-def announcement_of(task: Task, announcement_id: int) -> Announcement:
-    """One of the task's, or Missing."""
+def get_announcement(task: Task, announcement_id: int) -> Announcement:
+    """Return an announcement of the task, or raise Missing."""
     found = Announcement.objects.filter(pk=announcement_id, task=task).first()
     if found is None:
         raise Missing(_("There is no such announcement of this task."))
@@ -138,16 +138,16 @@ def announcement_of(task: Task, announcement_id: int) -> Announcement:
     return found
 
 
-def recipients(task: Task) -> QuerySet[Membership]:
-    """Workers of a task who can be told something: they took it and have not left."""
+def list_recipients(task: Task) -> QuerySet[Membership]:
+    """Return workers of a task who have not left."""
     took = Assignment.objects.filter(task=task, worker=OuterRef("pk"))
     took = took.exclude(state=AssignmentState.RETURNED).exclude(source="import")
     here = Membership.objects.filter(project=task.project_id, role=Role.WORKER)
     return here.filter(Exists(took), removed_at=None, user__is_active=True).order_by("pk")
 
 
-def announcements_of(task: Task) -> QuerySet[Announcement]:
-    """What the workers of a task were told, the newest first."""
+def list_announcements(task: Task) -> QuerySet[Announcement]:
+    """Return announcements to a task's workers, newest first."""
     return task.announcements.select_related("by")
 
 
@@ -155,8 +155,8 @@ def announcements_of(task: Task) -> QuerySet[Announcement]:
 
 
 @dataclass(frozen=True)
-class About:
-    """What a message is about: an item by its place in an assignment, in the task's own noun."""
+class MessageSubject:
+    """The subject of a message: an item by its place, in the task's noun."""
 
     assignment_id: int
     item_id: int
@@ -165,11 +165,11 @@ class About:
 
 
 @dataclass(frozen=True)
-class Line:
+class MessageLine:
     """One message as a page shows it."""
 
     message: Message
-    about: About | None
+    about: MessageSubject | None
     is_new: bool
 
     @property
@@ -178,13 +178,13 @@ class Line:
         return told.text if told else self.message.text
 
 
-def lines_of(conversation: Conversation) -> list[Line]:
-    """The newest messages of a conversation in their order."""
+def message_lines(conversation: Conversation) -> list[MessageLine]:
+    """Return the newest messages of a conversation in order."""
     rows = conversation.messages.select_related("announcement", "by").order_by("-pk")[:NEWEST]
     messages = list(reversed(rows))
     places = _places(conversation, messages)
     return [
-        Line(
+        MessageLine(
             one,
             places.get((one.assignment_id, one.item_id)),
             is_new=not one.from_worker and one.pk > conversation.seen,
@@ -193,7 +193,7 @@ def lines_of(conversation: Conversation) -> list[Line]:
     ]
 
 
-def _places(conversation: Conversation, messages: Sequence[Message]) -> dict[Any, About]:
+def _places(conversation: Conversation, messages: Sequence[Message]) -> dict[Any, MessageSubject]:
     named = [one for one in messages if one.assignment_id and one.item_id]
     if not named:
         return {}
@@ -201,30 +201,32 @@ def _places(conversation: Conversation, messages: Sequence[Message]) -> dict[Any
         assignment__in={one.assignment_id for one in named},
         item__in={one.item_id for one in named},
     )
-    noun = noun_of(conversation.task)
+    noun = item_noun(conversation.task)
     return {
-        (assignment, item): About(assignment, item, position + 1, noun)
+        (assignment, item): MessageSubject(assignment, item, position + 1, noun)
         for assignment, item, position in entries.values_list("assignment", "item", "position")
     }
 
 
-def noun_of(task: Task) -> str:
-    """What an item of the task is called."""
+def item_noun(task: Task) -> str:
+    """Return the noun of a task's items."""
     return get_type(task.type).noun_in(task.current.settings if task.current else {})
 
 
-def about_entry(assignment: Assignment, number: int | None) -> About | None:
-    """An item of an assignment by its number, as a message can be about it."""
+def entry_subject(assignment: Assignment, number: int | None) -> MessageSubject | None:
+    """Return the subject for an item of an assignment by its number."""
     return _about(assignment, assignment.entries.filter(position=(number or 0) - 1).first())
 
 
-def about_answer(assignment: Assignment, answer_id: int | None) -> About | None:
-    """The same by an answer to it."""
+def answer_subject(assignment: Assignment, answer_id: int | None) -> MessageSubject | None:
+    """Return the subject for an answer's item."""
     answered = assignment.answers.filter(pk=answer_id or 0).values("item")
     return _about(assignment, assignment.entries.filter(item__in=answered).first())
 
 
-def _about(assignment: Assignment, entry: AssignmentItem | None) -> About | None:
+def _about(assignment: Assignment, entry: AssignmentItem | None) -> MessageSubject | None:
     if entry is None:
         return None
-    return About(assignment.pk, entry.item_id, entry.position + 1, noun_of(assignment.task))
+    return MessageSubject(
+        assignment.pk, entry.item_id, entry.position + 1, item_noun(assignment.task)
+    )

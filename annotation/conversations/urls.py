@@ -16,7 +16,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         worker_views.report,
         name="work_message_report",
     ),
-    path("work/assignments/<int:assignment_id>/ask/", worker_views.ask, name="work_ask"),
+    path(
+        "work/assignments/<int:assignment_id>/ask/", worker_views.write_about_item, name="work_ask"
+    ),
 ]
 ONE = "messages/<int:conversation_id>/"
 project_patterns: list[URLPattern | URLResolver] = [

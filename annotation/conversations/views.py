@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access, get_task
 from annotation.conversations import actions, selectors
-from annotation.conversations.forms import MessageForm, message_in, send
+from annotation.conversations.forms import MessageForm, message_number, send_form
 from annotation.models import Assignment, Conversation, Role
 from annotation.notifications.actions.notices import mark_read_at
 from crowdqc.errors import Invalid, Missing
@@ -42,11 +42,11 @@ def message_list(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     show = request.GET.get("show", "waiting")
     show = show if show in selectors.STATES else "waiting"
-    rows = selectors.conversations_in(access.project, show)
+    rows = selectors.list_conversations(access.project, show)
     context = {
         "page": Paginator(rows, PER_PAGE).get_page(request.GET.get("page")),
         "show": show,
-        "waiting": selectors.waiting_in(access.project),
+        "waiting": selectors.count_waiting(access.project),
     }
     return render(request, "annotation/conversations/list.html", context)
 
@@ -62,7 +62,7 @@ def _render(
     worker = found.worker if found else more["worker"]
     context = {
         "open": found,
-        "lines": selectors.lines_of(found) if found else [],
+        "lines": selectors.message_lines(found) if found else [],
         "form": form,
         "worker": worker,
         "task": found.task if found else more["task"],
@@ -80,11 +80,11 @@ def _render(
 def conversation(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
     """One conversation, and answering in it."""
     access = get_access(request, project_id)
-    found = selectors.conversation_in(access.project, conversation_id)
+    found = selectors.get_conversation(access.project, conversation_id)
     form = MessageForm(request.POST or None)
     status = 200
     if request.method == "POST":
-        status = send(
+        status = send_form(
             request,
             form,
             lambda data: actions.write_as_staff(
@@ -110,13 +110,13 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
     if held is None:
         raise Missing(_("There is no such assignment in this project."))
     held.worker.project = held.task.project = access.project
-    about = selectors.about_entry(held, parse_whole(request.GET.get("item", "")))
+    about = selectors.entry_subject(held, parse_whole(request.GET.get("item", "")))
     if about is None:
-        about = selectors.about_answer(held, parse_whole(request.GET.get("answer", "")))
+        about = selectors.answer_subject(held, parse_whole(request.GET.get("answer", "")))
     form = MessageForm(request.POST or None)
     status = 200
     if request.method == "POST":
-        status = send(
+        status = send_form(
             request,
             form,
             lambda data: actions.write_as_staff(
@@ -131,7 +131,7 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
         )
         if status < 300:
             return redirect(request.get_full_path())
-    found = selectors.conversation_about(held.worker, held.task_id)
+    found = selectors.find_conversation(held.worker, held.task_id)
     if found:
         found.worker, found.task = held.worker, held.task
     more = {"worker": held.worker, "task": held.task, "about": about, "assignment": held}
@@ -143,8 +143,8 @@ def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> Ht
 def report(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
     """Report a worker's message to the project's managers."""
     access = get_access(request, project_id)
-    found = selectors.conversation_in(access.project, conversation_id)
-    actions.report(by=access.user, conversation=found, message_id=message_in(request))
+    found = selectors.get_conversation(access.project, conversation_id)
+    actions.report_message(by=access.user, conversation=found, message_id=message_number(request))
     messages.success(request, _("Reported. A manager of the project looks at it."))
     return redirect("conversation", project_id, found.pk)
 
@@ -154,12 +154,12 @@ def report(request: HttpRequest, project_id: int, conversation_id: int) -> HttpR
 def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
     """Remove or keep a message, close a conversation, block a worker; and back. By managers."""
     access = get_access(request, project_id, Role.MANAGER)
-    found = selectors.conversation_in(access.project, conversation_id)
+    found = selectors.get_conversation(access.project, conversation_id)
     step = request.POST.get("step", "")
     if step not in MODERATED:
         raise Invalid(_("There is no such step."), fields={"step": _("Choose one.")})
-    number = message_in(request) if step in ("remove", "keep") else 0
-    actions.moderate(by=access.user, conversation=found, step=step, message_id=number)
+    number = message_number(request) if step in ("remove", "keep") else 0
+    actions.apply_step(by=access.user, conversation=found, step=step, message_id=number)
     messages.success(request, str(MODERATED[step]))
     return redirect("conversation", project_id, found.pk)
 
@@ -177,7 +177,7 @@ def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     status = 200
     if request.method == "POST":
         told = _("Announcement sent.")
-        status = send(
+        status = send_form(
             request, form, lambda data: actions.announce(by=access.user, task=task, **data), told
         )
         if status < 300:
@@ -185,8 +185,8 @@ def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     context = {
         "task": task,
         "form": form,
-        "workers": selectors.recipients(task).exclude(user=access.user).count(),
-        "rows": selectors.announcements_of(task),
+        "workers": selectors.list_recipients(task).exclude(user=access.user).count(),
+        "rows": selectors.list_announcements(task),
     }
     return render(request, "annotation/conversations/announcements.html", context, status=status)
 
@@ -198,7 +198,7 @@ def announcement_remove(
 ) -> HttpResponse:
     """Remove an announcement: its author, or a manager."""
     access, task = get_task(request, project_id, task_id)
-    found = selectors.announcement_of(task, announcement_id)
+    found = selectors.get_announcement(task, announcement_id)
     actions.remove_announcement(by=access.user, announcement=found, is_manager=access.is_manager)
     messages.success(request, _("The announcement was removed."))
     return redirect("announcements", project_id, task.pk)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_own_assignment
 from annotation.conversations import actions, selectors
-from annotation.conversations.forms import MessageForm, message_in, send
+from annotation.conversations.forms import MessageForm, message_number, send_form
 from annotation.models import Conversation, User
 from crowdqc.numbers import parse_whole
 
@@ -35,9 +35,9 @@ def _help(pseudonym: str) -> str:
 def _context(request: HttpRequest, found: Conversation | None, **more: Any) -> dict[str, Any]:
     """The list on the left, and the conversation that is open."""
     user = cast(User, request.user)
-    rows = selectors.conversations_of(user)
+    rows = selectors.list_own_conversations(user)
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    lines = selectors.lines_of(found) if found else []
+    lines = selectors.message_lines(found) if found else []
     if found and request.method == "GET" and lines:
         actions.mark_seen(by=user, conversation=found, upto=lines[-1].message.pk)
     new = sum(one.new for one in page)  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ def message_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     task = parse_whole(request.GET.get("task", ""))
     if task is not None:
-        found = selectors.conversations_of(user).filter(task=task).first()
+        found = selectors.list_own_conversations(user).filter(task=task).first()
         if found is not None:
             return redirect("work_conversation", found.pk)
     return render(request, TEMPLATE, _context(request, None))
@@ -68,7 +68,7 @@ def conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
     form = MessageForm(request.POST or None, help_text=_help(found.worker.pseudonym))
     status = 200
     if request.method == "POST":
-        status = send(
+        status = send_form(
             request,
             form,
             lambda data: actions.write_as_worker(
@@ -87,15 +87,15 @@ def conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-def ask(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Writing from an assignment, about the item whose number is in ``item``."""
+def write_about_item(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Write from an assignment about the item numbered ``item``."""
     user, held = cast(User, request.user), get_own_assignment(request, assignment_id)
-    about = selectors.about_entry(held, parse_whole(request.GET.get("item", "")))
+    about = selectors.entry_subject(held, parse_whole(request.GET.get("item", "")))
     form = MessageForm(request.POST or None, help_text=_help(held.worker.pseudonym))
     status = 200
     held.task.current = held.version
     if request.method == "POST":
-        status = send(
+        status = send_form(
             request,
             form,
             lambda data: actions.write_as_worker(
@@ -110,7 +110,7 @@ def ask(request: HttpRequest, assignment_id: int) -> HttpResponse:
         )
         if status < 300:
             return redirect(request.get_full_path())
-    found = selectors.conversation_about(held.worker, held.task_id)
+    found = selectors.find_conversation(held.worker, held.task_id)
     if about is None:
         back = (reverse("work_assignment", args=[held.pk]), _("Back to the task"))
     else:
@@ -132,6 +132,6 @@ def report(request: HttpRequest, conversation_id: int) -> HttpResponse:
     """Report a message of the project's people to its managers."""
     user = cast(User, request.user)
     found = selectors.own_conversation(user, conversation_id)
-    actions.report(by=user, conversation=found, message_id=message_in(request))
+    actions.report_message(by=user, conversation=found, message_id=message_number(request))
     messages.success(request, _("Reported. A manager of the project looks at it."))
     return redirect("work_conversation", found.pk)

@@ -57,21 +57,21 @@ def task_quiz(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         if pk is None:
             raise Invalid(_("No worker is chosen."), fields={"worker": _("Choose a worker.")})
         worker = selectors.workers_of(access.project, [pk])[0]
-        quiz.let_in(by=access.user, task=task, worker=worker)
+        quiz.admit_worker(by=access.user, task=task, worker=worker)
         messages.success(
             request, _("%(pseudonym)s can start the task now.") % {"pseudonym": worker.pseudonym}
         )
         return redirect("task_quiz", project_id, task_id)
     version = task.current or task.versions.latest("number")
-    rows = Paginator(quizzes.tries(task), PAGE).get_page(request.GET.get("page"))
+    rows = Paginator(quizzes.list_tries(task), PAGE).get_page(request.GET.get("page"))
     context = {
         "access": access,
         "project": access.project,
         "task": task,
         "version": version,
-        "terms": quizzes.terms_of(version),
+        "terms": quizzes.quiz_terms(version),
         "page": rows,
-        "rows": quizzes.listed(task, list(rows)),
+        "rows": quizzes.describe_tries(task, list(rows)),
         "noun": get_type(task.type).noun_in(version.settings),
     }
     return render(request, "annotation/authoring/quiz.html", context)

@@ -1,4 +1,4 @@
-"""Amounts and texts as people enter them: kept whole, or refused by their field's name."""
+"""Validate amounts and texts; refusals name the field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = Decimal(100_000)
 
 
 def clean_amount(value: Decimal, name: str) -> Decimal:
-    """An amount of 0 or more in whole cents, or Invalid naming the field."""
+    """Return an amount of 0 or more in whole cents, or raise Invalid."""
     if not value.is_finite() or not 0 <= value <= MOST or value != round_money(value):
         raise Invalid(
             _("%(name)s is not an amount.") % {"name": name},
@@ -23,7 +23,7 @@ def clean_amount(value: Decimal, name: str) -> Decimal:
 
 
 def clean_text(text: str, name: str, most: int) -> str:
-    """A text that fits, or Invalid: nothing that somebody wrote is cut silently."""
+    """Return a text that fits, or raise Invalid; nothing is cut."""
     text = text.replace("\x00", "").strip()
     if len(text) > most:
         raise Invalid(

@@ -24,16 +24,16 @@ RETRY_AFTER = "15"  # seconds
 @login_required
 @require_safe
 def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Audit log, the newest first."""
+    """Show the audit log, newest first."""
     access = get_access(request, project_id)
-    filters = audit.Filters.of(request.GET)
+    filters = audit.Filters.from_query(request.GET)
     before = request.GET.get("before", "")
     number = parse_whole(before) or 0
     context = {
         "project": access.project,
         "access": access,
         "filters": filters,
-        "page": audit.page(access.project, filters, number),
+        "page": audit.read_page(access.project, filters, number),
         "before": number,
         "families": sorted(FAMILIES.items(), key=lambda one: one[1]),
         "kinds": audit.object_types(access.project),
@@ -46,9 +46,9 @@ def audit_log(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def audit_log_export(request: HttpRequest, project_id: int) -> StreamingHttpResponse:
-    """The same entries as CSV, streamed."""
+    """Stream the entries as CSV."""
     access = get_access(request, project_id)
-    rows = audit.rows(access.project, audit.Filters.of(request.GET))
+    rows = audit.export_rows(access.project, audit.Filters.from_query(request.GET))
     lines = files.lines(audit.COLUMNS, rows, "csv")
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="audit-log-{project_id}.csv"'
@@ -76,7 +76,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The server failed; where the database is away or full, a later try helps."""
+    """Show a server error; a later try helps if the database is down or full."""
     if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
         response = _answer(
             request, 503, "unavailable", _("The database is not available. Try later.")

@@ -75,7 +75,7 @@ class DemoContext:
         member = self.join(task.project, pseudonym)
         user = self.people[pseudonym]
         begun = self.clock.moment
-        assignment = assignments.claim(by=user, task=task, worker=member)
+        assignment = assignments.claim_assignment(by=user, task=task, worker=member)
         entries = list(assignment.entries.select_related("item__group").order_by("position"))
         writes = [entry for entry in entries if entry.item.key in given]
         if not writes:  # the lease runs out; one that is returned would come back as it was
@@ -108,7 +108,7 @@ class DemoContext:
                 seq=int(self.clock.moment.timestamp() * 1000),
             )
         self.store_log(user, assignment, opened, log)
-        answers.submit(by=user, assignment=assignment, key=uuid.uuid4())
+        answers.submit_assignment(by=user, assignment=assignment, key=uuid.uuid4())
 
     def store_log(
         self, user: User, assignment: Assignment, opened: dt.datetime, log: list[logs.Event]
@@ -120,7 +120,7 @@ class DemoContext:
         for first in range(0, len(log), events.MAX_BATCH):
             batch = log[first : first + events.MAX_BATCH]
             self.clock.to(opened + dt.timedelta(milliseconds=batch[-1]["time"] + 50))
-            events.append(
+            events.append_events(
                 by=user, assignment=assignment, stream_key=key, first_seq=first, events=batch
             )
         self.clock.to(opened + dt.timedelta(milliseconds=last + 3000))
@@ -158,6 +158,6 @@ class DemoTask:
         load = self.loader
         member, user = load.join(self.project, pseudonym), load.people[pseudonym]
         begun = load.clock.moment
-        held = assignments.claim(by=user, task=task, worker=member)
+        held = assignments.claim_assignment(by=user, task=task, worker=member)
         load.clock.to(begun + dt.timedelta(seconds=seconds))
         return assignments.open_assignment(by=user, assignment=held)

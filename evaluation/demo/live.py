@@ -76,7 +76,7 @@ class Live:
         name = PEOPLE[self.turns % len(PEOPLE)]
         member, user = self.load.join(self.task.project, name), self.load.people[name]
         self.task.refresh_from_db()
-        held = assignments.claim(by=user, task=self.task, worker=member)
+        held = assignments.claim_assignment(by=user, task=self.task, worker=member)
         held = assignments.open_assignment(by=user, assignment=held)
         drafts = {}
         for entry in held.entries.select_related(
@@ -88,7 +88,7 @@ class Live:
             at = 0 if self._first_is_better(entry.item, chance) else 1
             drafts[entry.item_id] = {"d-quality_overall": sides[at]}
         self.load.clock.to(self.load.clock.moment + TURN * DAY)
-        answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+        answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
         self.turns += 1
 
     def _first_is_better(self, item: Item, chance: float) -> bool:

@@ -94,7 +94,7 @@ class RatingTask(DemoTask):
             drafts[entry.item_id] = self.data.draft(rater, entry.item.key)
         if told and rater.id in self.data.feedback:
             drafts[entries[-1].item_id]["feedback"] = self.data.feedback[rater.id]
-        answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+        answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
 
     def score(self) -> None:
         """Scores of the explanations, taken in from outside as a file of them would be."""

@@ -189,7 +189,7 @@ class Study(DemoTask):
         if held.opened_at is not None and self.loader.clock.moment < held.opened_at + needs:
             self.loader.clock.to(held.opened_at + needs)
         by = self.loader.people[judge.worker]
-        answers.submit(by=by, assignment=held, key=uuid.uuid4())
+        answers.submit_assignment(by=by, assignment=held, key=uuid.uuid4())
 
     def _take(self, judge: judging.Judge, task: Task) -> tuple[Assignment, list[AssignmentItem]]:
         held = self.take(task, judge.worker, seconds=6)

@@ -109,7 +109,7 @@ class WritingTask(DemoTask):
             seq=int(load.clock.moment.timestamp() * 1000),
         )
         load.store_log(user, held, opened, log)
-        answers.submit(by=user, assignment=held, key=uuid.uuid4())
+        answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4())
 
     def _hand_out(self, key: str) -> None:
         """The item of this key before all others; none where the key is empty."""

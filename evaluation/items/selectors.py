@@ -132,7 +132,7 @@ def _history(task: Task, item: Item) -> list[audit.Line]:
     about = Q(object_type="item", object_id=item.pk)
     about |= Q(object_type="answer", object_id__in=answers)
     rows = AuditEntry.objects.filter(about, project=task.project).order_by("-pk")[:ENTRIES]
-    return audit.lines(task.project, rows)
+    return audit.describe_entries(task.project, rows)
 
 
 def _beside(item: Item, *, back: bool) -> Item | None:

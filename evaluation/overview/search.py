@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.access import Access
-from annotation.accounts.projects.selectors import workers_of
+from annotation.accounts.projects.selectors import list_workers
 from annotation.authoring.selectors.tasks import with_work
 from annotation.lists.state import MOST_WORDS, matching, words_of
 from annotation.models import Item, Role
@@ -86,7 +86,7 @@ def _workers(access: Access, words: Sequence[str], q: str) -> Found:
         words = plural(worker.submitted, "assignment") + " submitted"
         return worker.pseudonym, words, reverse("worker_card", args=[pk, worker.pk])
 
-    rows = matching(workers_of(access.project), words, places)
+    rows = matching(list_workers(access.project), words, places)
     return _found(_("Workers"), rows, hit, f"{reverse('people', args=[pk])}?{q}")
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.access import Access
-from annotation.accounts.roles.selectors import Ties, chain_of
+from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors import progress
 from annotation.authoring.selectors.next_step import Standing, button_of
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
@@ -145,7 +145,7 @@ def facts(access: Access) -> Facts:
     project = access.project
     waiting = waiting_by_task(project)
     proposals = list(open_proposals(access))
-    chain = chain_of(project)
+    chain = load_ties(project)
     found = progress.task_progress(project)
     states = run_states([one.task for one in found])
     people, number = progress.week(project)
@@ -166,7 +166,7 @@ def facts(access: Access) -> Facts:
         waiting=waiting,
         runs=official_runs([one.task.pk for one in found]),
         hourly=progress.hourly_pay(project),
-        too_fast=speed.too_fast(project),
+        too_fast=speed.list_too_fast(project),
         people_this_week=people,
         submitted_this_week=number,
     )

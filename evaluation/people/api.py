@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import Access, bound_to, get_access, get_worker
+from annotation.access import Access, get_access, get_worker, token_project_id
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Membership, Role
 from annotation.work.selectors import api_rows as selectors
@@ -240,7 +240,7 @@ class OwnCard(Endpoint):
     @extend_schema(responses=OwnCardOut, summary="What my work looks like")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id, Role.WORKER)
-        worker = selectors.worker_of(access.project, request.user)
+        worker = selectors.get_worker_membership(access.project, request.user)
         worker.project = access.project
         return Response(OwnCardOut(own_card(worker), context={"worker": worker}).data)
 
@@ -250,7 +250,7 @@ class OwnData(Endpoint):
 
     @extend_schema(responses=ZIPPED, summary="All that is kept of me, as a ZIP")
     def get(self, request: Request) -> StreamingHttpResponse:
-        if bound_to(request) is not None:
+        if token_project_id(request) is not None:
             raise NotAllowed("This token is good for one project only.", code="bound-token")
         return _zipped(person_data.own_data(request.user))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.work.selectors.log import target_of
+from annotation.work.selectors.log import event_target
 from annotation.work.snapshots.responses import Header, logs
 from evaluation.methods.writing.measures import speed
 from evaluation.methods.writing.origins import Sources
@@ -139,7 +139,7 @@ def _processes(
                 process = read(
                     own,
                     sources.of(at),
-                    target=target_of(row.item_id),
+                    target=event_target(row.item_id),
                     first_number=1 if row.first_number is None else row.first_number,
                 )
             except ValueError as gap:  # events are missing: said, and nothing is concluded from it

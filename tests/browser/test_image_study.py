@@ -108,7 +108,7 @@ def answer_by_program(task: Task) -> None:
             more = {} if code == "none" else {"l-extent": "1"}
             drafts[slot.item.pk] = {"l-damage": code, **more}
         assert worker.user is not None
-        answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+        answers.submit_assignment(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
 
 
 @pytest.mark.long

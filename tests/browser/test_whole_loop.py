@@ -204,7 +204,7 @@ def is_kept_with_its_log(person: Person, written: list[str]) -> None:
 
     def replayed() -> list[str]:
         events = log.assignment_events(mine.pk)
-        return [log.replay(log.item_events(events, item)) for item, _ in rows]
+        return [log.replay_text(log.item_events(events, item)) for item, _ in rows]
 
     until(lambda: replayed() == written, 15, "a log that gives the answers")
 

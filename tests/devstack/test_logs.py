@@ -97,7 +97,7 @@ def test_lines_carry_ids_of_requests_jobs_and_runs_and_nothing_about_people() ->
 @pytest.mark.django_db(transaction=True)
 def test_the_app_starts_with_sentry_and_json() -> None:
     pytest.importorskip("sentry_sdk", reason="sentry-sdk is an extra")
-    script = "from crowdqc.devstack import program; program.load()"
+    script = "from crowdqc.devstack import program; program.load_app()"
     done = run(
         script,
         DATABASE_URL=test_database_url(),

@@ -51,10 +51,10 @@ def test_its_commands_and_pages_work_elsewhere(installed: Path, tmp_path: Path) 
         "from django.conf import settings\n"
         "from django.template.loader import get_template\n"
         "from django.contrib.staticfiles.finders import find\n"
-        "from crowdqc.deployment.installation import version\n"
+        "from crowdqc.deployment.installation import read_version\n"
         "print(settings.HOME, get_template('base.html').origin.name, find('css/shell.css'))\n"
         "print(find('bundles/worker.css'))\n"
-        "print(version())\n"
+        "print(read_version())\n"
     )
     environment = {
         "PATH": os.environ["PATH"],

@@ -131,7 +131,7 @@ def test_a_wrong_invitation_is_refused_by_its_signature_before_anything_is_looke
     right = people.invitation_token(Invitation(pk=1))
     for token in ("nonsense", right[:-1], f"2{right[1:]}", right.replace(":", ":x", 1)):
         with CaptureQueriesContext(connection) as queries, pytest.raises(Missing):
-            people.read_invitation(token)
+            people.open_invitation(token)
         assert not queries.captured_queries
 
 

@@ -12,7 +12,7 @@ from django.db.models import BinaryField
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from annotation.accounts.projects.actions import invitation_token, invite, read_invitation
+from annotation.accounts.projects.actions import invitation_token, invite, open_invitation
 from annotation.models import Role
 from annotation.notifications.actions import webhooks as hooks
 from annotation.records.actions import replies
@@ -51,7 +51,7 @@ def fill(world: factories.World) -> None:
     way_in.webhook_sealed = sealed.seal("webhook", webhook.PURPOSE)
     way_in.save()
     hooks.add_hook(by=world.requester, project=world.project, url="https://hooks.example/a")
-    replies.keep_reply(by=world.requester, key="k", request_hash="h", status=200, body={"a": 1})
+    replies.store_reply(by=world.requester, key="k", request_hash="h", status=200, body={"a": 1})
     endpoint = make_model(world.project, "http://127.0.0.1:9/v1").endpoint
     endpoint.key_sealed = keys.seal("key")
     endpoint.save()
@@ -128,8 +128,8 @@ def test_sessions_and_links_survive_a_new_key() -> None:
         token = invitation_token(invitation)
     with BOTH:
         assert client.get(reverse("project_list")).status_code == 200
-        assert read_invitation(token) == invitation
+        assert open_invitation(token) == invitation
     with NEW:  # who came meanwhile stays signed in, and the old links have ended
         assert client.get(reverse("project_list")).status_code == 200
         with pytest.raises(DomainError):
-            read_invitation(token)
+            open_invitation(token)

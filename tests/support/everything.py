@@ -322,7 +322,9 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
             by=world.requester, project=project, task=task, what="all", form="csv"
         ).pk,
         "payment_id": Payment.objects.earliest("pk").pk,
-        "token_id": tokens.make(by=world.worker.user, name="t", scopes=["read"], days=1)[0].pk,
+        "token_id": tokens.create_token(by=world.worker.user, name="t", scopes=["read"], days=1)[
+            0
+        ].pk,
         "rest": "nothing/",
         **asked_values(project),
         **thought_values(project),

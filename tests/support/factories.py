@@ -71,7 +71,7 @@ def make_user(name: str = "", *, password: str = "", **fields: Any) -> User:
 
 def api_token(user: User, scopes: Collection[str] = tokens.ALL, **fields: Any) -> str:
     """A token of the person's; ``fields``: project, per_minute, days..."""
-    return tokens.make(by=user, name="test", scopes=scopes, **{"days": 1, **fields})[1]
+    return tokens.create_token(by=user, name="test", scopes=scopes, **{"days": 1, **fields})[1]
 
 
 def session_of(user: User) -> str:
@@ -193,7 +193,7 @@ def make_task(
 
 def claim(task: Task, worker: Membership, *, opened: bool = True) -> Assignment:
     """A lease of the worker, opened as the page does."""
-    assignment = assignments.claim(by=worker.user, task=task, worker=worker)
+    assignment = assignments.claim_assignment(by=worker.user, task=task, worker=worker)
     if opened:
         assignment = assignments.open_assignment(by=worker.user, assignment=assignment)
     return assignment
@@ -207,7 +207,7 @@ def submit(
     for entry in assignment.entries.select_related("item"):
         text = texts if isinstance(texts, str) else texts.get(entry.item.key, "")
         drafts[entry.item_id] = {"text": text, "declined": not text}
-    return answers.submit(
+    return answers.submit_assignment(
         by=assignment.worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts
     )
 
@@ -262,7 +262,9 @@ def make_log(assignment: Assignment, log: Sequence[Mapping[str, Any]]) -> EventS
     user, key = assignment.worker.user, uuid.uuid4()
     stream = events.open_stream(by=user, assignment=assignment, key=key)
     if log:
-        events.append(by=user, assignment=assignment, stream_key=key, first_seq=0, events=[*log])
+        events.append_events(
+            by=user, assignment=assignment, stream_key=key, first_seq=0, events=[*log]
+        )
     stream.refresh_from_db()
     return stream
 

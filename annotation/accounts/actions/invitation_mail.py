@@ -1,4 +1,4 @@
-"""Invitations by mail: each address gets a link for one person.
+"""Invitations by mail: one personal link per address.
 
 An address of a worker is kept until its mail left or was given up (a few hours), then only enough
 of it to know the row by, until somebody joined or the link closed. Workers who have an account and
@@ -31,8 +31,8 @@ MOST_AT_ONCE = 200
 MOST_A_DAY = 500
 
 
-def read_addresses(text: str) -> list[str]:
-    """The addresses in a pasted text, each once; Invalid names the first that is none."""
+def parse_addresses(text: str) -> list[str]:
+    """Parse pasted addresses without duplicates; Invalid names the first bad one."""
     found = dict.fromkeys(part.lower() for part in re.split(r"[\s,;<>]+", text) if part)
     for one in found:
         try:
@@ -51,8 +51,8 @@ def read_addresses(text: str) -> list[str]:
     return list(found)
 
 
-def masked(address: str) -> str:
-    """``a…@example.org``: enough to know the row by."""
+def mask_address(address: str) -> str:
+    """Mask as ``a…@example.org``, enough to recognise the row."""
     name, _, host = address.rpartition("@")
     return f"{name[:1]}…@{host}"[:80]
 
@@ -61,8 +61,8 @@ def masked(address: str) -> str:
 def invite_by_mail(
     *, by: User, project: Project, role: str, emails: str, days: int = 14, note: str = ""
 ) -> list[Invitation]:
-    """A link for each address in ``emails``, on its way by mail; Invalid names what is wrong."""
-    addresses = read_addresses(emails)
+    """Create and mail a link for each address; Invalid names what is wrong."""
+    addresses = parse_addresses(emails)
     if not addresses:
         raise Invalid(
             gettext("There is no address."), fields={"emails": gettext("Write one a line.")}
@@ -77,15 +77,15 @@ def invite_by_mail(
             gettext("%(most_a_day)s invitations a day leave by mail. Send the others tomorrow.")
             % {"most_a_day": MOST_A_DAY}
         )
-    verified = _verified(addresses)
+    verified = _find_verified_users(addresses)
     made = []
     for address in addresses:
         bound = "" if role == Role.WORKER else address
         one = invite(by=by, project=project, role=role, days=days, note=note, bound_to=bound)
-        one.sent_to = masked(address)
+        one.sent_to = mask_address(address)
         person = verified.get(address)
         if person is not None:
-            _tell(one, person)
+            _notify_invited(one, person)
         if person is None or bound:
             one.email, one.mail_at = address, timezone.now()
         one.save(update_fields=["sent_to", "email", "mail_at"])
@@ -94,16 +94,16 @@ def invite_by_mail(
     return made
 
 
-def _verified(addresses: list[str]) -> dict[str, User]:
-    """Who has proven to read the mail of which of these addresses."""
+def _find_verified_users(addresses: list[str]) -> dict[str, User]:
+    """Return users who have verified each of these addresses."""
     rows = EmailAddress.objects.annotate(address=Lower("email")).filter(
         address__in=addresses, verified=True
     )
     return {row.address: row.user for row in rows.select_related("user")}
 
 
-def _tell(invitation: Invitation, person: User) -> None:
-    """A worker finds the link among their notices; of another role they are told that it came."""
+def _notify_invited(invitation: Invitation, person: User) -> None:
+    """Notify users: workers get the link, others only that it came."""
     project, works = invitation.project, invitation.role == Role.WORKER
 
     def text() -> str:

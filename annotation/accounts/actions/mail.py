@@ -1,4 +1,4 @@
-"""Mail that leaves: about accounts, notices (several of a person as one), and invitations.
+"""Send mail: accounts, bundled notices, and invitations.
 
 At least once: what is owed is taken (a try counted, the next one set), then sent, then noted as
 sent. A crash between the last two sends it again when the next try is due, under the same
@@ -37,13 +37,13 @@ SECONDS = 40.0  # of one turn of the job
 
 
 def send_due() -> int:
-    """Send what is due, for some time at most; returns how many mails left."""
+    """Send due mail for a limited time; return how many mails were sent."""
     began, sent = time.monotonic(), 0
     connection = get_connection()
-    if not _opened(connection):
+    if not _is_server_up(connection):
         return 0
     turns = (
-        (outbox.claim, outbox.send),
+        (outbox.claim_mail, outbox.send_mail),
         (_claim_notices, _send_notices),
         (_claim_invitation, _send_invitation),
     )
@@ -63,8 +63,8 @@ PAUSE_SECONDS = 20.0
 _pause_until = 0.0
 
 
-def _opened(connection: Any) -> bool:
-    """Whether the mail server takes mail now."""
+def _is_server_up(connection: Any) -> bool:
+    """Whether the mail server accepts mail now."""
     global _pause_until  # noqa: PLW0603
     if time.monotonic() < _pause_until:
         return False
@@ -86,7 +86,7 @@ def _next(tries: int, now: dt.datetime) -> dt.datetime | None:
 
 @transaction.atomic
 def _claim_notices() -> list[Notice] | None:
-    """What is due to one person, a try counted; None where nothing is due."""
+    """Claim the due notices of one person and count the try, or return None."""
     now = timezone.now()
     due = Notice.objects.select_for_update(skip_locked=True, of=("self",)).filter(mail_at__lte=now)
     just = Notice.objects.filter(user=OuterRef("user"), mailed_at__gt=now - TOGETHER)
@@ -139,7 +139,7 @@ def _send_notices(notices: list[Notice], connection: Any) -> bool:
 
 @transaction.atomic
 def _claim_invitation() -> Invitation | None:
-    """One whose link is due to leave; the address is forgotten here at the last try."""
+    """Claim a due invitation; its address is forgotten at the last try."""
     now = timezone.now()
     rows = Invitation.objects.select_for_update(skip_locked=True, of=("self",)).filter(
         mail_at__lte=now
@@ -184,7 +184,7 @@ def _send_invitation(invitation: Invitation, connection: Any) -> bool:
 
 
 def forget_addresses() -> int:
-    """Clear what is left of addresses where the invitation ended; returns of how many.
+    """Clear addresses of ended invitations; return how many.
 
     Without its address a link to a role is for nobody, so that it counts as revoked from then on.
     """

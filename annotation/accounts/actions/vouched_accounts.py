@@ -1,4 +1,4 @@
-"""Making an account without a page: for commands, the demo and tests, which vouch for it."""
+"""Create accounts without a page, for commands, the demo and tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAKEN = gettext_lazy("Somebody has this already. Sign in, or choose another.")
 
 
 def sign_up(*, username: str, display_name: str, password: str) -> User:
-    """A new account under a username or an address that is proven; Invalid names the field."""
+    """Create an account under a username or verified address; Invalid names the field."""
     username, display_name = username.strip(), display_name.strip()
     user = User(username=username, display_name=display_name)
     if "@" in username:

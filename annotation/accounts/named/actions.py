@@ -1,4 +1,4 @@
-"""The people and systems that a file names: found, or made where they are new."""
+"""Find or create the people and systems that a file names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH = 2000
 def systems_by_name(
     project: Project, rows: Iterable[Mapping[str, Any]]
 ) -> dict[tuple[str, str], System]:
-    """The project's systems for the names in ``rows``, made where they are new."""
+    """Return the project's systems for the names in ``rows``, creating new ones."""
     wanted = {(row["system"], row.get("prompt_strategy", "")) for row in rows}
     return {
         (name, strategy): System.objects.get_or_create(
@@ -29,7 +29,7 @@ def systems_by_name(
 
 
 def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, Membership]:
-    """The project's workers known only by a file's id, made under free pseudonyms if new."""
+    """Return workers by a file's ids, creating new ones under free pseudonyms."""
     for _ in range(5):
         found = {
             worker.external_id: worker
@@ -48,7 +48,7 @@ def workers_by_id(project: Project, external_ids: Collection[str]) -> dict[str, 
 
 
 def workers_named(project: Project, names: Collection[str]) -> dict[str, Membership]:
-    """The workers whom a file names by its own ids, or by their pseudonyms as our exports do.
+    """Return workers by a file's ids, or by pseudonyms as in our exports.
 
     An id comes before a pseudonym. Who is new and named as one of our pseudonyms keeps it, where
     it is free.
@@ -75,17 +75,17 @@ def _refuse_removed(found: Mapping[str, Membership]) -> None:
 def _unnamed(project: Project, external_ids: Sequence[str]) -> list[Membership]:
     taken = set(project.memberships.values_list("pseudonym", flat=True))
     # Our own exports name people by pseudonym, which they keep; a foreign id must not become one.
-    kept = {name for name in external_ids if pseudonyms.is_one(name)} - taken
+    kept = {name for name in external_ids if pseudonyms.is_pseudonym(name)} - taken
     taken |= kept
     made = []
     for external_id in external_ids:
         if external_id in kept:
             made.append(_unknown(project, external_id, external_id))
             continue
-        name, tries = pseudonyms.propose(), 0
+        name, tries = pseudonyms.propose_pseudonym(), 0
         while name in taken:
             # The plain names run out at some thousands: then a longer number.
-            name, tries = pseudonyms.propose(), tries + 1
+            name, tries = pseudonyms.propose_pseudonym(), tries + 1
             name = name if tries < 20 else f"{name}{len(taken)}"
         taken.add(name)
         made.append(_unknown(project, external_id, name))

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms, quotas
 from annotation.accounts.roles import actions as roles
-from annotation.accounts.roles.selectors import reason_cannot_accept
+from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
 from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, User
@@ -55,8 +55,8 @@ SALT = "crowdqc.invitation"
 MAX_NAME = 120
 
 
-def _project_name(name: str) -> str:
-    """The name of a project; Invalid, naming the limit, where it is too long."""
+def _clean_project_name(name: str) -> str:
+    """Return the project's name; Invalid names the limit if it is too long."""
     name = clean_text(name, "name", MAX_NAME)
     if not name:
         raise Invalid(gettext("A project needs a name."), fields={"name": gettext("Write a name.")})
@@ -67,13 +67,13 @@ def _project_name(name: str) -> str:
 def create_project(
     *, by: User, name: str, currency: str = "EUR", also_manager: bool = False
 ) -> Project:
-    """A new project whose owner is its first requester (and, if asked, its first manager)."""
-    name = _project_name(name)
+    """Create a project; its owner becomes requester and, if asked, manager."""
+    name = _clean_project_name(name)
     why_not = currencies.currency_problem(currency)
     if why_not:
         raise Invalid(why_not, fields={"currency": why_not})
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # projects are counted in turn
-    quotas.hold("projects", by)
+    quotas.require_quota("projects", by)
     limits.require_try(limits.PROJECTS, by.pk, gettext("You have made many projects today."))
     project = Project.objects.create(name=name, owner=by, currency=currency)
     given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
@@ -103,7 +103,7 @@ def change_project(
     show_scores: bool | None = None,
     correction_limit: Decimal | None = None,
 ) -> Project:
-    """Change a project's settings; only its owner may change when a second person is needed.
+    """Change settings; only the owner may change the two-person rule.
 
     What is None stays as it is. The owner and all managers are told of changed rules of money.
     New days hold for rejections and replies from now on: nobody who was told a day loses it.
@@ -117,14 +117,14 @@ def change_project(
         raise NotAllowed(
             gettext("Only the owner of the project may change when a second person is needed.")
         )
-    name = _project_name(name)
+    name = _clean_project_name(name)
     wanted = {"reply_days": reply_days, "answer_days": answer_days, "decide_days": decide_days}
     new = {at: _clean_days(at, value) for at, value in wanted.items() if value is not None}
     new |= {} if show_scores is None else {"show_scores": show_scores}
     if changed:
         require_recent(by, gettext("change budget and payment rules"))
         log_event(Kind.RULES, user=by, project=project, what=", ".join(changed))
-    before = {at: _plain(getattr(project, at)) for at in (*rules, *new)}
+    before = {at: _audit_value(getattr(project, at)) for at in (*rules, *new)}
     project.name = name
     for at, value in (rules | new).items():
         setattr(project, at, value)
@@ -135,10 +135,10 @@ def change_project(
         action="project.change",
         on=project,
         before=before,
-        **{at: _plain(value) for at, value in (rules | new).items()},
+        **{at: _audit_value(value) for at, value in (rules | new).items()},
     )
     if changed:
-        roles.tell_managers(
+        roles.notify_managers(
             project,
             kind="project.rules",
             key=f"project.rules:{entry.pk}",
@@ -160,8 +160,8 @@ RULES = {
 }
 
 
-def _plain(value: Any) -> Any:
-    """A setting as the audit log takes it."""
+def _audit_value(value: Any) -> Any:
+    """Return a setting in a form for the audit log."""
     return str(value) if isinstance(value, Decimal) else value
 
 
@@ -178,7 +178,7 @@ def _clean_days(name: str, days: int) -> int:
 def add_worker(
     *, project: Project, user: User | None, external_id: str = "", pseudonym: str = ""
 ) -> Membership:
-    """The worker's membership, made under a free pseudonym when there is none yet."""
+    """Return the worker's membership, created under a free pseudonym if missing."""
     who = Q(user=user) if user else Q(external_id=external_id)
     for _ in range(200):
         found = Membership.objects.filter(who, project=project, role=Role.WORKER).first()
@@ -192,7 +192,7 @@ def add_worker(
                     project=project,
                     user=user,
                     role=Role.WORKER,
-                    pseudonym=pseudonym or pseudonyms.propose(),
+                    pseudonym=pseudonym or pseudonyms.propose_pseudonym(),
                     external_id=external_id,
                 )
         except IntegrityError:
@@ -201,7 +201,7 @@ def add_worker(
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:
-    """The person's membership in ``role``, made if there is none; a removed one comes back."""
+    """Return the person's membership in ``role``, created or restored if missing."""
     if role == Role.WORKER:
         return add_worker(project=project, user=user)
     return roles.set_role(project=project, user=user, role=role)
@@ -209,7 +209,7 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
 
 @transaction.atomic
 def remove_member(*, by: User, member: Membership) -> None:
-    """End a membership; answers, log and money of a worker stay.
+    """End a membership; a worker's answers, log and money stay.
 
     Roles that move money are ended by the owner, a manager or the person themself, and what the
     person had proposed stops with the last of them. Raises NotAllowed or Conflict otherwise.
@@ -224,9 +224,9 @@ def remove_member(*, by: User, member: Membership) -> None:
     member.save(update_fields=["removed_at"])
     entry = record(by=by, project=project, action="member.remove", on=member, role=member.role)
     if staff and member.user is not None:
-        roles.end_what_was_open(by=by, project=project, user=member.user)
+        roles.cancel_open_work(by=by, project=project, user=member.user)
         role = member.get_role_display()
-        roles.tell_managers(
+        roles.notify_managers(
             project,
             key=f"roles.changed:removed:{entry.pk}",
             text=lambda: (
@@ -247,7 +247,7 @@ def invite(
     note: str = "",
     bound_to: str = "",
 ) -> Invitation:
-    """An invitation; its link comes from ``invitation_token``.
+    """Create an invitation; ``invitation_token`` gives its link.
 
     One to a role that moves money is given by the owner or a manager, leaves by mail only
     (``invite_by_mail``) and is ``bound_to`` the address it was written for.
@@ -275,7 +275,7 @@ def invite(
             gettext("Invitations to this role are sent by e-mail."),
             fields={"emails": gettext("Enter the person’s e-mail address.")},
         )
-    quotas.hold_in_project("invitations", project)
+    quotas.require_project_quota("invitations", project)
     invitation = Invitation.objects.create(
         project=project,
         role=role,
@@ -289,7 +289,7 @@ def invite(
         by=by, project=project, action="invitation.create", on=invitation, role=role, cap=max_uses
     )
     if role != Role.WORKER:
-        roles.tell_managers(
+        roles.notify_managers(
             project,
             key=f"roles.changed:invited:{invitation.pk}",
             text=lambda: _invited_words(project, invitation),
@@ -304,22 +304,22 @@ def _invited_words(project: Project, invitation: Invitation) -> str:
 
 @transaction.atomic
 def revoke_invitation(*, by: User, invitation: Invitation) -> None:
-    """Close a link; who already joined by it stays."""
+    """Close a link; who already joined stays."""
     if invitation.role != Role.WORKER:
         roles.require_giver(invitation.project, by)
     if invitation.revoked_at is None:
         invitation.revoked_at = timezone.now()
-        _forget(invitation, "revoked_at")
+        _end_invitation(invitation, "revoked_at")
         record(by=by, project=invitation.project, action="invitation.revoke", on=invitation)
 
 
 def invitation_token(invitation: Invitation) -> str:
-    """The signed part of the invitation's link."""
+    """Return the signed part of the invitation's link."""
     return signing.dumps(invitation.pk, salt=SALT, compress=False)
 
 
-def read_invitation(token: str) -> Invitation:
-    """The invitation behind a link, or why it opens nothing any more."""
+def open_invitation(token: str) -> Invitation:
+    """Return the invitation of a link, or raise why it is no longer valid."""
     try:
         pk: Any = signing.loads(token, salt=SALT)
     except signing.BadSignature as error:
@@ -338,13 +338,13 @@ def read_invitation(token: str) -> Invitation:
 
 @transaction.atomic
 def accept_invitation(*, by: User, token: str) -> Membership | None:
-    """Join by a link; joining twice uses it once, and never more people than its cap.
+    """Join by a link once, within the link's cap.
 
     None: the role awaits the confirmation of a second manager.
     """
-    invitation = read_invitation(token)
+    invitation = open_invitation(token)
     if invitation.role != Role.WORKER:
-        roles.lock(invitation.project)
+        roles.lock_roles(invitation.project)
     invitation = (
         Invitation.objects.select_for_update(of=("self",))
         .select_related("project", "created_by")
@@ -361,14 +361,14 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
         raise NotAllowed(gettext("This invitation was revoked. Ask for a new one."))
     if invitation.uses >= invitation.max_uses:
         raise Conflict(gettext("This invitation has been used up. Ask for a new link."))
-    if why_not := reason_cannot_accept(invitation, by):
+    if why_not := accept_problem(invitation, by):
         raise NotAllowed(why_not, code="other-address")
     if invitation.role == Role.WORKER:
         member: Membership | None = add_worker(project=invitation.project, user=by)
     else:
-        member = roles.accept(by=by, invitation=invitation)
+        member = roles.accept_role(by=by, invitation=invitation)
     invitation.uses += 1
-    _forget(invitation, "uses")
+    _end_invitation(invitation, "uses")
     record(
         by=by,
         project=invitation.project,
@@ -379,8 +379,8 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
     return member
 
 
-def _forget(invitation: Invitation, *changed: str) -> None:
-    """Save the invitation as ended (or used), without what is left of its address."""
+def _end_invitation(invitation: Invitation, *changed: str) -> None:
+    """Save the invitation as ended or used, without its address."""
     invitation.email = invitation.sent_to = ""
     if invitation.revoked_at or invitation.uses >= invitation.max_uses:
         invitation.bound_to = ""
@@ -392,7 +392,7 @@ def _forget(invitation: Invitation, *changed: str) -> None:
 def change_consent_text(
     *, by: User, project: Project, text: str, retention_days: int
 ) -> ConsentText:
-    """A new version of the consent text; workers are asked again before they go on."""
+    """Create a new consent version; workers must agree again."""
     if not text.strip():
         raise Invalid(
             gettext("The consent text is empty."), fields={"text": gettext("Write the text.")}
@@ -433,7 +433,7 @@ def change_consent_text(
 
 
 def current_consent_text(project: Project) -> ConsentText:
-    """The version in force."""
+    """Return the version in force."""
     return project.consent_texts.order_by("-number")[:1].get()
 
 
@@ -448,7 +448,7 @@ AGREED = CompiledQuery(
 
 
 def current_consent(member: Membership) -> Consent | None:
-    """The worker's agreement to the version in force, if they gave it and did not take it back.
+    """Return the worker's valid agreement to the version in force, if any.
 
     ``number`` on it is that version's.
     """
@@ -475,7 +475,7 @@ def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: boo
 
 @transaction.atomic
 def withdraw_consent(*, by: User, member: Membership) -> None:
-    """Take every agreement back; logging stops at once."""
+    """Withdraw every agreement; logging stops at once."""
     if member.user_id != by.pk:
         raise NotAllowed(gettext("Nobody takes an agreement back for somebody else."))
     agreed = member.consents.filter(withdrawn_at__isnull=True)

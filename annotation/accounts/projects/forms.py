@@ -1,4 +1,4 @@
-"""What people fill in about themselves and about projects; the actions decide."""
+"""Forms for people and projects; actions validate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CURRENCIES = [(code, code) for code in dict.fromkeys((*USUAL, *USABLE))]
 
 
 def add_errors(form: forms.BaseForm, error: DomainError) -> None:
-    """Show a domain error beside the fields it names; the rest stands above the form.
+    """Show a domain error beside the fields it names, else above the form.
 
     A confirmation that is asked for is no error of the form: it leads to its own page.
     """
@@ -40,7 +40,7 @@ def add_errors(form: forms.BaseForm, error: DomainError) -> None:
 
 
 class TitleField(forms.CharField):
-    """A title or name: refused with its limit when too long, never cut while it is pasted."""
+    """A title that is refused when too long and never cut on paste."""
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
         attrs: dict[str, Any] = super().widget_attrs(widget)
@@ -170,12 +170,12 @@ class ConsentForm(EditForm):
 
 
 def form_key() -> forms.UUIDField:
-    """A key that a form carries, so that sending it twice makes one thing."""
+    """Create a form's key, so that sending it twice creates one object."""
     return forms.UUIDField(required=False, initial=uuid.uuid4, widget=forms.HiddenInput)
 
 
 def read_form_key(request: HttpRequest) -> uuid.UUID | None:
-    """The key that a form without other fields carried. Raises Invalid for what is none."""
+    """Return the key of a form without other fields. Raises Invalid."""
     try:
         key: uuid.UUID | None = form_key().clean(request.POST.get("key"))
     except forms.ValidationError as error:
@@ -187,7 +187,7 @@ def read_form_key(request: HttpRequest) -> uuid.UUID | None:
 
 
 class TaskForm(forms.Form):
-    """A new task: its title, and its type with a sentence on each."""
+    """A new task: title and type, with a sentence on each type."""
 
     title = TitleField(max_length=160)
     key = form_key()

@@ -1,4 +1,4 @@
-"""The list of a project's workers: what it shows, and what is done with many of them at once."""
+"""The list of a project's workers and its bulk actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.access import Access
 from annotation.accounts.projects import actions
-from annotation.accounts.projects.selectors import workers_of
+from annotation.accounts.projects.selectors import list_workers
 from annotation.lists.definition import (
     Bulk,
     Choice,
@@ -52,7 +52,7 @@ WORK = (
 
 
 class PanelForm(forms.Form):
-    """Which panel, and why."""
+    """A panel and the reason."""
 
     panel = forms.CharField(
         max_length=80, help_text=gettext_lazy("A panel of this name is made where there is none.")
@@ -61,11 +61,11 @@ class PanelForm(forms.Form):
 
 
 def worker_list(access: Access) -> Listing:
-    """The workers of a project."""
+    """List the workers of a project."""
     project = access.project
     proposed = proposed_lines(project).filter(assignment__worker=OuterRef("pk")).order_by()
     amount = proposed.values("assignment__worker").annotate(s=Sum(F("base") + F("bonus")))
-    rows = workers_of(project).annotate(proposed=Coalesce(Subquery(amount.values("s")), ZERO))
+    rows = list_workers(project).annotate(proposed=Coalesce(Subquery(amount.values("s")), ZERO))
     on = [
         Choice(str(one.pk), one.name, Q(pk__in=_members(one.pk)))
         for one in project.panels.order_by("name")[:50]

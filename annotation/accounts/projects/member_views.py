@@ -1,4 +1,4 @@
-"""The people of a project, invitations, and how somebody leaves."""
+"""Pages of a project's people and invitations, and removal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from annotation.accounts.projects import selectors as members
 from annotation.accounts.projects.forms import InvitationForm, add_errors
 from annotation.accounts.projects.list_views import worker_list
 from annotation.accounts.roles.selectors import open_grants
-from annotation.conversations.selectors import waiting_in
+from annotation.conversations.selectors import count_waiting
 from annotation.lists.pages import list_page
 from annotation.lists.selectors import show
 from annotation.models import Invitation, Role
@@ -30,15 +30,15 @@ from crowdqc.numbers import plural
 PEOPLE = "annotation/accounts/projects/people.html"
 
 
-def may_give(access: Access) -> bool:
-    """Whether the person gives and ends roles that move money."""
+def can_give_roles(access: Access) -> bool:
+    """Whether the person may give and end roles that move money."""
     return access.is_owner or access.is_manager
 
 
 def invitation_form(access: Access, sent: Any = None) -> InvitationForm:
-    """The form with the roles that this person may invite to."""
+    """Return the form with the roles that this person may invite to."""
     form = InvitationForm(sent)
-    if not may_give(access):
+    if not can_give_roles(access):
         role = form.fields["role"]
         assert isinstance(role, ChoiceField)  # noqa: S101
         role.choices = [(Role.WORKER.value, Role.WORKER.label.capitalize())]
@@ -46,12 +46,12 @@ def invitation_form(access: Access, sent: Any = None) -> InvitationForm:
 
 
 def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict[str, Any]:
-    invitations = members.invitations_of(access.project)
-    staff = members.staff_of(access.project)
+    invitations = members.list_invitations(access.project)
+    staff = members.list_staff(access.project)
     for member in staff:
         own, owner = member.user_id == access.user.pk, member.user_id == access.project.owner_id
         of_owner = owner and (not own or member.role == Role.REQUESTER)
-        member.may_end = not of_owner and (own or may_give(access))  # type: ignore[attr-defined]
+        member.may_end = not of_owner and (own or can_give_roles(access))  # type: ignore[attr-defined]
     root = request.build_absolute_uri("/").rstrip("/")
     return {
         "access": access,
@@ -59,20 +59,20 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
         "staff": staff,
         "people_with_roles": len({member.user_id for member in staff}),
         "grants": open_grants(access.project, access.user),
-        "gives_roles": may_give(access),
-        "workers": members.workers_of(access.project).count(),
+        "gives_roles": can_give_roles(access),
+        "workers": members.list_workers(access.project).count(),
         "invitations": invitations,
         "open_invitations": sum(row.is_open for row in invitations),
         "form": form,
         "root": root,
-        "waiting": waiting_in(access.project),
+        "waiting": count_waiting(access.project),
     }
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Workers as a list, invitations, and who else belongs to the project."""
+    """List workers, invitations and staff."""
     access = get_access(request, project_id)
     listing = worker_list(access)
     search = request.method != "POST" and request.htmx  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def people(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Open an invitation; loading the address again leads back to the people."""
+    """Create an invitation; a GET leads back to the people."""
     if request.method != "POST":
         get_access(request, project_id)
         return redirect(reverse("people", args=[project_id]) + "#invite")
@@ -91,7 +91,7 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
     form = invitation_form(access, request.POST)
     if form.is_valid():
         try:
-            told, first = _invite(access, dict(form.cleaned_data))
+            told, first = _create_invitations(access, dict(form.cleaned_data))
         except (Invalid, TooMuch) as error:
             add_errors(form, error)
         else:
@@ -102,8 +102,8 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
     return render(request, PEOPLE, context, status=422)
 
 
-def _invite(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:
-    """Open one invitation, or one for each address; what to say, and the first of them."""
+def _create_invitations(access: Access, asked: dict[str, Any]) -> tuple[str, Invitation]:
+    """Create one invitation, or one per address; return a message and the first."""
     by, project = access.user, access.project
     if not asked["emails"].strip():
         del asked["emails"]

@@ -1,4 +1,4 @@
-"""The people of a project: its staff by name, its workers by pseudonym, its open invitations."""
+"""Read a project's people: staff by name, workers by pseudonym, invitations."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 
 
-def staff_of(project: Project) -> list[Membership]:
-    """Requesters and managers, the owner first."""
+def list_staff(project: Project) -> list[Membership]:
+    """Return requesters and managers, the owner first."""
     rows = list(
         project.memberships.filter(removed_at__isnull=True)
         .exclude(role=Role.WORKER)
@@ -48,8 +48,8 @@ def staff_of(project: Project) -> list[Membership]:
     return sorted(rows, key=lambda row: row.user_id != project.owner_id)
 
 
-def workers_of(project: Project) -> QuerySet[Membership]:
-    """Workers with their submitted assignments, last submit, and whether they agreed.
+def list_workers(project: Project) -> QuerySet[Membership]:
+    """Return workers with submitted assignments, last submit and consent.
 
     ``file_id`` is what the file calls somebody who came from one, for requesters only.
     """
@@ -70,7 +70,7 @@ def workers_of(project: Project) -> QuerySet[Membership]:
 
 @dataclass(frozen=True)
 class InvitationRow:
-    """An invitation with its link and what became of it."""
+    """An invitation with its link and state."""
 
     invitation: Invitation
     token: str
@@ -83,7 +83,7 @@ class InvitationRow:
 
     @property
     def makes_workers(self) -> bool:
-        """Whether its link gives no role over others, so that any of the staff may pass it on."""
+        """Whether its link gives only the worker role, so any staff may share it."""
         return self.invitation.role == Role.WORKER
 
     @property
@@ -93,13 +93,13 @@ class InvitationRow:
         return bool(one.mail_attempts) and not (one.mail_at or one.mailed_at)
 
 
-def invitations_of(project: Project, limit: int = 100) -> list[InvitationRow]:
-    """The newest invitations, open ones first."""
-    return rows_of(project.invitations.select_related("created_by").order_by("-pk")[:limit])
+def list_invitations(project: Project, limit: int = 100) -> list[InvitationRow]:
+    """Return the newest invitations, open ones first."""
+    return invitation_rows(project.invitations.select_related("created_by").order_by("-pk")[:limit])
 
 
-def rows_of(invitations: Iterable[Invitation]) -> list[InvitationRow]:
-    """These invitations with their links and states, open ones first."""
+def invitation_rows(invitations: Iterable[Invitation]) -> list[InvitationRow]:
+    """Return these invitations with links and states, open ones first."""
     now = timezone.now()
     rows = []
     for invitation in invitations:
@@ -116,7 +116,7 @@ def rows_of(invitations: Iterable[Invitation]) -> list[InvitationRow]:
 
 
 def consent_versions(project: Project) -> list[ConsentText]:
-    """All versions of the consent text, newest first, each with how many agreed to it."""
+    """Return all consent versions, newest first, with counts of agreements."""
     return list(
         project.consent_texts.select_related("created_by")
         .annotate(agreed=Count("consent", filter=Q(consent__withdrawn_at__isnull=True)))
@@ -126,7 +126,7 @@ def consent_versions(project: Project) -> list[ConsentText]:
 
 @dataclass(frozen=True)
 class ProjectRow:
-    """A project in the list, with what the person is there."""
+    """A project in the list, with the person's roles."""
 
     project: Project
     roles: list[str]
@@ -140,8 +140,8 @@ class ProjectRow:
         return any(role != Role.WORKER for role in self.roles)
 
 
-def projects_of(user: Any) -> list[ProjectRow]:
-    """Every project the person belongs to, newest first; four queries however many there are."""
+def list_projects(user: Any) -> list[ProjectRow]:
+    """Return the person's projects, newest first, by four queries."""
     roles: dict[int, list[str]] = {}
     for project_id, role in Membership.objects.filter(
         user_id=user.pk, removed_at__isnull=True
@@ -176,8 +176,8 @@ def projects_of(user: Any) -> list[ProjectRow]:
     ]
 
 
-def roles_anywhere(user: Any) -> list[tuple[int, str]]:
-    """(project id, role) of each membership that still holds."""
+def all_roles(user: Any) -> list[tuple[int, str]]:
+    """Return (project id, role) of each active membership."""
     return list(
         Membership.objects.filter(user_id=user.pk, removed_at__isnull=True).values_list(
             "project_id", "role"

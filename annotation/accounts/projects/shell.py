@@ -1,4 +1,4 @@
-"""Counts beside the project's tabs, and of what one person has not read."""
+"""Counts beside the project's tabs, and unread counts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def _number(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(grouped.values("n")), 0)
 
 
-def _unread() -> Coalesce:
-    """How many notices the person has not opened."""
+def _unread_notices() -> Coalesce:
+    """Count the person's unread notices, as a subquery."""
     return _number(Notice.objects.filter(user_id=Placeholder("user"), read_at=None))
 
 
 def _new_messages() -> Coalesce:
-    """How many messages to the person as a worker they have not seen."""
+    """Count unseen messages to the person as a worker, as a subquery."""
     return _number(
         Message.objects.filter(
             conversation__worker__user_id=Placeholder("user"),
@@ -46,7 +46,7 @@ def _tabs() -> QuerySet[Project]:
             tasks_there=_number(Task.objects.filter(project=here)),
             people_there=_number(people),
             payouts_there=_number(waiting),
-            unread_there=_unread(),
+            unread_there=_unread_notices(),
         )
     )
 
@@ -56,20 +56,20 @@ OWN = CompiledQuery(
     lambda: (
         User.objects.filter(pk=Placeholder("user"))
         .only("pk")
-        .annotate(unread_there=_unread(), messages_there=_new_messages())
+        .annotate(unread_there=_unread_notices(), messages_there=_new_messages())
     )
 )
 TABS = CompiledQuery(_tabs)
 
 
 def own_counts(user: User) -> dict[str, int]:
-    """The person's unread notices, and their new messages as a worker: one query."""
+    """Return unread notices and new messages of a worker by one query."""
     [row] = OWN.all(user=user.pk)
     return _counts(row, "unread", "messages")
 
 
 def tab_counts(project: Project, user: User) -> dict[str, int]:
-    """Tasks, working people, proposals that wait, and the person's unread notices: one query."""
+    """Return tasks, working people, waiting proposals and unread notices by one query."""
     [row] = TABS.all(project=project.pk, user=user.pk)
     return _counts(row, "tasks", "people", "payouts", "unread")
 

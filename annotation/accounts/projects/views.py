@@ -1,4 +1,4 @@
-"""Finding one's way, projects as a whole, and joining by a link."""
+"""Home, project settings, and joining by a link."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from annotation.accounts.projects.forms import (
     ProjectSettingsForm,
     add_errors,
 )
-from annotation.accounts.projects.selectors import consent_versions, projects_of, roles_anywhere
+from annotation.accounts.projects.selectors import all_roles, consent_versions, list_projects
 from annotation.accounts.roles.actions import waiting_grant
-from annotation.accounts.roles.selectors import reason_cannot_accept
-from annotation.accounts.security.factors import set_second_factor
-from annotation.accounts.security.stepup import second_factor_required
+from annotation.accounts.roles.selectors import accept_problem
+from annotation.accounts.security.factors import require_factor_in_project
+from annotation.accounts.security.stepup import is_second_factor_required
 from annotation.models import Invitation, Membership, Role, RoleGrant, User
 from annotation.notifications.kinds import KINDS
 from annotation.privacy.actions.erasure import KEPT_DAYS
@@ -39,8 +39,8 @@ from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed, TooMuch
 @login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Where the person's work is: their only project, the list, or the worker's page."""
-    roles = roles_anywhere(request.user)
+    """Redirect to the person's only project, the list, or the worker's page."""
+    roles = all_roles(request.user)
     staffed = {project_id for project_id, role in roles if role != Role.WORKER}
     if len(staffed) == 1:
         return redirect("project", staffed.pop())
@@ -54,7 +54,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
-    rows = projects_of(request.user)
+    rows = list_projects(request.user)
     return render(request, "annotation/accounts/projects/project_list.html", {"rows": rows})
 
 
@@ -109,14 +109,14 @@ def _closed(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """An invitation: what one is asked to join, and joining it."""
+    """Show an invitation and accept it."""
     try:
         if request.method == "POST":
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             joined = people.accept_invitation(by=request.user, token=token)
             return _inside(joined) if joined else redirect("join", token)
-        invitation = people.read_invitation(token)
+        invitation = people.open_invitation(token)
         if member := _membership(request.user, invitation):
             return _inside(member)
         if grant := _waiting(request.user, invitation):
@@ -132,17 +132,17 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         "consent": people.current_consent_text(invitation.project),
     }
     if request.user.is_authenticated:
-        context["why_not"] = reason_cannot_accept(invitation, request.user)
+        context["why_not"] = accept_problem(invitation, request.user)
     return render(request, "annotation/accounts/projects/join.html", context)
 
 
-def _read_or_write(request: HttpRequest, project_id: int) -> Access:
-    """Managers may read a project's settings; requesters may change them."""
+def _settings_access(request: HttpRequest, project_id: int) -> Access:
+    """Let managers read settings and requesters change them."""
     return get_access(request, project_id, *((Role.REQUESTER,) if request.method == "POST" else ()))
 
 
-def _close(form: Form, access: Access) -> None:
-    """Nothing to fill in for who may only read."""
+def _disable_form(form: Form, access: Access) -> None:
+    """Disable the form for people who may only read."""
     for field in form.fields.values():
         field.disabled = not access.is_requester
 
@@ -162,7 +162,7 @@ SETTINGS = (
 def _settings_form(access: Access, sent: QueryDict | None = None) -> ProjectSettingsForm:
     initial = {name: getattr(access.project, name) for name in SETTINGS}
     form = ProjectSettingsForm(sent, initial=initial)
-    _close(form, access)
+    _disable_form(form, access)
     # A disabled field keeps its initial value, whatever is sent.
     for name in ("single_approval", "correction_limit"):
         form.fields[name].disabled = not access.is_owner
@@ -170,7 +170,7 @@ def _settings_form(access: Access, sent: QueryDict | None = None) -> ProjectSett
 
 
 def _save_settings(access: Access, form: ProjectSettingsForm) -> bool:
-    """Whether they are saved; else the form has the errors."""
+    """Save the settings; return False with errors in the form."""
     if not form.is_valid():
         return False
     try:
@@ -184,11 +184,11 @@ def _save_settings(access: Access, form: ProjectSettingsForm) -> bool:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Name, budget and floor; only the owner may let one person propose and approve."""
-    access = _read_or_write(request, project_id)
+    """Show and change name, budget, floor and single approval."""
+    access = _settings_access(request, project_id)
     project = access.project
     if request.method == "POST":
-        with locks.locked(project):
+        with locks.lock_row(project):
             form = _settings_form(access, request.POST)
             saved = _save_settings(access, form)
         if saved:
@@ -205,7 +205,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "words": erasure.kept_words(project),
         "swept_days": KEPT_DAYS,
         "told": KINDS.values(),
-        "second_factor": second_factor_required(project, access.user),
+        "second_factor": is_second_factor_required(project, access.user),
     }
     status = 422 if form.errors else 200
     return render(
@@ -216,14 +216,14 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def project_settings_factor(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Switch the second factor for payments; its owner alone."""
+    """Switch the second factor for payments (owner only)."""
     access = get_access(request, project_id)
     required = request.POST.get("required")
     if not access.is_owner:
         raise NotAllowed(_("Only the owner of the project may change this."))
     if required not in ("yes", "no"):
         raise Invalid(_("Say whether it is required."), fields={"required": _("yes or no")})
-    set_second_factor(by=access.user, project=access.project, required=required == "yes")
+    require_factor_in_project(by=access.user, project=access.project, required=required == "yes")
     messages.success(request, _("Saved. The project’s managers are told."))
     return redirect("project_settings", project_id)
 
@@ -231,8 +231,8 @@ def project_settings_factor(request: HttpRequest, project_id: int) -> HttpRespon
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_settings_consent(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The consent text: a changed text is a new version; ``preview`` only renders it."""
-    access = _read_or_write(request, project_id)
+    """Change the consent text as a new version; ``preview`` only renders it."""
+    access = _settings_access(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
         limits.require_try(limits.PREVIEWS, access.user.pk, _("Too many tries."))
         preview = {"text": request.POST.get("text", "")[:20_000]}
@@ -241,7 +241,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     current = versions[0]
     initial = {"text": current.text, "retention_days": current.retention_days}
     form = ConsentForm(request.POST or None, initial=initial)
-    _close(form, access)
+    _disable_form(form, access)
     if request.method == "POST" and form.is_valid():
         if not form.changes():
             messages.info(

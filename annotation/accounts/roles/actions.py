@@ -1,4 +1,4 @@
-"""Giving, confirming and ending roles that move money.
+"""Give, confirm and end roles that move money.
 
 The owner and managers give them. Where a manager is there who is independent of both, that one
 confirms first: until then nobody has the role. Where none is, the role is given at once, and
@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts.roles.selectors import (
-    confirmers,
-    gives_roles,
-    managers_of,
-    reason_cannot_confirm,
+    can_give_roles,
+    confirm_problem,
+    list_confirmers,
+    list_managers,
 )
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
@@ -44,17 +44,17 @@ REMOVED = gettext_lazy("The person who proposed it was removed from the project.
 
 def require_giver(project: Project, by: User) -> None:
     """Raise NotAllowed unless the person may give and end roles that move money."""
-    if not gives_roles(project, by):
+    if not can_give_roles(project, by):
         raise NotAllowed(GIVERS)
 
 
-def lock(project: Project) -> Project:
-    """Changes of roles queue here, so that each is checked against the one before."""
+def lock_roles(project: Project) -> Project:
+    """Serialise changes of roles, so that each is checked against the last."""
     return Project.objects.select_for_update(no_key=True).select_related("owner").get(pk=project.pk)
 
 
 def set_role(*, project: Project, user: User, role: str) -> Membership:
-    """The person's membership in this role; one that had ended comes back."""
+    """Return the person's membership in this role, created or restored."""
     member, _ = Membership.objects.update_or_create(
         project=project, user=user, role=role, defaults={"removed_at": None}
     )
@@ -62,10 +62,10 @@ def set_role(*, project: Project, user: User, role: str) -> Membership:
     return member
 
 
-def tell_managers(project: Project, *, key: str, text: Text, kind: str = "roles.changed") -> None:
-    """The owner and every manager, whoever did it: a change that is not theirs is seen."""
+def notify_managers(project: Project, *, key: str, text: Text, kind: str = "roles.changed") -> None:
+    """Notify the owner and all managers of a change of roles."""
     notify(
-        to=[project.owner, *managers_of(project)],
+        to=[project.owner, *list_managers(project)],
         kind=kind,
         key=key,
         text=text,
@@ -75,17 +75,17 @@ def tell_managers(project: Project, *, key: str, text: Text, kind: str = "roles.
 
 
 @transaction.atomic
-def accept(*, by: User, invitation: Invitation) -> Membership | None:
-    """Take the role of an invitation; None: it awaits the confirmation of a second manager.
+def accept_role(*, by: User, invitation: Invitation) -> Membership | None:
+    """Take the role of an invitation, or return None if a manager must confirm it.
 
     The invitation's row is locked by the caller, which has checked whose it is.
     """
-    project = lock(invitation.project)
+    project = lock_roles(invitation.project)
     giver = invitation.created_by
     require_giver(project, giver)
     if waiting_grant(project, by, invitation.role):
         return None
-    second = confirmers(project, user=by, giver=giver)
+    second = list_confirmers(project, user=by, giver=giver)
     # Who has a role here already stays tied to whoever gave them the first one, and to nobody else.
     held = Membership.objects.filter(
         project=project, user=by, role__in=STAFF, removed_at__isnull=True
@@ -108,7 +108,7 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
         waits=bool(second),
     )
     if not second:
-        tell_managers(
+        notify_managers(
             project,
             key=f"roles.changed:{grant.pk}:given",
             text=lambda: (
@@ -135,20 +135,20 @@ def accept(*, by: User, invitation: Invitation) -> Membership | None:
 
 
 def waiting_grant(project: Project, user: User, role: str) -> RoleGrant | None:
-    """The grant of this role to this person that awaits confirmation, if there is one."""
+    """Return the unconfirmed grant of this role to this person, if any."""
     rows = RoleGrant.objects.filter(project=project, user=user, role=role, state=State.WAITING)
     return rows.first()
 
 
 def _locked(grant: RoleGrant) -> RoleGrant:
-    lock(grant.project)
+    lock_roles(grant.project)
     rows = RoleGrant.objects.select_for_update(of=("self",), no_key=True)
     return rows.select_related("project__owner", "user", "given_by").get(pk=grant.pk)
 
 
 @transaction.atomic
 def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
-    """Say that the person is somebody of their own, not who gave them the role.
+    """Confirm that the person is not the one who gave them the role.
 
     By a manager who is independent of both, or (``by`` None) by the administrator of the
     installation. Raises NotAllowed for anybody else, Conflict where there is nothing to confirm.
@@ -156,7 +156,7 @@ def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
     if by is not None:
         require_recent(by, gettext("change roles"))
     grant = _locked(grant)
-    if by is not None and (why_not := reason_cannot_confirm(grant, by)):
+    if by is not None and (why_not := confirm_problem(grant, by)):
         raise NotAllowed(why_not)
     if grant.state in (State.CONFIRMED, State.HELD):
         return grant
@@ -173,7 +173,7 @@ def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
 
 @transaction.atomic
 def decline_role(*, by: User, grant: RoleGrant) -> RoleGrant:
-    """Refuse a role that awaits confirmation: by any manager, the owner or who gave it."""
+    """Refuse an unconfirmed role: any manager, the owner or its giver may."""
     require_recent(by, gettext("change roles"))
     grant = _locked(grant)
     if by.pk != grant.given_by_id:
@@ -201,7 +201,7 @@ def _tell_decided(grant: RoleGrant) -> None:
         return said % {"role": grant.get_role_display(), "project": project.name}
 
     key = f"roles.changed:{grant.pk}:{grant.state}"
-    tell_managers(
+    notify_managers(
         project,
         key=key,
         text=lambda: said(
@@ -226,7 +226,7 @@ def _tell_decided(grant: RoleGrant) -> None:
 
 
 def lock_for_removal(member: Membership) -> Project:
-    """The project, locked after the open proposals of the person: the order of approvals."""
+    """Lock the person's open proposals, then the project, as approvals do."""
     open_ = PayoutBatch.objects.select_for_update(of=("self",), no_key=True).filter(
         project=member.project_id, proposed_by=member.user_id, state=PayoutBatch.State.PROPOSED
     )
@@ -235,7 +235,7 @@ def lock_for_removal(member: Membership) -> Project:
         project=member.project_id, proposed_by=member.user_id, state=Correction.State.PROPOSED
     )
     list(waiting_.order_by("pk"))
-    return lock(member.project)
+    return lock_roles(member.project)
 
 
 def check_removal(project: Project, member: Membership, by: User) -> None:
@@ -251,8 +251,8 @@ def check_removal(project: Project, member: Membership, by: User) -> None:
         raise NotAllowed(gettext("Only the owner may end a role of their own."))
 
 
-def end_what_was_open(*, by: User, project: Project, user: User) -> None:
-    """What somebody began by a role they no longer have stops, in the transaction that ends it.
+def cancel_open_work(*, by: User, project: Project, user: User) -> None:
+    """Cancel what the person began by an ended role, in the same transaction.
 
     Whoever has no role over money left proposes nothing any more: proposals are sent back,
     corrections declined. Whoever gives no roles any more: their invitations to one are revoked,
@@ -266,7 +266,7 @@ def end_what_was_open(*, by: User, project: Project, user: User) -> None:
     now = timezone.now()
     if not roles:
         _stop_proposals(by, project, user)
-    if not gives_roles(project, user):
+    if not can_give_roles(project, user):
         theirs = Q(given_by=user) if roles else Q(given_by=user) | Q(user=user)
         for grant in RoleGrant.objects.filter(
             theirs, project=project, state=State.WAITING
@@ -275,7 +275,7 @@ def end_what_was_open(*, by: User, project: Project, user: User) -> None:
             record(by=by, project=project, action="role.decline", on=grant, role=grant.role)
     ended = project.invitations.filter(created_by=user, revoked_at__isnull=True)
     ended = ended.exclude(role=Role.WORKER) if roles else ended
-    if not roles or not gives_roles(project, user):
+    if not roles or not can_give_roles(project, user):
         for invitation in ended:
             record(by=by, project=project, action="invitation.revoke", on=invitation)
         ended.update(revoked_at=now, email="", sent_to="", bound_to="", mail_at=None)
@@ -304,7 +304,7 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
         stopped.append(gettext("a correction"))
     if stopped:
         notify(
-            to=[project.owner, *managers_of(project)],
+            to=[project.owner, *list_managers(project)],
             kind="payout.stopped",
             project=project,
             key=f"payout.stopped:{user.pk}:{now.isoformat()}",
@@ -321,7 +321,7 @@ def _stop_proposals(by: User, project: Project, user: User) -> None:
 
 @transaction.atomic
 def confirm_by_installation(*, project: Project, user: User) -> int:
-    """Confirm somebody's roles for the administrator of the installation; gives how many."""
+    """Confirm roles as the installation's administrator; return how many."""
     rows = RoleGrant.objects.filter(project=project, user=user).order_by("pk")
     open_ = [row for row in rows if row.state in (State.WAITING, State.GIVEN)]
     if not rows:

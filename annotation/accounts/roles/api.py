@@ -59,17 +59,17 @@ class RoleGrants(Listing):
         access = get_access(request, project_id)
 
         def with_reasons(rows: list[RoleGrant]) -> list[RoleGrant]:
-            return selectors.with_reasons(rows, access.project, access.user)
+            return selectors.annotate_problems(rows, access.project, access.user)
 
-        return self.page(selectors.grants_of(access.project), RoleGrantOut, of=with_reasons)
+        return self.page(selectors.list_grants(access.project), RoleGrantOut, of=with_reasons)
 
 
 class _Decide(Endpoint):
     writes = "pay"
 
     def _done(self, access: Access, grant_id: int) -> Response:
-        rows = selectors.grants_of(access.project).filter(pk=grant_id)
-        [grant] = selectors.with_reasons(rows, access.project, access.user)
+        rows = selectors.list_grants(access.project).filter(pk=grant_id)
+        [grant] = selectors.annotate_problems(rows, access.project, access.user)
         return Response(RoleGrantOut(grant).data)
 
 

@@ -1,4 +1,4 @@
-"""Who let whom into a project, and who may therefore confirm or approve what."""
+"""Read who gave which role, and who may confirm or approve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ State = RoleGrant.State
 
 
 class Ties:
-    """Who is tied to whom in a project: people who may be one person with several accounts.
+    """Connections between people who may be one person with several accounts.
 
     Somebody is tied to whoever gave them a role, and through that person to everybody the same
     person let in, unless a third person, tied to neither, has confirmed them.
@@ -35,19 +35,19 @@ class Ties:
             user = self._above[user]
         return user
 
-    def tied(self, one: int, other: int) -> bool:
-        """Whether these two may be the same person, as far as the project can know."""
+    def are_tied(self, one: int, other: int) -> bool:
+        """Whether these two may be the same person, as far as is known."""
         return self._top(one) == self._top(other)
 
 
-def chain_of(project: Project) -> Ties:
-    """The project's chain as it stands (one query); roles that ended stay in it."""
+def load_ties(project: Project) -> Ties:
+    """Load the project's ties by one query, including ended roles."""
     rows = RoleGrant.objects.filter(project=project, state__in=(State.GIVEN, State.CONFIRMED))
     return Ties(rows.order_by("pk").values_list("user_id", "given_by_id", "state"))
 
 
-def managers_of(project: Project) -> list[User]:
-    """Who manages the project now and can sign in."""
+def list_managers(project: Project) -> list[User]:
+    """Return the active managers who can sign in."""
     rows = Membership.objects.filter(
         project=project, role=Role.MANAGER, removed_at__isnull=True, user__is_active=True
     )
@@ -60,13 +60,13 @@ def is_manager(project: Project, person: User) -> bool:
     return rows.filter(removed_at__isnull=True).exists()
 
 
-def gives_roles(project: Project, person: User) -> bool:
-    """Whether the person may give and end roles that move money: the owner and managers."""
+def can_give_roles(project: Project, person: User) -> bool:
+    """Whether the person may give and end roles that move money."""
     return project.owner_id == person.pk or is_manager(project, person)
 
 
-def reason_cannot_accept(invitation: Invitation, by: User) -> str:
-    """Why this person may not use the invitation; "" when they may.
+def accept_problem(invitation: Invitation, by: User) -> str:
+    """Return why this person may not use the invitation, or "".
 
     One that gives a role over others is for whoever has proven to read the mail it was sent to:
     having the link, or an account that claims the address, is not enough.
@@ -82,25 +82,25 @@ def reason_cannot_accept(invitation: Invitation, by: User) -> str:
     return ""
 
 
-def confirmers(project: Project, *, user: User, giver: User) -> list[User]:
-    """Managers who may confirm that these two are two: not one of them, and tied to neither."""
-    chain = chain_of(project)
+def list_confirmers(project: Project, *, user: User, giver: User) -> list[User]:
+    """Return managers who may confirm that these two people are distinct."""
+    chain = load_ties(project)
     return [
         one
-        for one in managers_of(project)
-        if not chain.tied(one.pk, user.pk) and not chain.tied(one.pk, giver.pk)
+        for one in list_managers(project)
+        if not chain.are_tied(one.pk, user.pk) and not chain.are_tied(one.pk, giver.pk)
     ]
 
 
-def reason_cannot_confirm(grant: RoleGrant, by: User) -> str:
-    """Why this person may not confirm the role; "" when they may."""
-    return _why_not(grant, by, is_manager(grant.project, by), chain_of(grant.project))
+def confirm_problem(grant: RoleGrant, by: User) -> str:
+    """Return why this person may not confirm the role, or ""."""
+    return _why_not(grant, by, is_manager(grant.project, by), load_ties(grant.project))
 
 
 def _why_not(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
     if not manages:
         return _("Only a manager of this project may confirm a role.")
-    if chain.tied(by.pk, grant.user_id) or chain.tied(by.pk, grant.given_by_id):
+    if chain.are_tied(by.pk, grant.user_id) or chain.are_tied(by.pk, grant.given_by_id):
         return _(
             "Somebody who is independent of both must confirm this: not the person "
             "themself, who gave them the role, or somebody that either of them let in."
@@ -108,9 +108,9 @@ def _why_not(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
     return ""
 
 
-def with_reasons(rows: Iterable[RoleGrant], project: Project, viewer: User) -> list[RoleGrant]:
-    """The grants, each with why the viewer may not confirm it (a fixed number of queries)."""
-    manages, chain = is_manager(project, viewer), chain_of(project)
+def annotate_problems(rows: Iterable[RoleGrant], project: Project, viewer: User) -> list[RoleGrant]:
+    """Return grants with why the viewer may not confirm each."""
+    manages, chain = is_manager(project, viewer), load_ties(project)
     found = list(rows)
     for row in found:
         if row.state not in (State.WAITING, State.GIVEN):
@@ -121,15 +121,15 @@ def with_reasons(rows: Iterable[RoleGrant], project: Project, viewer: User) -> l
     return found
 
 
-def grants_of(project: Project) -> QuerySet[RoleGrant]:
-    """Every role that was given, the newest first."""
+def list_grants(project: Project) -> QuerySet[RoleGrant]:
+    """Return all granted roles, newest first."""
     rows = project.role_grants.select_related("user", "given_by", "decided_by", "project")
     return rows.order_by("-pk")
 
 
 @dataclass(frozen=True)
 class GrantRow:
-    """A role that waits for its confirmation, or goes without one, as one person sees it."""
+    """A role without confirmation as one person sees it."""
 
     grant: RoleGrant
     may_confirm: bool
@@ -137,7 +137,7 @@ class GrantRow:
 
 
 def open_grants(project: Project, viewer: User) -> list[GrantRow]:
-    """What awaits confirmation, and who has a role without one, the oldest first."""
+    """Return roles that await or lack confirmation, oldest first."""
     holders = set(
         Membership.objects.filter(
             project=project, role__in=STAFF, removed_at__isnull=True
@@ -145,7 +145,7 @@ def open_grants(project: Project, viewer: User) -> list[GrantRow]:
     )
     found = [
         row
-        for row in reversed(grants_of(project))
+        for row in reversed(list_grants(project))
         if row.state == State.WAITING
         or (row.state == State.GIVEN and (row.user_id, row.role) in holders)
     ]
@@ -163,5 +163,5 @@ def open_grants(project: Project, viewer: User) -> list[GrantRow]:
             may_confirm=not row.reason_cannot_confirm,  # type: ignore[attr-defined]
             may_decline=row.state == State.WAITING and (staff or viewer.pk == row.given_by_id),
         )
-        for row in with_reasons(rows, project, viewer)
+        for row in annotate_problems(rows, project, viewer)
     ]

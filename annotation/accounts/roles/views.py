@@ -1,4 +1,4 @@
-"""Confirming and declining roles that somebody was given. HTTP only."""
+"""Pages to confirm and decline granted roles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdqc.errors import Missing
 
 
 def get_grant(access: Access, grant_id: int) -> RoleGrant:
-    """A role that was given in the project, or Missing."""
+    """Return a granted role of the project, or raise Missing."""
     found = access.project.role_grants.filter(pk=grant_id).first()
     if found is None:
         raise Missing(_("There is no such role in this project."))
@@ -32,7 +32,7 @@ def _back(project_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def role_confirm(request: HttpRequest, project_id: int, grant_id: int) -> HttpResponse:
-    """Confirm that somebody is a person of their own."""
+    """Confirm that the person is distinct from the giver."""
     access = get_access(request, project_id)
     actions.confirm_role(by=access.user, grant=get_grant(access, grant_id))
     messages.success(request, _("Role confirmed."))

@@ -1,4 +1,4 @@
-"""Second factors: checking a code outside a browser, and whether a project asks for one."""
+"""Second factors outside a browser, and whether a project requires one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crowdqc.errors import NotAllowed
 
 
 def check_code(user: User, code: str, request: HttpRequest | None = None) -> bool:
-    """Whether a code proved the second factor; NotAllowed where it is missing or wrong.
+    """Return whether a code proved the second factor; NotAllowed if it is wrong.
 
     Without a second factor there is nothing to prove, and no code is taken for one. Tries and
     used codes count together with those of the pages; TooMuch where they are too many.
@@ -43,8 +43,8 @@ def check_code(user: User, code: str, request: HttpRequest | None = None) -> boo
 
 @stepup.needs_stepup(gettext_lazy("change the second factor rule"))
 @transaction.atomic
-def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
-    """Say whether approving and sending money in a project needs a second factor.
+def require_factor_in_project(*, by: User, project: Project, required: bool) -> Project:
+    """Set whether payments of a project need a second factor.
 
     By its owner alone. While it is required, only with a second factor: a stolen session cannot
     switch it off. All managers are told.
@@ -53,7 +53,7 @@ def set_second_factor(*, by: User, project: Project, required: bool) -> Project:
     if project.owner_id != by.pk:
         raise NotAllowed(_("Only the owner of the project may change this."))
     stepup.require_second_factor(project, by, _("change the second factor rule"))
-    if stepup.second_factor_required(project, by) == required:
+    if stepup.is_second_factor_required(project, by) == required:
         return project
     project.second_factor = required
     project.save(update_fields=["second_factor"])

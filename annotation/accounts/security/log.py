@@ -1,4 +1,4 @@
-"""The security log: the one way in, what is swept, and what one account's rows say.
+"""The security log: write, sweep and read events.
 
 Failures come from strangers, so they cannot grow without bound: those of one hour, one account
 and one address are counted up in one row, and beyond ``MAX_ROWS`` rows an hour they are counted
@@ -37,14 +37,14 @@ def log_event(
     project: Project | None = None,
     **detail: str | int | bool | None,
 ) -> None:
-    """Write an event; ``detail`` is small, and names nobody.
+    """Write an event; ``detail`` is small and names nobody.
 
     Without ``request`` it is the one being answered, if there is one.
     """
     request = request if request is not None else context.request
-    address, agent = address_of(request), agent_of(request)
+    address, agent = request_address(request), describe_browser(request)
     if kind in BOUNDED:
-        _count(kind, user, address, agent)
+        _count_failure(kind, user, address, agent)
         return
     acting = getattr(request, "user", None)
     if user is not None and acting is not None and acting.pk not in (None, user.pk):
@@ -54,7 +54,7 @@ def log_event(
     )
 
 
-def _count(kind: str, user: User | None, address: str, agent: str) -> None:
+def _count_failure(kind: str, user: User | None, address: str, agent: str) -> None:
     """Count a failure in the row of its hour."""
     hour = f"{timezone.now():%Y%m%d%H}"
     whose = str(user.pk) if user else "nobody"
@@ -75,19 +75,19 @@ def _count(kind: str, user: User | None, address: str, agent: str) -> None:
         )
 
 
-def account_of(name: object) -> User | None:
-    """The account that somebody tried to sign in to: the one that signing in looks up."""
-    return selectors.user_by_name(name) if isinstance(name, str) else None
+def attempted_account(name: object) -> User | None:
+    """Return the account that a sign-in attempt was for."""
+    return selectors.find_user(name) if isinstance(name, str) else None
 
 
-def address_of(request: HttpRequest | None) -> str:
-    """Where a request comes from, as tries are counted; empty where nothing says so."""
+def request_address(request: HttpRequest | None) -> str:
+    """Return the request's address as limits count it, or ""."""
     found = limits.client_network(request) if request is not None else limits.NOWHERE
     return "" if found == limits.NOWHERE else found
 
 
-def agent_of(request: HttpRequest | None) -> str:
-    """Browser and system in words, as "Firefox on Linux"."""
+def describe_browser(request: HttpRequest | None) -> str:
+    """Return browser and system, as "Firefox on Linux"."""
     said = str(getattr(request, "META", {}).get("HTTP_USER_AGENT", ""))
     browser, system = selectors.browser_and_system(said)
     if not browser:
@@ -99,8 +99,8 @@ def agent_of(request: HttpRequest | None) -> str:
     )
 
 
-def sweep(now: dt.datetime | None = None) -> int:
-    """Delete what is older than the days that the log is kept; how many rows."""
+def delete_old_events(now: dt.datetime | None = None) -> int:
+    """Delete events older than the retention; return how many."""
     before = (now or timezone.now()) - dt.timedelta(days=settings.CROWDQC_SECURITY_LOG_DAYS)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('crowdqc.sweeping', 'on', true)")
@@ -114,8 +114,8 @@ def sweep(now: dt.datetime | None = None) -> int:
     return gone
 
 
-def forget(user: User) -> None:
-    """Erase a person's rows; of what concerns a project, where they came from alone.
+def erase_person(user: User) -> None:
+    """Erase a person's events; project events lose only their origin.
 
     Part of erasing the account, whose switch opens the log.
     """
@@ -128,15 +128,15 @@ def forget(user: User) -> None:
 
 
 def own_events(user: User, limit: int = 100) -> Iterable[SecurityEvent]:
-    """The last events of a person's account, the newest first."""
+    """Return the last events of a person's account, newest first."""
     return SecurityEvent.objects.filter(user=user).select_related("project")[:limit]
 
 
 def project_events(project: Project, limit: int = 100) -> Iterable[SecurityEvent]:
-    """The last changes of roles, rules and money of a project, for its managers."""
+    """Return the last changes of roles, rules and money, for managers."""
     return SecurityEvent.objects.filter(project=project).select_related("user")[:limit]
 
 
 def all_events() -> Any:
-    """Every event, for the people who run the installation."""
+    """Return every event, for administrators of the installation."""
     return SecurityEvent.objects.select_related("user", "project")

@@ -1,4 +1,4 @@
-"""Who acts carries their proof, and whoever has to confirm is led to the page for it."""
+"""Attach proofs to people who act, and redirect to confirmation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from django.utils.translation import gettext as _
 from annotation.accounts.security.stepup import (
     ConfirmationNeeded,
     SessionProof,
-    attach,
+    attach_proof,
+    confirmation_methods,
     has_second_factor,
+    has_shown_second_factor,
     require_recent,
-    shown_second_factor,
-    ways_to_confirm,
 )
 from annotation.models import User
 from crowdqc.web.back import is_ours
@@ -55,7 +55,7 @@ SECRETS = ("password", "token", "webhook", "key")  # fields that no session keep
 
 
 class StepUp:
-    """Attach the session's proof to ``request.user``; lead to the confirmation when asked."""
+    """Attach the session's proof to ``request.user``; redirect to confirmation."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -69,7 +69,7 @@ class StepUp:
     def process_view(
         self, request: HttpRequest, view: object, args: object, kwargs: object
     ) -> HttpResponse | None:
-        """Ask on the pages of an account what allauth does not ask there."""
+        """Require a proof on account pages where allauth does not."""
         match = request.resolver_match
         if match is None or match.url_name not in FACTOR_PAGES | SIGN_IN_PAGES | RENAMED:
             return None
@@ -77,22 +77,22 @@ class StepUp:
             # allauth would keep the form of anybody in a new session, to send it again later.
             return redirect_to_login(request.get_full_path())
         try:
-            _hold_account_pages(request, match.url_name)
+            _require_proof_on_account_pages(request, match.url_name)
         except ConfirmationNeeded as error:
-            return lead_to_confirmation(request, error)
+            return redirect_to_confirmation(request, error)
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Only for pages: a program is told by the API's refusal."""
+        """Redirect pages to confirmation; the API refuses instead."""
         if not isinstance(error, ConfirmationNeeded) or request.path.startswith("/api/"):
             return None
         if "application/json" in request.headers.get("Accept", ""):
             return None
-        return lead_to_confirmation(request, error)
+        return redirect_to_confirmation(request, error)
 
 
-def _hold_account_pages(request: HttpRequest, name: str) -> None:
-    """Raise ConfirmationNeeded where what is changed could be confirmed with right afterwards.
+def _require_proof_on_account_pages(request: HttpRequest, name: str) -> None:
+    """Raise ConfirmationNeeded for changes of what one confirms with.
 
     Whoever has a second factor shows it before they change their factors: a password is not
     enough. Whoever has single sign-on alone has signed in lately.
@@ -100,39 +100,39 @@ def _hold_account_pages(request: HttpRequest, name: str) -> None:
     user = request.user
     if not isinstance(user, User):
         return
-    if name in FACTOR_PAGES and has_second_factor(user) and not shown_second_factor(user):
+    if name in FACTOR_PAGES and has_second_factor(user) and not has_shown_second_factor(user):
         raise ConfirmationNeeded(_("change your second factor"), second_factor=True)
     looks = request.method in ("GET", "HEAD") and name not in FACTOR_PAGES
-    if not looks and not ways_to_confirm(user):
+    if not looks and not confirmation_methods(user):
         require_recent(user, _("change how you sign in"))
 
 
 def _proven(request: HttpRequest, signed_in: User | AnonymousUser) -> object:
     user = get_user(request) if signed_in.is_authenticated else signed_in
-    return attach(user, SessionProof(request, user)) if isinstance(user, User) else user
+    return attach_proof(user, SessionProof(request, user)) if isinstance(user, User) else user
 
 
-def lead_to_confirmation(request: HttpRequest, error: ConfirmationNeeded) -> HttpResponse:
-    """Keep what was typed, and redirect to where the person confirms that it is them."""
+def redirect_to_confirmation(request: HttpRequest, error: ConfirmationNeeded) -> HttpResponse:
+    """Keep the typed form and redirect to the confirmation page."""
     user = cast(User, request.user)
     htmx = bool(getattr(request, "htmx", False))
-    back = _keep(request, htmx)
-    ways = ways_to_confirm(user)
+    back = _remember_target(request, htmx)
+    ways = confirmation_methods(user)
     if error.second_factor:
         ways = [way for way in ways if way["id"].startswith("mfa")] or ways
     if ways:
         url = f"{ways[0]['url']}?{urlencode({'next': back})}"
     else:  # the account of a sign-on service: it confirms by signing in there again
         logout(request)
-        url = f"{resolve_url('login')}?{urlencode({'next': _page_of(request, htmx)})}"
+        url = f"{resolve_url('login')}?{urlencode({'next': _return_page(request, htmx)})}"
     messages.info(request, error.message)
     if htmx:
         return HttpResponse(headers={"HX-Redirect": url})
     return HttpResponseRedirect(url)
 
 
-def _page_of(request: HttpRequest, htmx: bool) -> str:
-    """The page to come back to where a form cannot be sent again."""
+def _return_page(request: HttpRequest, htmx: bool) -> str:
+    """Return the page to come back to if a form cannot be sent again."""
     if request.method in ("GET", "HEAD") and not htmx:
         return request.get_full_path()
     named = request.headers.get("HX-Current-URL" if htmx else "Referer", "")
@@ -141,21 +141,21 @@ def _page_of(request: HttpRequest, htmx: bool) -> str:
     return f"{parts.path}?{parts.query}".rstrip("?") if ours else "/"
 
 
-def _keep(request: HttpRequest, htmx: bool) -> str:
-    """Where to go once it is confirmed: the page itself, or the one that sends the form again."""
+def _remember_target(request: HttpRequest, htmx: bool) -> str:
+    """Remember where to continue after the confirmation."""
     if htmx or request.method != "POST":
-        return _page_of(request, htmx)
+        return _return_page(request, htmx)
     form = request.POST.urlencode()
     secret = any(request.POST.get(name) for name in SECRETS)
     if secret or request.FILES or len(form) > MAX_STASH:
         messages.warning(request, _("Your form could not be kept. Please fill it in again."))
-        return _page_of(request, htmx)
+        return _return_page(request, htmx)
     key = secrets.token_urlsafe(16)
     request.session[STASH] = {
         "key": key,
         "path": request.get_full_path(),
         "form": form,
         "at": time.time(),
-        "back": _page_of(request, htmx),
+        "back": _return_page(request, htmx),
     }
     return reverse("stepup_resume", args=[key])

@@ -1,4 +1,4 @@
-"""Step-up: what a person has proved, and what proof an action asks for.
+"""Step-up authentication: proofs of people and requirements of actions.
 
 Whoever acts comes as ``by``, and carries the proof of the session or token they came with. An
 action asks for a recent confirmation (``needs_stepup``) or for a second factor
@@ -35,7 +35,7 @@ FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)  # recovery cod
 
 
 class ConfirmationNeeded(NotAllowed):
-    """The person has to confirm that it is them; a page leads to where they do it."""
+    """The person must confirm their identity; pages redirect to it."""
 
     code = "confirmation-needed"
 
@@ -50,13 +50,13 @@ class ConfirmationNeeded(NotAllowed):
 
 
 class SecondFactorNeeded(NotAllowed):
-    """The action needs a second factor that the person or their token does not have."""
+    """The action needs a second factor that the person or token lacks."""
 
     code = "second-factor-needed"
 
 
 class Proof(Protocol):
-    """What somebody has proved of themself before they act."""
+    """What a person has proved before acting."""
 
     @property
     def second_factor(self) -> bool:
@@ -64,11 +64,11 @@ class Proof(Protocol):
 
     @property
     def recent(self) -> bool:
-        """Whether they proved it lately enough for what matters most."""
+        """Whether the proof is recent enough for critical actions."""
 
 
 class SessionProof:
-    """The proof of a browser's session; read when asked, since a request may renew it."""
+    """The proof of a browser session, read lazily since a request may renew it."""
 
     def __init__(self, request: HttpRequest, user: User) -> None:
         self.request, self.user = request, user
@@ -88,7 +88,7 @@ class SessionProof:
 
 
 class TokenProof:
-    """The proof of an API token: what its maker had shown. Nobody is there to be asked again."""
+    """The proof of an API token as its maker had shown; it cannot be renewed."""
 
     recent = True
 
@@ -96,14 +96,14 @@ class TokenProof:
         self.second_factor = token.second_factor
 
 
-def attach(user: User, proof: Proof) -> User:
-    """The person, with the proof they came with."""
+def attach_proof(user: User, proof: Proof) -> User:
+    """Return the person with their proof attached."""
     user.proof = proof  # type: ignore[attr-defined]
     return user
 
 
-def proof_of(user: Any) -> Proof | None:
-    """The proof that the person carries; None for jobs, commands and rows read by themselves."""
+def get_proof(user: Any) -> Proof | None:
+    """Return the person's proof; None for jobs, commands and plain rows."""
     return getattr(user, "proof", None)
 
 
@@ -111,23 +111,23 @@ def proof_of(user: Any) -> Proof | None:
 
 
 def has_second_factor(user: User) -> bool:
-    """Whether the person has set up an authenticator app or a passkey."""
+    """Whether the person has an authenticator app or passkey."""
     return bool(is_mfa_enabled(user, types=list(FACTORS)))
 
 
-def ways_to_confirm(user: User) -> list[dict[str, Any]]:
-    """How the person can confirm that it is them: password, code, passkey; each with its page."""
+def confirmation_methods(user: User) -> list[dict[str, Any]]:
+    """Return available confirmations (password, code, passkey) with their pages."""
     return list(get_adapter().get_reauthentication_methods(user))
 
 
 def _can_confirm(user: User) -> bool:
-    """Whether there is anything to confirm with; people from a platform may have nothing."""
-    return bool(ways_to_confirm(user)) or SocialAccount.objects.filter(user=user).exists()
+    """Whether the person has anything to confirm with."""
+    return bool(confirmation_methods(user)) or SocialAccount.objects.filter(user=user).exists()
 
 
-def shown_second_factor(user: User) -> bool:
-    """Whether the person has a second factor and showed it in this session or for this token."""
-    proof = proof_of(user)
+def has_shown_second_factor(user: User) -> bool:
+    """Whether the session or token proved a second factor."""
+    proof = get_proof(user)
     return proof is not None and proof.second_factor and has_second_factor(user)
 
 
@@ -135,8 +135,8 @@ def shown_second_factor(user: User) -> bool:
 
 
 def require_recent(by: User, doing: Words) -> None:
-    """Raise ConfirmationNeeded where the session's last proof is too old for ``doing``."""
-    proof = proof_of(by)
+    """Raise ConfirmationNeeded if the last proof is too old for ``doing``."""
+    proof = get_proof(by)
     if proof is not None and not proof.recent and _can_confirm(by):
         raise ConfirmationNeeded(doing)
 
@@ -156,8 +156,8 @@ def needs_stepup(doing: Words) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return declare
 
 
-def second_factor_required(project: Project | None, by: User) -> bool:
-    """Whether approving and sending money needs a second factor; the project may say otherwise.
+def is_second_factor_required(project: Project | None, by: User) -> bool:
+    """Whether payments need a second factor in this project.
 
     Without a project (a token for all of them): if any that the person helps to run needs it.
     """
@@ -171,10 +171,10 @@ def second_factor_required(project: Project | None, by: User) -> bool:
 
 
 def require_second_factor(project: Project | None, by: User, doing: Words) -> None:
-    """Raise unless a second factor was shown, where the project or the installation needs one."""
-    if not second_factor_required(project, by) or shown_second_factor(by):
+    """Raise unless a required second factor was shown."""
+    if not is_second_factor_required(project, by) or has_shown_second_factor(by):
         return
-    proof = proof_of(by)
+    proof = get_proof(by)
     if isinstance(proof, TokenProof):
         raise SecondFactorNeeded(
             _(
@@ -193,11 +193,11 @@ def require_second_factor(project: Project | None, by: User, doing: Words) -> No
 
 
 def require_strength(project: Project, by: User, doing: Words) -> None:
-    """What everything asks for that approves or sends money: a second factor, and lately."""
+    """Require a recent second factor, as for all approvals and payments."""
     require_second_factor(project, by, doing)
     require_recent(by, doing)
 
 
 def lacks_second_factor(project: Project, by: User) -> bool:
-    """Whether the person has to set up a second factor before they can approve anything."""
-    return second_factor_required(project, by) and not has_second_factor(by)
+    """Whether the person must set up a second factor to approve."""
+    return is_second_factor_required(project, by) and not has_second_factor(by)

@@ -1,4 +1,4 @@
-"""Pages of the security log: a project's, and the whole installation's. HTTP only."""
+"""Pages of the security log, for a project and the installation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGE = 100
 @login_required
 @require_safe
 def project_security(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Changes of roles, budgets and rules, for the project's managers and its owner."""
+    """Show changes of roles, budgets and rules to managers and the owner."""
     access = get_access(request, project_id)
     if not access.is_owner:
         access.require(Role.MANAGER)
@@ -38,7 +38,7 @@ def project_security(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def installation_security(request: HttpRequest) -> HttpResponse:
-    """Every event, for the people who run the installation; nobody else learns of the page."""
+    """Show every event to administrators; others get 404."""
     if not (request.user.is_staff or request.user.is_superuser):
         raise Missing(_("There is no such page."))
     kind = request.GET.get("kind", "")
@@ -57,7 +57,7 @@ def installation_security(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def stepup_resume(request: HttpRequest, waiting: str) -> HttpResponse:
-    """The form that waited, ready to be sent: a script does it, or the person.
+    """Show the waiting form, which a script or the person sends again.
 
     It is taken out of the session with this, so it is sent once. The action looks at the
     confirmation again, so nothing rests on who opens this page.

@@ -1,4 +1,4 @@
-"""Writes about accounts: from a claimed address to a proven one, names, passwords, sessions."""
+"""Write accounts: claimed and verified addresses, names, passwords, sessions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,17 @@ def _unproven() -> Q:
 
 
 @transaction.atomic
-def create_pending(*, user: User, address: str, display_name: str, password: str) -> User:
-    """An account of somebody who claims an address; until it is proven, nobody can enter it.
+def create_pending_account(*, user: User, address: str, display_name: str, password: str) -> User:
+    """Create an account that nobody can enter until its address is verified.
 
     The address is not the account's own yet, so that claiming it takes it from nobody. Not in the
     audit log: whoever writes this is a stranger.
     """
-    user.username, user.display_name, user.email = free_name(address), display_name.strip(), ""
+    user.username, user.display_name, user.email = (
+        choose_username(address),
+        display_name.strip(),
+        "",
+    )
     if password:
         user.set_password(password)
     else:
@@ -48,18 +52,18 @@ def create_pending(*, user: User, address: str, display_name: str, password: str
 
 
 def claim_address(*, user: User, address: str) -> None:
-    """Note which address a new account claims."""
+    """Record which address a new account claims."""
     EmailAddress.objects.create(user=user, email=address.lower(), primary=True, verified=False)
 
 
-def disown_address(*, user: User) -> None:
-    """An address that only somebody else's word stands for is claimed, and not the account's."""
+def remove_unverified_address(*, user: User) -> None:
+    """Remove an unverified address once its owner claims it."""
     user.email = ""
     User.objects.filter(pk=user.pk).update(email="")
 
 
-def free_name(address: str) -> str:
-    """The address as username, or a short one of it where that is taken."""
+def choose_username(address: str) -> str:
+    """Return the address as username, or a short variant if it is taken."""
     if len(address) <= 150 and not User.objects.filter(username__iexact=address).exists():
         return address
     return f"{address.partition('@')[0][:100]}-{get_random_string(10).lower()}"
@@ -67,26 +71,26 @@ def free_name(address: str) -> str:
 
 @transaction.atomic
 def release_address(*, by: User, address: str) -> None:
-    """Take an address that the person proved from accounts that only claimed it."""
+    """Take a verified address from accounts that only claimed it."""
     others = User.objects.exclude(pk=by.pk).filter(_unproven())
     claims = EmailAddress.objects.filter(email=address.lower(), verified=False, user__in=others)
     claimed = list(claims.values_list("user", flat=True))
     claims.delete()
-    same = [one.pk for one in selectors.accounts_spelled_alike("email", address)]
+    same = [one.pk for one in selectors.find_similar_accounts("email", address)]
     others.filter(pk__in=same).update(email="")
-    others.filter(_pending(), pk__in=claimed).delete()
+    others.filter(_pending_accounts(), pk__in=claimed).delete()
 
 
-def _pending() -> Q:
-    """Made by signing up and never entered: it holds nothing that could be lost."""
+def _pending_accounts() -> Q:
+    """Return accounts that signed up and were never entered."""
     member = Exists(Membership.objects.filter(user=OuterRef("pk")))
     acted = Exists(AuditEntry.objects.filter(actor=OuterRef("pk")))
     return Q(~member, ~acted, last_login=None, email="")
 
 
 @transaction.atomic
-def note_proof(*, by: User, address: str, before: str) -> None:
-    """Note that the person proved an address: the account's first, or one in its place."""
+def record_verified_address(*, by: User, address: str, before: str) -> None:
+    """Record a verified address as the account's first or new one."""
     user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
     follows = not before or user.username.lower() == before.lower()
     taken = User.objects.exclude(pk=user.pk).filter(username__iexact=address).exists()
@@ -100,8 +104,8 @@ def note_proof(*, by: User, address: str, before: str) -> None:
 
 
 @transaction.atomic
-def note_first_sign_in(*, by: User) -> None:
-    """Note an account that was made on a provider's word, which proved its address as well."""
+def record_sso_account(*, by: User) -> None:
+    """Record an account created by single sign-on, with its verified address."""
     made = SocialAccount.objects.filter(user=by).exists()
     if made and not AuditEntry.objects.filter(action="account.create", actor=by).exists():
         record(by=by, project=None, action="account.create", on=by)
@@ -109,7 +113,7 @@ def note_first_sign_in(*, by: User) -> None:
 
 @transaction.atomic
 def change_name(*, by: User, display_name: str) -> str:
-    """Another name for the person's teams; returns the one before."""
+    """Change the person's name; return the previous one."""
     name = " ".join(display_name.split())
     if not name or len(name) > 80:
         raise Invalid(
@@ -127,7 +131,7 @@ def change_name(*, by: User, display_name: str) -> str:
 
 @transaction.atomic
 def set_theme(*, by: User, theme: str) -> None:
-    """The colours in which the person sees every page."""
+    """Set the theme of all pages."""
     if theme not in User.Theme.values:
         raise Invalid(_("There is no such theme."), fields={"theme": _("System, light or dark.")})
     user = User.objects.select_for_update(no_key=True).get(pk=by.pk)
@@ -139,7 +143,7 @@ def set_theme(*, by: User, theme: str) -> None:
 
 @transaction.atomic
 def set_language(*, by: User, language: str) -> None:
-    """The language of the person's pages and mails; empty: as their browser asks."""
+    """Set the language of pages and mails; "" follows the browser."""
     if language not in ("", *dict(settings.LANGUAGES)):
         raise Invalid(
             _("There is no such language."),
@@ -154,16 +158,16 @@ def set_language(*, by: User, language: str) -> None:
 
 @transaction.atomic
 def set_password(*, by: User, password: str, keep_session: str | None) -> None:
-    """A new password; sessions elsewhere and all programs are signed out."""
+    """Set a password; end other sessions and all tokens."""
     by.set_password(password)
     by.save(update_fields=["password"])
-    tokens.take_back(by=by)
+    tokens.revoke_all_tokens(by=by)
     end_sessions(by=by, rows=UserSession.objects.filter(user=by).exclude(session_key=keep_session))
     record(by=by, project=None, action="account.password", on=by)
 
 
 def end_sessions(*, by: User, rows: Iterable[UserSession]) -> int:
-    """Sign the person out where these sessions are; returns how many ended."""
+    """End these sessions; return how many ended."""
     mine = [one for one in rows if one.user_id == by.pk]
     for one in mine:
         one.end()
@@ -172,19 +176,19 @@ def end_sessions(*, by: User, rows: Iterable[UserSession]) -> int:
     return len(mine)
 
 
-def forget(*, by: User) -> None:
-    """Delete what an account holds beside its row, as a part of closing it."""
+def erase_account_data(*, by: User) -> None:
+    """Delete what an account holds beside its row, when it is closed."""
     end_sessions(by=by, rows=UserSession.objects.filter(user=by))
     for model in (EmailAddress, Authenticator, SocialAccount):
         model._default_manager.filter(user=by).delete()
 
 
-def sweep(now: dt.datetime | None = None) -> int:
-    """Delete accounts whose address nobody proved, and sessions that are over; how many rows."""
+def delete_stale_accounts(now: dt.datetime | None = None) -> int:
+    """Delete unverified accounts and ended sessions; return how many rows."""
     now = now or timezone.now()
     stale = User.objects.filter(
         _unproven(),
-        _pending(),
+        _pending_accounts(),
         date_joined__lt=now - dt.timedelta(days=PENDING_DAYS),
         pk__in=EmailAddress.objects.filter(verified=False).values("user"),
     )

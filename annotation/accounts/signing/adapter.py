@@ -20,8 +20,8 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language, gettext, gettext_lazy, override
 
-from annotation.accounts.projects.actions import read_invitation
-from annotation.accounts.security.log import Kind, account_of, log_event
+from annotation.accounts.projects.actions import open_invitation
+from annotation.accounts.security.log import Kind, attempted_account, log_event
 from annotation.accounts.signing import actions, outbox, selectors
 from annotation.models import User
 from crowdqc import limits
@@ -91,7 +91,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> User:
         data, fallback = form.cleaned_data, user.display_name
-        saved = actions.create_pending(
+        saved = actions.create_pending_account(
             user=user,
             address=data["email"],
             password=data.get("password1", ""),
@@ -100,7 +100,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return saved
 
     def populate_username(self, request: HttpRequest, user: Any) -> None:
-        user.username = user.username or actions.free_name(user.email or "member@")
+        user.username = user.username or actions.choose_username(user.email or "member@")
 
     # -- signing in --------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class AccountAdapter(DefaultAccountAdapter):
         try:
             limits.require_sign_in_try(request, name=name)
         except TooMuch:
-            log_event(Kind.LOCKED, user=account_of(name), request=request)
+            log_event(Kind.LOCKED, user=attempted_account(name), request=request)
             raise
         AuthenticationBackend.unstash_authenticated_user()
         user = authenticate(request, **credentials)
@@ -135,9 +135,9 @@ class AccountAdapter(DefaultAccountAdapter):
         first = user.last_login is None
         super().login(request, user)
         request.session.set_expiry(settings.SESSION_COOKIE_AGE)
-        request.device_names = selectors.names_of(user)  # type: ignore[attr-defined]
+        request.device_names = selectors.sign_in_names(user)  # type: ignore[attr-defined]
         if first:
-            actions.note_first_sign_in(by=user)
+            actions.record_sso_account(by=user)
 
     # -- addresses and passwords -------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class AccountAdapter(DefaultAccountAdapter):
         actions.release_address(by=user, address=email_address.email)
         proven: bool = super().confirm_email(request, email_address)
         if proven:
-            actions.note_proof(by=user, address=email_address.email, before=before)
+            actions.record_verified_address(by=user, address=email_address.email, before=before)
         return proven
 
     def can_delete_email(self, email_address: EmailAddress) -> bool:
@@ -189,7 +189,7 @@ class AccountAdapter(DefaultAccountAdapter):
                 {**context, "email": email, "base_url": settings.CROWDQC_BASE_URL},
             )
         subject, _, body = text.strip().partition("\n")
-        outbox.queue(email=email, subject=subject, body=body.lstrip())
+        outbox.queue_mail(email=email, subject=subject, body=body.lstrip())
 
     def send_notification_mail(
         self,
@@ -221,7 +221,7 @@ def _is_invited(wanted: str) -> bool:
         match = resolve(urlsplit(wanted).path)
         if match.url_name != "join":
             return False
-        invitation = read_invitation(match.kwargs["token"])
+        invitation = open_invitation(match.kwargs["token"])
     except (Resolver404, DomainError, ValueError):
         return False
     return invitation.uses < invitation.max_uses

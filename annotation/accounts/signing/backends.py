@@ -1,4 +1,4 @@
-"""Who a name and a password belong to."""
+"""Authentication by name and password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USER = CompiledQuery(lambda: User.objects.filter(pk=Placeholder("pk")).order_by(
 
 
 class AccountBackend(AuthenticationBackend):
-    """Signs in by username or address, with one check of a password whatever the name is.
+    """Sign in by username or address, with exactly one password check.
 
     One check: an answer that took two for known names would tell which names are known. Programs
     that sign in without a page (``request`` is None) cannot be asked for a code of their mailbox,
@@ -24,7 +24,7 @@ class AccountBackend(AuthenticationBackend):
     """
 
     def get_user(self, user_id: Any) -> User | None:
-        """Whom a session belongs to; None for nobody, and for whoever may not sign in."""
+        """Return a session's user; None for people who may not sign in."""
         user = USER.first(pk=user_id)
         return user if user is not None and self.user_can_authenticate(user) else None
 
@@ -32,7 +32,7 @@ class AccountBackend(AuthenticationBackend):
         self, request: HttpRequest | None, **credentials: Any
     ) -> AbstractBaseUser | None:
         name = credentials.get("username") or credentials.get("email") or ""
-        user = self._check_password(selectors.user_by_name(name), credentials["password"])
-        if user is not None and request is None and selectors.owes_proof(user):
+        user = self._check_password(selectors.find_user(name), credentials["password"])
+        if user is not None and request is None and selectors.has_unverified_address_only(user):
             return None
         return user

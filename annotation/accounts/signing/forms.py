@@ -1,4 +1,4 @@
-"""What people fill in about their account: allauth's forms with our words and limits."""
+"""Account forms: allauth's with our texts and limits."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ CODE = {"inputmode": "numeric", "autocomplete": "one-time-code", "class": "code-
 LONGEST = 1000  # characters of a password: hashing a longer one is work for whoever sends it
 
 
-def _plain(form: forms.BaseForm, **labels: str) -> None:
-    """Labels stand above their fields here, not in them, and codes and passwords have an end."""
+def _set_plain_labels(form: forms.BaseForm, **labels: str) -> None:
+    """Remove placeholders and limit lengths of codes and passwords."""
     for name, field in form.fields.items():
         field.widget.attrs.pop("placeholder", None)
         if name in labels:
@@ -52,7 +52,7 @@ class SignInForm(account.LoginForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, login=_("E-mail or username"), password=_("Password"))
+        _set_plain_labels(self, login=_("E-mail or username"), password=_("Password"))
         attrs = {"autocomplete": "username webauthn", "autocapitalize": "none"}
         self.fields["login"].widget.attrs.update(attrs)
         self.fields["password"].help_text = ""
@@ -61,13 +61,13 @@ class SignInForm(account.LoginForm):
         return unicodedata.normalize("NFKC", self.cleaned_data["login"]).strip()
 
     def user_credentials(self) -> dict[str, str]:
-        """One name, whatever it is: an answer that depended on its kind would tell of accounts."""
+        """Return one name, so that responses do not reveal accounts."""
         data = self.cleaned_data
         return {"username": data["login"], "password": data["password"]}
 
 
 class SignUpForm(account.SignupForm):
-    """A new account: an address to prove, a name for one's teams, a password."""
+    """A new account: an address to verify, a name and a password."""
 
     display_name = forms.CharField(
         label=gettext_lazy("Your name"),
@@ -79,23 +79,23 @@ class SignUpForm(account.SignupForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email=_("E-mail"), password1=_("Password"))
+        _set_plain_labels(self, email=_("E-mail"), password1=_("Password"))
         self.fields["email"].help_text = _("We send a code to it.")
         self.fields["password1"].help_text = _("At least 8 characters.")
 
     def validate_unique_email(self, value: str) -> str:
-        self.account_already_exists = selectors.has_account(value)
+        self.account_already_exists = selectors.is_address_taken(value)
         return value
 
     def save(self, request: HttpRequest) -> User:
-        """The account, and the address as a claim of it: others may claim it as well."""
+        """Create the account with a claimed address; others may claim it too."""
         adapter = get_adapter(request)
         user: User = adapter.save_user(request, adapter.new_user(request), self)
         actions.claim_address(user=user, address=self.cleaned_data["email"])
         return user
 
     def try_save(self, request: HttpRequest) -> Any:
-        """The same work, answer and number of mails, whether the address has an account or not."""
+        """Do the same work and send as many mails for known and new addresses."""
         limits.require_try(limits.MAILS, f"sign-up {self.cleaned_data['email']}", MAILS)
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
@@ -109,11 +109,11 @@ class SignUpForm(account.SignupForm):
 
 
 class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
-    """The code that proves an address; whoever only claimed the address loses it."""
+    """The code that verifies an address and removes other claims of it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, code=_("Code"))
+        _set_plain_labels(self, code=_("Code"))
         self.fields["code"].help_text = _("It is valid for 30 minutes.")
         self.fields["code"].widget.attrs.update({**CODE, "inputmode": "text"})
 
@@ -127,11 +127,11 @@ class EmailCodeForm(account.ConfirmEmailVerificationCodeForm):
 
 
 class EmailForm(account.AddEmailForm):
-    """Another address, which counts once its code was typed."""
+    """A new address, valid once its code was entered."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email=_("New e-mail"))
+        _set_plain_labels(self, email=_("New e-mail"))
 
     def save(self, request: HttpRequest) -> Any:
         assert self.user is not None  # noqa: S101
@@ -141,7 +141,7 @@ class EmailForm(account.AddEmailForm):
 
 
 class NameForm(forms.Form):
-    """The name that one's teams see."""
+    """The name that teams see."""
 
     display_name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -151,11 +151,11 @@ class NameForm(forms.Form):
 
 
 class ChangePasswordForm(account.ChangePasswordForm):
-    """A new password for the one that is known."""
+    """A new password, with the current one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, oldpassword=_("Current password"), password1=_("New password"))
+        _set_plain_labels(self, oldpassword=_("Current password"), password1=_("New password"))
         del self.fields["password2"]
         self.fields["oldpassword"].help_text = ""
         self.fields["password1"].help_text = _("At least 8 characters.")
@@ -170,32 +170,32 @@ class ChangePasswordForm(account.ChangePasswordForm):
 
 
 class SetPasswordForm(account.SetPasswordForm):
-    """A first password, of somebody who signs in by other means."""
+    """A first password, for people who sign in by other means."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password1=_("Password"))
+        _set_plain_labels(self, password1=_("Password"))
         del self.fields["password2"]
         self.fields["password1"].help_text = _("At least 8 characters.")
 
 
 class ResetPasswordForm(account.ResetPasswordForm):
-    """Have a link sent to the address of one's account."""
+    """Request a link to one's address."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, email=_("E-mail"))
+        _set_plain_labels(self, email=_("E-mail"))
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
-        user = selectors.user_by_name(email)
+        user = selectors.find_user(email)
         # The link goes to the address as it was typed, so it must be the account's to the letter.
-        mine = user is not None and user.is_active and selectors.reads_mail_of(user, email)
+        mine = user is not None and user.is_active and selectors.has_address(user, email)
         self.users = [user] if mine else []
         return email
 
     def save(self, request: HttpRequest, **kwargs: Any) -> str:
-        """Over the limit of the address nothing is sent, and the page says the same."""
+        """Send nothing above the limit, with the same response."""
         email: str = self.cleaned_data["email"]
         if limits.count_try(limits.MAILS, f"reset {limits.limit_key(request, email)}"):
             super().save(request, **kwargs)
@@ -203,17 +203,17 @@ class ResetPasswordForm(account.ResetPasswordForm):
 
 
 class NewPasswordForm(account.ResetPasswordKeyForm):
-    """A new password by a link that was sent."""
+    """A new password by a mailed link."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password1=_("New password"))
+        _set_plain_labels(self, password1=_("New password"))
         del self.fields["password2"]
         self.fields["password1"].help_text = _("At least 8 characters.")
 
 
 class _Counted:
-    """Codes of a second factor: few tries, counted for this device, and each code once."""
+    """Second-factor codes with limited tries per device, each usable once."""
 
     user: Any
     cleaned_data: dict[str, Any]
@@ -240,7 +240,7 @@ class CodeForm(_Counted, mfa.AuthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self)
+        _set_plain_labels(self)
         self.fields["code"].widget.attrs.update(CODE)
 
 
@@ -249,7 +249,7 @@ class ReauthenticateForm(account.ReauthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, password=_("Password"))
+        _set_plain_labels(self, password=_("Password"))
 
 
 class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
@@ -257,7 +257,7 @@ class ReauthenticateCodeForm(_Counted, mfa.ReauthenticateForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, code=_("Code"))
+        _set_plain_labels(self, code=_("Code"))
         self.fields["code"].widget.attrs.update(CODE)
 
 
@@ -266,7 +266,7 @@ class AddAppForm(totp.ActivateTOTPForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _plain(self, code=_("Code"))
+        _set_plain_labels(self, code=_("Code"))
         self.fields["code"].widget.attrs.update(CODE)
 
     def clean_code(self) -> str:
@@ -276,7 +276,7 @@ class AddAppForm(totp.ActivateTOTPForm):
 
 
 class AddPasskeyForm(webauthn.AddWebAuthnForm):
-    """A new passkey, which signs in by itself: always with the device's own PIN or finger."""
+    """A new passkey, always with the device's own verification."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -287,7 +287,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
         self.fields["name"].help_text = _("To tell your passkeys apart.")
 
     def clean(self) -> dict[str, Any]:
-        """As if ``passwordless`` was ticked: the device must have checked who holds it."""
+        """Require user verification, as if ``passwordless`` was ticked."""
         self.cleaned_data["passwordless"] = True
         found: dict[str, Any] = super().clean()
         return found

@@ -1,4 +1,4 @@
-"""When a session ends by itself, and which devices are known again."""
+"""Session limits and remembered devices."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ EVERY = 300  # seconds after which a session that is used is noted as used
 DAY = 86_400
 
 
-def begin(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
-    """Note in a session when its person signed in."""
+def begin_session(sender: Any, request: HttpRequest, **kwargs: Any) -> None:
+    """Record in a session when its person signed in."""
     request.session[BEGAN] = request.session[SEEN] = int(time.time())
 
 
 class SessionLimits:
-    """A session ends some days after it was last used, and some days after it began.
+    """End sessions some days after their last use and after their start.
 
     Both times stand in the session itself, so that neither a cookie that was copied nor a clock
     in a browser makes it longer. They are written every few minutes only.

@@ -1,4 +1,4 @@
-"""Mail about accounts: written down in the request, sent by the mail job."""
+"""Account mail: stored by the request, sent by the mail job."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ COUNTED = dt.timedelta(days=7)
 
 
 @transaction.atomic
-def queue(*, email: str, subject: str, body: str) -> AccountMail:
-    """Have a mail sent; one that tells of a rolled-back change never leaves."""
+def queue_mail(*, email: str, subject: str, body: str) -> AccountMail:
+    """Queue a mail; a rollback removes it."""
     text = json.dumps([subject, body])
     row = AccountMail.objects.create(
         email=email, sealed=sealed.seal(text, PURPOSE), mail_at=timezone.now()
@@ -35,12 +35,12 @@ def queue(*, email: str, subject: str, body: str) -> AccountMail:
 
 
 @transaction.atomic
-def claim() -> AccountMail | None:
-    """One that is due, its try counted; None where nothing is."""
+def claim_mail() -> AccountMail | None:
+    """Claim a due mail and count its try, or return None."""
     now = timezone.now()
     AccountMail.objects.filter(given_up_at__lt=now - COUNTED).delete()
     open_ones = AccountMail.objects.filter(given_up_at=None)
-    _give_up(open_ones.filter(created_at__lt=now - KEPT))
+    _drop_undelivered(open_ones.filter(created_at__lt=now - KEPT))
     due = open_ones.select_for_update(skip_locked=True).filter(mail_at__lte=now)
     row = due.filter(mail_attempts__lt=MAX_TRIES).order_by("mail_at", "pk").first()
     if row is None:
@@ -52,13 +52,13 @@ def claim() -> AccountMail | None:
     return row
 
 
-def _give_up(rows: QuerySet[AccountMail]) -> None:
-    """Forget what stands in them; that they did not leave is known for a while."""
+def _drop_undelivered(rows: QuerySet[AccountMail]) -> None:
+    """Clear the texts of undelivered mails, but keep that they failed for a while."""
     rows.update(email="", sealed=b"", given_up_at=timezone.now())
 
 
-def send(row: AccountMail, connection: Any) -> bool:
-    """Send it; what has left, or never can, is forgotten."""
+def send_mail(row: AccountMail, connection: Any) -> bool:
+    """Send a mail; forget it once sent or undeliverable."""
     try:
         subject, body = json.loads(sealed.unseal(row.sealed, PURPOSE, "The mail"))
     except Conflict:  # the server's secret changed: its link opens nothing any more
@@ -68,5 +68,5 @@ def send(row: AccountMail, connection: Any) -> bool:
     if gone:
         row.delete()
     elif gone is None:
-        _give_up(AccountMail.objects.filter(pk=row.pk))
+        _drop_undelivered(AccountMail.objects.filter(pk=row.pk))
     return bool(gone)

@@ -1,4 +1,4 @@
-"""Reads about accounts: the addresses a person has proven, and what protects the account."""
+"""Read accounts: verified addresses and protection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crowdqc import limits
 
 
 def verified_addresses(user: Any) -> set[str]:
-    """The addresses whose mailbox the person has proven to read, in lower case."""
+    """Return the person's verified addresses in lower case."""
     if user.pk is None:
         return set()
     rows = EmailAddress.objects.filter(user_id=user.pk, verified=True)
@@ -30,12 +30,12 @@ def verified_addresses(user: Any) -> set[str]:
 
 
 def has_verified(user: Any, address: str) -> bool:
-    """Whether the person has proven to read mail sent to ``address``."""
+    """Whether the person verified ``address``."""
     return address.strip().lower() in verified_addresses(user)
 
 
-def owes_proof(user: Any) -> bool:
-    """Whether the account names an address and has proven none.
+def has_unverified_address_only(user: Any) -> bool:
+    """Whether the account names an address and has verified none.
 
     Accounts without any address (made by commands, the demo) have nothing to prove.
     """
@@ -43,8 +43,8 @@ def owes_proof(user: Any) -> bool:
     return not any(claimed) and bool(user.email or claimed)
 
 
-def user_by_name(name: str) -> User | None:
-    """Whose username or address this is; a proven address comes before a username."""
+def find_user(name: str) -> User | None:
+    """Return the user of a username or address; a verified address wins."""
     name = unicodedata.normalize("NFKC", name).strip()
     if not name or "\0" in name or name.encode("utf-8", "replace").decode() != name:
         return None  # no text that the database could hold
@@ -54,14 +54,14 @@ def user_by_name(name: str) -> User | None:
             return proven.user
     if user := User.objects.filter(username=name).first():
         return user
-    found = accounts_spelled_alike("username", name)
+    found = find_similar_accounts("username", name)
     if len(found) == 1:
         return found[0]
-    return next(iter(accounts_spelled_alike("email", name)), None) if "@" in name else None
+    return next(iter(find_similar_accounts("email", name)), None) if "@" in name else None
 
 
-def accounts_spelled_alike(field: str, name: str) -> list[User]:
-    """Whose username or address this is in another spelling, as limits count spellings.
+def find_similar_accounts(field: str, name: str) -> list[User]:
+    """Return accounts whose name or address differs only in spelling.
 
     The database alone says more: to it a dotless ı is an i, and a mailbox of somebody else.
     """
@@ -70,23 +70,23 @@ def accounts_spelled_alike(field: str, name: str) -> list[User]:
     return [one for one in found if limits.normalize_name(getattr(one, field)) == wanted]
 
 
-def names_of(user: Any) -> set[str]:
-    """All that the person may sign in with."""
+def sign_in_names(user: Any) -> set[str]:
+    """Return all names that the person may sign in with."""
     return {user.username, user.email, *verified_addresses(user)} - {""}
 
 
-def reads_mail_of(user: User, address: str) -> bool:
-    """Whether the account's own mail goes to exactly this address, capitals aside."""
+def has_address(user: User, address: str) -> bool:
+    """Whether the account's address equals this one, ignoring case."""
     return address.lower() in {user.email.lower(), *verified_addresses(user)} - {""}
 
 
-def has_account(address: str) -> bool:
-    """Whether an account holds this address: proven, or from before addresses were proven.
+def is_address_taken(address: str) -> bool:
+    """Whether an account holds this address.
 
     Whoever only wrote it into the sign-up form and never proved it holds nothing.
     """
     proven = EmailAddress.objects.filter(email=address.lower(), verified=True)
-    return proven.exists() or bool(accounts_spelled_alike("email", address))
+    return proven.exists() or bool(find_similar_accounts("email", address))
 
 
 # -- the account page ------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class SessionRow:
 
 @dataclass(frozen=True)
 class AccountPage:
-    """What the account page shows above the tokens."""
+    """Contents of the account page above the tokens."""
 
     address: str
     is_proven: bool
@@ -126,7 +126,7 @@ class AccountPage:
 
 
 def account_page(request: HttpRequest, user: User) -> AccountPage:
-    """The person's own account; sessions that ended are left out."""
+    """Return the account page without ended sessions."""
     process = EmailVerificationProcess.resume(request)
     factors = list(Authenticator.objects.filter(user=user).order_by("pk"))
     by_type: dict[str, Authenticator] = {one.type: one for one in factors}
@@ -184,13 +184,13 @@ SYSTEMS = (
 
 
 def browser_and_system(agent: str) -> tuple[str, str]:
-    """What a browser says that it is, and what it runs on; each empty where it says nothing."""
+    """Return browser and system by the user agent, "" if unknown."""
     browser = next((name for sign, name in BROWSERS if sign in agent), "")
     return browser, next((name for sign, name in SYSTEMS if sign in agent), "")
 
 
 def device_name(agent: str) -> str:
-    """``Firefox on Linux``, as far as the browser says what it is."""
+    """Return a name such as ``Firefox on Linux``."""
     browser, system = browser_and_system(agent)
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}

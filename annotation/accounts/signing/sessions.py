@@ -1,4 +1,4 @@
-"""Sessions in the database, read at every request of a browser by one prepared statement."""
+"""Database sessions, read by one prepared statement per request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIVE = CompiledQuery(
 
 
 class SessionStore(db.SessionStore):
-    """The framework's, with its look-up compiled."""
+    """Django's session store with a compiled look-up."""
 
     def _get_session_from_db(self) -> Session | None:
         found = LIVE.first(key=self.session_key, now=timezone.now())

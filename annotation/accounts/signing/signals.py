@@ -1,4 +1,4 @@
-"""What Django and allauth announce about sign-ins, written to the security log."""
+"""Write sign-in signals of Django and allauth to the security log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 
-from annotation.accounts.security.log import Kind, account_of, log_event
+from annotation.accounts.security.log import Kind, attempted_account, log_event
 from annotation.accounts.security.stepup import SIGNED_IN_AT
 from annotation.models import User
 
@@ -33,10 +33,10 @@ def signed_out(request: Any, user: User | None, **_: Any) -> None:
 
 
 @receiver(user_login_failed, dispatch_uid="security-failed")
-def failed(credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
-    """The name that was tried is not kept, since people type passwords there; its account is."""
+def log_failed_sign_in(credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
+    """Log a failure by account, not by the typed name, which may be a password."""
     name = credentials.get("username") or credentials.get("email")
-    log_event(Kind.FAILED, user=account_of(name), request=request)
+    log_event(Kind.FAILED, user=attempted_account(name), request=request)
 
 
 @receiver(account.authentication_step_completed, dispatch_uid="security-confirmed")

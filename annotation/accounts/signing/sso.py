@@ -28,8 +28,8 @@ STARTS = gettext_lazy("Too many sign-ins from this network.")
 MAILS = gettext_lazy("Too many mails were sent to this address.")
 
 
-def let_out(response: HttpResponseBase) -> None:
-    """Let the forms of a page be sent on to the provider, whose address the policy refuses."""
+def allow_provider_forms(response: HttpResponseBase) -> None:
+    """Let a page's forms post to the provider under the security policy."""
     if settings.OIDC_SERVER_URL:
         parts = urlsplit(settings.OIDC_SERVER_URL)
         own = "form-action 'self'"
@@ -38,8 +38,8 @@ def let_out(response: HttpResponseBase) -> None:
 
 
 @login_not_required
-def sign_on(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """To the provider. One that does not answer, or answers nonsense, is said to be away."""
+def redirect_to_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Redirect to the provider; report it as down if it fails."""
     limits.require_try(limits.SSO_STARTS, limits.client_network(request), str(STARTS))
     try:
         response: HttpResponseBase = oidc.login(request, provider_id)
@@ -122,7 +122,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         """An address that the provider does not vouch for is a claim, as in a sign-up."""
         user = super().save_user(request, sociallogin, form)
         if not any(one.verified for one in sociallogin.email_addresses):
-            actions.disown_address(user=user)
+            actions.remove_unverified_address(user=user)
         if form is not None and not sociallogin.email_addresses:
             limits.require_try(limits.MAILS, f"sign-up {form.cleaned_data['email']}", str(MAILS))
             actions.claim_address(user=user, address=form.cleaned_data["email"])

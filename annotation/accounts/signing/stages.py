@@ -1,4 +1,4 @@
-"""What stands between a right password and being signed in."""
+"""Stages between a right password and being signed in."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crowdqc import limits
 
 
 class VerifyAddress(EmailVerificationStage):
-    """A code from the mailbox, of whoever names an address and has proven none."""
+    """Ask for a code from people who never verified an address."""
 
     def handle(self) -> tuple[Any, bool]:
         user = self.login.user
         if user is not None:
-            if not selectors.owes_proof(user):
+            if not selectors.has_unverified_address_only(user):
                 return None, True
             if not self.login.signup:  # a sign-up was counted by its form
                 about = limits.limit_key(self.request, user.username)

@@ -26,7 +26,7 @@ from django.views.decorators.http import require_POST
 from annotation.accounts.projects.forms import add_errors
 from annotation.accounts.signing import actions, selectors
 from annotation.accounts.signing.forms import MAILS, NameForm
-from annotation.accounts.signing.sso import let_out
+from annotation.accounts.signing.sso import allow_provider_forms
 from annotation.models import User
 from crowdqc import limits
 from crowdqc.errors import Invalid
@@ -53,7 +53,7 @@ class _LetsOut:
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
-        let_out(response)
+        allow_provider_forms(response)
         return response
 
 
@@ -108,7 +108,7 @@ class NewPassword(_Says, account.PasswordResetFromKeyView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         response: HttpResponse = super().form_valid(form)
-        self.request.device_names = selectors.names_of(self.reset_user)
+        self.request.device_names = selectors.sign_in_names(self.reset_user)
         self.request.device_mailed = True
         return response
 
@@ -200,8 +200,8 @@ class PasskeySignIn(webauthn.LoginWebAuthnView):
 
 
 @login_required
-def to_account(request: HttpRequest) -> HttpResponse:
-    """Lists of allauth that are parts of the account page here."""
+def redirect_to_account(request: HttpRequest) -> HttpResponse:
+    """Redirect allauth's lists that are parts of our account page."""
     return redirect("account")
 
 
@@ -211,7 +211,7 @@ def to_account(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def name_change(request: HttpRequest) -> HttpResponse:
-    """Another name for one's teams, with a notice to the address."""
+    """Change one's name, with a notice to the address."""
     user = cast(User, request.user)
     limits.require_try(limits.CHANGES, f"name {user.pk}", _("Too many changes."))
     form = NameForm(request.POST)
@@ -233,7 +233,7 @@ def name_change(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def theme_change(request: HttpRequest) -> HttpResponse:
-    """Light, dark, or as the device says."""
+    """Change the theme: light, dark or system."""
     user = cast(User, request.user)
     limits.require_try(limits.THEMES, user.pk, _("Too many changes."))
     actions.set_theme(by=user, theme=request.POST.get("theme", "?"))
@@ -242,7 +242,7 @@ def theme_change(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def language_change(request: HttpRequest) -> HttpResponse:
-    """Of this device, and of the account where somebody is signed in; then back to the page."""
+    """Change the language of this device and account, then return."""
     code = request.POST.get("language", "?")
     if request.user.is_authenticated:
         limits.require_try(limits.THEMES, request.user.pk, _("Too many changes."))

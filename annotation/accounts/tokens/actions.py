@@ -1,4 +1,4 @@
-"""Tokens of the API: made for one purpose, shown once, counted, ended."""
+"""API tokens: created, counted and revoked."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ MOST_SIGNED_IN = 20  # of these, given for name and password; the oldest gives w
 
 
 def live_tokens(user: User) -> Q:
-    """Of a person, and good for something still."""
+    """Return the person's valid tokens."""
     return Q(user=user, revoked_at=None, expires_at__gt=timezone.now())
 
 
-def digest(token: str) -> str:
-    """What is kept of a token."""
+def digest_token(token: str) -> str:
+    """Return the stored digest of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int) -> None:
-    """Raise Invalid naming every field of a new token that cannot be so."""
+def _check_fields(name: str, scopes: Collection[str], days: int, per_minute: int) -> None:
+    """Raise Invalid naming every wrong field of a new token."""
     wrong: dict[str, str] = {}
     if not name.strip() or len(name.strip()) > 80:
         wrong["name"] = _("A name of 1 to 80 characters, to know it by.")
@@ -61,7 +61,7 @@ def _check_wanted(name: str, scopes: Collection[str], days: int, per_minute: int
 
 @stepup.needs_stepup(gettext_lazy("create a token"))
 @transaction.atomic
-def make(
+def create_token(
     *,
     by: User,
     name: str,
@@ -72,17 +72,17 @@ def make(
     by_password: bool = False,
     code_shown: bool = False,
 ) -> tuple[ApiToken, str]:
-    """A new token of the person, and its text, which is kept nowhere.
+    """Create a token; return it with its text, which is not stored.
 
     It holds whether a second factor was shown: in the session that makes it, or by a code
     (``code_shown``). Where one is required, no other token gets the scope ``pay``.
     """
-    _check_wanted(name, scopes, days, per_minute)
+    _check_fields(name, scopes, days, per_minute)
     if project and not project.memberships.filter(user=by, removed_at=None).exists():
         raise Invalid(_("You do not belong to it."), fields={"project": _("One of your projects.")})
     if is_unverified(by):
         raise NotAllowed(_("Confirm your e-mail address before you create a token."))
-    strong = code_shown or stepup.shown_second_factor(by)
+    strong = code_shown or stepup.has_shown_second_factor(by)
     if ApiToken.Scope.PAY in scopes and not strong:
         stepup.require_second_factor(project, by, _("create a token that pays"))
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # one at a time, so the cap holds
@@ -95,7 +95,7 @@ def make(
         user=by,
         name=name.strip(),
         prefix=text[:8],
-        digest=digest(text),
+        digest=digest_token(text),
         project=project,
         scopes=[scope for scope in ALL if scope in scopes],
         per_minute=per_minute,
@@ -117,12 +117,12 @@ def make(
 
 
 def is_unverified(user: User) -> bool:
-    """Whether the person gave an address and has confirmed none."""
+    """Whether the person gave an address and has verified none."""
     addresses = EmailAddress.objects.filter(user=user)
     return addresses.exists() and not addresses.filter(verified=True).exists()
 
 
-def sign_in(
+def sign_in_for_token(
     *,
     username: str,
     password: str,
@@ -130,7 +130,7 @@ def sign_in(
     scopes: Collection[str] = LEAST,
     request: HttpRequest | None = None,
 ) -> tuple[ApiToken, str]:
-    """A fresh token; NotAllowed unless name and password fit, and the code where one is needed.
+    """Return a new token; NotAllowed unless name, password and code are right.
 
     ``code`` is of the authenticator app or a recovery code. An account with a second factor
     needs it for every token, and any account for the scope ``pay``.
@@ -151,7 +151,7 @@ def sign_in(
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         before = ApiToken.objects.filter(live_tokens(user), by_password=True).order_by("-id")
         _end(before[MOST_SIGNED_IN - 1 :], by=user)
-        return make(
+        return create_token(
             by=user,
             name="Signed in by password",
             scopes=scopes,
@@ -169,8 +169,8 @@ def _end(rows: Iterable[ApiToken], *, by: User) -> None:
 
 
 @transaction.atomic
-def revoke(*, by: User, token_id: int) -> ApiToken:
-    """End one token of one's own, at once and for good; ending it again changes nothing."""
+def revoke_token(*, by: User, token_id: int) -> ApiToken:
+    """Revoke one of one's own tokens; repeating changes nothing."""
     row = ApiToken.objects.select_for_update(of=("self",)).filter(pk=token_id, user=by).first()
     if row is None:
         raise Missing(_("There is no such token among yours."))
@@ -180,8 +180,8 @@ def revoke(*, by: User, token_id: int) -> ApiToken:
 
 
 @transaction.atomic
-def take_back(*, by: User) -> None:
-    """End all tokens of the person; their programs are signed out."""
+def revoke_all_tokens(*, by: User) -> None:
+    """Revoke all tokens of the person."""
     _end(ApiToken.objects.filter(live_tokens(by)), by=by)
 
 
@@ -198,7 +198,7 @@ _held: dict[int, tuple[int, int, int]] = {}  # token -> minute, unspent here, le
 
 @dataclass(frozen=True)
 class CountedRequest:
-    """One counted request; what is ``left`` is at least that many, as far as we know here."""
+    """One counted request; at least ``left`` requests remain."""
 
     allowed: bool
     limit: int
@@ -206,7 +206,7 @@ class CountedRequest:
     reset: int  # seconds until the next minute
 
 
-def count(token: ApiToken, now: float | None = None) -> CountedRequest:
+def count_request(token: ApiToken, now: float | None = None) -> CountedRequest:
     """Count a request of a token.
 
     ``last_used_at`` is written with the block: once a minute for a program that asks seldom.
@@ -216,7 +216,7 @@ def count(token: ApiToken, now: float | None = None) -> CountedRequest:
     with _counting:
         at, unspent, left = _held.get(token.pk, (0, 0, 0))
     if at != minute or (not unspent and left):  # not under the lock: others need not wait for it
-        got, left = _take(token, minute)
+        got, left = _take_block(token, minute)
     else:
         got = 0
     with _counting:
@@ -229,8 +229,8 @@ def count(token: ApiToken, now: float | None = None) -> CountedRequest:
     return CountedRequest(bool(spent), token.per_minute, unspent + got - spent + left, reset)
 
 
-def _take(token: ApiToken, minute: int) -> tuple[int, int]:
-    """A block of the minute's requests: how many it holds, and how many are left after it."""
+def _take_block(token: ApiToken, minute: int) -> tuple[int, int]:
+    """Reserve a block of the minute's requests; return its size and the rest."""
     block = max(1, token.per_minute // BLOCKS)
     with connection.cursor() as cursor:
         cursor.execute(

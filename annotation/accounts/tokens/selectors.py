@@ -1,4 +1,4 @@
-"""Tokens of one person, as their account page lists them."""
+"""Read the tokens of one person for the account page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 100
 
 @dataclass(frozen=True)
 class TokenRow:
-    """A token, and whether it is good for something still."""
+    """A token and whether it is still valid."""
 
     token: ApiToken
     state: str  # mark of the state
@@ -25,7 +25,7 @@ class TokenRow:
 
     @property
     def scopes(self) -> list[str]:
-        """What its program may do, in words."""
+        """Return in words what its program may do."""
         return [str(ApiToken.Scope(one).label) for one in self.token.scopes]
 
     @property
@@ -33,8 +33,8 @@ class TokenRow:
         return self.state == "open"
 
 
-def tokens_of(user: User) -> list[TokenRow]:
-    """The person's live tokens and those that ended lately, the newest first."""
+def list_tokens(user: User) -> list[TokenRow]:
+    """Return valid and recently ended tokens, newest first."""
     now = timezone.now()
     late = now - SHOWN_AFTER
     rows = ApiToken.objects.filter(
@@ -51,7 +51,7 @@ def _row(token: ApiToken, now: dt.datetime) -> TokenRow:
     return TokenRow(token, "open", _("Live"))
 
 
-def projects_for(user: User) -> list[Project]:
-    """Projects to which a token of the person may be bound."""
+def list_bindable_projects(user: User) -> list[Project]:
+    """Return projects to which a token may be bound."""
     theirs = Q(memberships__user=user, memberships__removed_at=None)
     return list(Project.objects.filter(theirs).distinct().order_by("name", "pk"))

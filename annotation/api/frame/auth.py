@@ -26,21 +26,21 @@ class TokenAuthentication(authentication.TokenAuthentication):
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         found: tuple[User, ApiToken] | None = super().authenticate(request)
         if found is not None:
-            counted = tokens.count(found[1])
+            counted = tokens.count_request(found[1])
             request._request.rate = counted
             if not counted.allowed:
                 raise exceptions.Throttled(wait=counted.reset)
         return found
 
     def authenticate_credentials(self, key: str) -> tuple[User, ApiToken]:
-        token = TOKEN.first(digest=tokens.digest(key))
+        token = TOKEN.first(digest=tokens.digest_token(key))
         if token is None or not token.user.is_active:
             raise exceptions.AuthenticationFailed("There is no such token.")
         if token.revoked_at is not None:
             raise exceptions.AuthenticationFailed("This token was ended.")
         if token.expires_at <= timezone.now():
             raise exceptions.AuthenticationFailed("This token has expired.")
-        stepup.attach(token.user, stepup.TokenProof(token))
+        stepup.attach_proof(token.user, stepup.TokenProof(token))
         return token.user, token
 
 

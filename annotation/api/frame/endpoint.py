@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.access import bound_to
+from annotation.access import token_project_id
 from annotation.records.actions import replies
 from crowdqc.errors import DomainError
 
@@ -71,12 +71,15 @@ class Endpoint(APIView):
         if not signed_in or (key is None and seen is None):
             return handler(request, *args, **kwargs)
         # A token of one project is given no reply that was another's.
-        whole = f"{request.method} {request.get_full_path()} {bound_to(request)}\n".encode() + body
+        whole = (
+            f"{request.method} {request.get_full_path()} {token_project_id(request)}\n".encode()
+            + body
+        )
         request_hash = hashlib.sha256(whole).hexdigest()
         refusal: Exception | None = None
         with transaction.atomic():
             if key is not None:
-                kept = replies.find(by=request.user, key=key, request_hash=request_hash)
+                kept = replies.find_reply(by=request.user, key=key, request_hash=request_hash)
                 if kept is not None:
                     return self._again(request, *kept)
             try:
@@ -88,7 +91,7 @@ class Endpoint(APIView):
             else:
                 if key is not None:
                     told = json.loads(JSONRenderer().render(self.kept(response)) or b"null")
-                    replies.keep_reply(
+                    replies.store_reply(
                         by=request.user,
                         key=key,
                         request_hash=request_hash,

@@ -13,7 +13,7 @@ from annotation.authoring.actions.drafts import as_stored, clean_title, draft_of
 from annotation.files.reading.keys import text_print
 from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, fresh_parts, new_ids
+from annotation.records.actions.bulk import copy_into, reserve_ids, split_with_refresh
 from annotation.records.cleaning import clean_text
 from annotation.task_types import get_type
 from annotation.task_types.base import KNOWN_RULES
@@ -345,7 +345,7 @@ class _Groups:
     def of(self, rows: Sequence[Mapping[str, str]]) -> list[int]:
         """The groups of these rows; those that are new are stored."""
         new: list[tuple[int, str, str, str, int]] = []
-        ids = iter(new_ids(ItemGroup, len(rows)))
+        ids = iter(reserve_ids(ItemGroup, len(rows)))
         found = [self._of(row, ids, new) for row in rows]
         copy_into(
             ItemGroup,
@@ -380,7 +380,7 @@ def import_items(*, by: User, task: Task, rows: Iterable[Mapping[str, str]], nam
     """
     shown = task.versions.order_by("-number").first() or draft_of(task, by=by)
     existing = set(task.items.in_version(shown.number).values_list("key", flat=True))
-    fresh = fresh_parts(row for row in rows if row["item_id"] not in existing)
+    fresh = split_with_refresh(row for row in rows if row["item_id"] not in existing)
     total = 0
     for part in fresh:
         if not total:

@@ -134,7 +134,7 @@ def _check_amount(by: User, project: Project, files: Sequence[tuple[str, bytes]]
                 % {"most": most},
                 gettext("Upload fewer at once."),
             )
-    quotas.hold_bytes(project, sum(len(data) for _, data in files))
+    quotas.require_storage(project, sum(len(data) for _, data in files))
     limits.require_try(
         limits.PIXELS,
         by.pk,

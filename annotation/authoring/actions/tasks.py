@@ -100,7 +100,7 @@ def create_task(
         return there
     task_type = get_type(type)
     title = clean_title(title, needed=_("A task needs a title."))
-    quotas.hold_in_project("tasks", project)
+    quotas.require_project_quota("tasks", project)
     task = Task.objects.create(project=project, type=type, created_by=by, form_key=key)
     TaskVersion.objects.create(
         task=task,

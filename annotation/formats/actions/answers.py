@@ -28,7 +28,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, fresh_parts, new_ids
+from annotation.records.actions.bulk import copy_into, reserve_ids, split_with_refresh
 from annotation.work.actions.leases import lock_items
 from crowdqc.errors import Conflict
 
@@ -71,8 +71,8 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
                 yield key, row["answer"]
 
     total = 0
-    for part in fresh_parts(new()):
-        ids = new_ids(Answer, len(part))
+    for part in split_with_refresh(new()):
+        ids = reserve_ids(Answer, len(part))
         copy_into(
             Answer,
             ("id", "system_id", "item_id", "replicate"),
@@ -150,7 +150,7 @@ def _bundles(
 ) -> dict[int, list[int]]:
     """The submitted assignments of each worker: one, or more where it would hold too many."""
     wanted = [worker for worker, count in of_worker.items() for _ in range(0, count, MOST)]
-    ids = new_ids(Assignment, len(wanted))
+    ids = reserve_ids(Assignment, len(wanted))
     copy_into(
         Assignment,
         ("id", "worker_id"),
@@ -179,13 +179,13 @@ def _write(
 ) -> None:
     """Entries, answers and texts of (worker, item, row), some thousands at a time."""
     place = Counter[int]()
-    for part in fresh_parts(new):
+    for part in split_with_refresh(new):
         placed = []
         for worker, item, row in part:
             bundle, position = divmod(place[worker], MOST)
             place[worker] += 1
             placed.append((bundles[worker][bundle], worker, item, position, row))
-        ids = new_ids(Answer, len(placed))
+        ids = reserve_ids(Answer, len(placed))
         copy_into(
             AssignmentItem,
             ("assignment_id", "item_id", "position"),

@@ -37,10 +37,10 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
-from annotation.records.actions.bulk import copy_into, fresh_parts, new_ids
+from annotation.records.actions.bulk import copy_into, reserve_ids, split_with_refresh
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
-from annotation.work.actions.answers import write_values_of
+from annotation.work.actions.answers import write_values_by_id
 from crowdqc.errors import Conflict
 
 # Votes written at a time. What the database counts of them it counts once a time: with 2,000 an
@@ -233,7 +233,7 @@ def _bundles(
     version: TaskVersion, sessions: Mapping[tuple[int, str], Session], now: dt.datetime
 ) -> dict[tuple[int, str], int]:
     """The submitted assignments, without pay, that votes from elsewhere belong to."""
-    ids = new_ids(Assignment, len(sessions))
+    ids = reserve_ids(Assignment, len(sessions))
     copy_into(
         Assignment,
         ("id", "worker_id", "leased_at", "opened_at", "submitted_at", "expires_at"),
@@ -274,7 +274,7 @@ def add_votes(
     take_slots(new.slots)
     bundles = _bundles(version, told, now)
     done = 0
-    for part in fresh_parts(new, AT_ONCE):
+    for part in split_with_refresh(new, AT_ONCE):
         placed = [
             (vote, bundles[vote.author, vote.bundle], told[vote.author, vote.bundle])
             for vote in part
@@ -287,14 +287,14 @@ def add_votes(
                 for vote, bundle, _ in placed
             ),
         )
-        ids = new_ids(Answer, len(part))
+        ids = reserve_ids(Answer, len(part))
         copy_into(
             Answer,
             ("id", *ANSWER),
             ((pk, *_answer(*one)) for pk, one in zip(ids, placed, strict=True)),
             version_id=version.pk,
         )
-        write_values_of(zip(ids, map(_values, part), strict=True))
+        write_values_by_id(zip(ids, map(_values, part), strict=True))
         done += len(part)
         advance(done)
     return Added(len(new), len(votes) - len(new))
@@ -312,8 +312,8 @@ def add_model_votes(
         there.add(key)
     new = (vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there)
     done = 0
-    for part in fresh_parts(new, AT_ONCE):
-        ids = new_ids(Answer, len(part))
+    for part in split_with_refresh(new, AT_ONCE):
+        ids = reserve_ids(Answer, len(part))
         copy_into(
             Answer,
             (
@@ -341,7 +341,7 @@ def add_model_votes(
             ),
             version_id=version.pk,
         )
-        write_values_of(zip(ids, map(_values, part), strict=True))
+        write_values_by_id(zip(ids, map(_values, part), strict=True))
         done += len(part)
         advance(done)
     return Added(done, len(votes) - done)

@@ -17,7 +17,7 @@ from annotation.formats.actions.judgment_rows import store_rows
 from annotation.formats.actions.judgments import Vote
 from annotation.models import Item, Task, User
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import fresh_plans
+from annotation.records.actions.bulk import refresh_plans
 from crowdqc import queue
 from crowdqc.errors import Conflict
 
@@ -61,7 +61,7 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
     )
     if any(row.get("address") for row in new):
         queue.enqueue("annotation.jobs.fetch_media")
-    fresh_plans(len(new))
+    refresh_plans(len(new))
     record(by=by, project=task.project, action="items.import", on=task, file=name, new=len(new))
     return len(new)
 

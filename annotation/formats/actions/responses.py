@@ -38,14 +38,14 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import fresh_plans
+from annotation.records.actions.bulk import refresh_plans
 from annotation.task_types import Values
 from annotation.task_types.writing.citations import Marker, parse
 from annotation.task_types.writing.deltas import Delta
 from annotation.task_types.writing.type import citation_spans
 from annotation.work.actions.answers import write_values
 from annotation.work.actions.events import MAX_BATCH, MAX_BATCH_BYTES
-from annotation.work.selectors.log import target_of
+from annotation.work.selectors.log import event_target
 from crowdqc.errors import Conflict, Invalid
 
 IMPORTED = "responses.import"
@@ -238,7 +238,7 @@ def _store(rows: Sequence[ResponseRow], place: _Place, authors: Mapping[str, int
         for one, row in zip(assignments, rows, strict=True)
     )
     unknown = _write(answers, rows, place)
-    fresh_plans(len(rows))
+    refresh_plans(len(rows))
     _add_logs([(row, one.pk) for one, row in zip(assignments, rows, strict=True) if row.log], place)
     return unknown
 
@@ -307,7 +307,9 @@ def _add_logs(rows: Sequence[tuple[ResponseRow, int]], place: _Place) -> None:
     for row, assignment in rows:
         assert row.log is not None  # noqa: S101 (rows with logs alone are handed over)
         stream = EventStream(assignment_id=assignment, key=uuid.uuid4())
-        for events, size in _batches(events_of(row.log.deltas, target_of(place.item(row.item).pk))):
+        for events, size in _batches(
+            events_of(row.log.deltas, event_target(place.item(row.item).pk))
+        ):
             last = stream.next_seq + len(events) - 1
             batches.append(
                 EventBatch(stream=stream, first_seq=stream.next_seq, last_seq=last, events=events)

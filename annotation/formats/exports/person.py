@@ -40,10 +40,10 @@ from annotation.models import (
     User,
     Visit,
 )
-from annotation.records.selectors.audit_words import sentence, subject_of
+from annotation.records.selectors.audit_words import action_sentence, describe_subject
 from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import log
-from annotation.work.selectors.recordings import bytes_of
+from annotation.work.selectors.recordings import read_recording_bytes
 
 CHUNK = 500
 Row = dict[str, Any]
@@ -71,7 +71,7 @@ def files(
     for name, _, rows in told:
         yield f"{name}.jsonl", lines((), map(_plain, rows(members)), "jsonl")
     for kept in Recording.objects.filter(entry__assignment__worker__in=members).order_by("pk"):
-        yield f"recordings/{kept.pk}.{EXTENSIONS[kept.type]}", [bytes_of(kept)]
+        yield f"recordings/{kept.pk}.{EXTENSIONS[kept.type]}", [read_recording_bytes(kept)]
 
 
 def _plain(row: Row) -> Row:
@@ -211,7 +211,7 @@ def _events(members: Members) -> Iterator[Row]:
     numbers: dict[int, dict[int, int]] = {}
     for assignment, page, first, at, events in rows.values_list(*columns).iterator(50):
         if assignment not in numbers:
-            numbers = log.numbers_of([assignment])
+            numbers = log.item_numbers([assignment])
         yield {
             "assignment": assignment,
             "page": page,
@@ -288,8 +288,8 @@ def _entries(rows: Q) -> Iterator[Row]:
     for one in AuditEntry.objects.filter(rows).order_by("pk").iterator(chunk_size=CHUNK):
         yield {
             "at": one.at,
-            "what": sentence(one.action, one.detail),
-            "about": subject_of(one.object_type, one.object_id),
+            "what": action_sentence(one.action, one.detail),
+            "about": describe_subject(one.object_type, one.object_id),
         }
 
 

@@ -10,7 +10,7 @@ from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.corpora import ZIP, Archive, Files
 from annotation.models import Task
-from annotation.work.selectors.recordings import bytes_of, submitted_recordings
+from annotation.work.selectors.recordings import read_recording_bytes, submitted_recordings
 
 FORMATS = (ZIP,)
 TABLE = "recordings.jsonl"
@@ -40,7 +40,7 @@ def _files(task: Task, archive: Archive) -> Files:
             }
         )
         archive.count += 1
-        yield name, iter([bytes_of(kept)])
+        yield name, iter([read_recording_bytes(kept)])
     yield TABLE, _lines(rows)
 
 

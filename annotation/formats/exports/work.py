@@ -72,7 +72,7 @@ def event_table(task: Task, form: str, dimension: str = "") -> Table:
 
 def _events(task: Task) -> Iterator[dict[str, Any]]:
     items = dict(task.items.values_list("pk", "key"))
-    named = {log.target_of(pk): key for pk, key in items.items()}
+    named = {log.event_target(pk): key for pk, key in items.items()}
     batches = EventBatch.objects.filter(stream__assignment__task=task).order_by(
         "stream__assignment", "stream", "first_seq"
     )

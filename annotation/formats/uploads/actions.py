@@ -83,10 +83,10 @@ def _keep(
     if same:
         return same
     if project is not None:
-        quotas.hold("waiting_of_project", project)
-    quotas.hold("waiting_of_person", by)
-    quotas.hold("waiting")
-    quotas.hold_bytes(project, source.size)
+        quotas.require_quota("waiting_of_project", project)
+    quotas.require_quota("waiting_of_person", by)
+    quotas.require_quota("waiting")
+    quotas.require_storage(project, source.size)
     file = ImportFile.objects.create(
         project=project,
         task=task,

@@ -42,7 +42,7 @@ from annotation.formats.uploads.staging import (
     source_of,
 )
 from annotation.models import Answer, ImportFile, ImportPart
-from annotation.records.actions.bulk import telling
+from annotation.records.actions.bulk import report_rows
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.jobs.heartbeat import run_heartbeat
 
@@ -299,7 +299,7 @@ def _imported(file: ImportFile) -> bool:
     far = _Far()
     sheet = sheet_of(file, far.checked)
     try:
-        with _pulse(file, far), telling(far.wrote), transaction.atomic():
+        with _pulse(file, far), report_rows(far.wrote), transaction.atomic():
             if task is None:
                 report = import_string(settings.CROWDQC_TABLE_WRITER)(by=by, file=file, sheet=sheet)
             else:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import Access, get_access, task_of
+from annotation.access import Access, find_task, get_access
 from annotation.formats.actions import export_files as actions
 from annotation.formats.exports.makers import TABLES
 from annotation.formats.exports.tools.frames import OVERALL
@@ -58,7 +58,7 @@ def _task(access: Access, raw: str) -> Task | None:
     """The task of this id, if it is one of the project's."""
     if not raw:
         return None
-    return task_of(access, parse_whole(raw) or 0)
+    return find_task(access, parse_whole(raw) or 0)
 
 
 @login_required

@@ -138,7 +138,7 @@ def _copy_task(
 ) -> tuple[Task, Copied]:
     """Copy a version as a task's first draft; ``texts``: ids in another project by those here."""
     task = source.task
-    quotas.hold_in_project("tasks", project)
+    quotas.require_project_quota("tasks", project)
     new = Task.objects.create(
         project=project, type=task.type, created_by=by, domain=task.domain, form_key=key
     )

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts import quotas
-from annotation.accounts.signing.selectors import user_by_name
+from annotation.accounts.signing.selectors import find_user
 from annotation.models import Project, User
 from crowdqc.errors import DomainError
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
                 quotas.set_quota(by=None, name=options["reset"], owner=owner, limit=None)
         except DomainError as error:
             raise CommandError(" ".join([error.message, *error.fields.values()])) from error
-        for name, used, most in quotas.table(owner):
+        for name, used, most in quotas.quota_table(owner):
             self.stdout.write(f"{name:<22} {used:>12,} of {most:,}")
 
     def _owner(self, options: dict[str, Any]) -> User | Project | None:
@@ -50,7 +50,7 @@ class Command(BaseCommand):
                 raise CommandError("There is no such project.")
             return project
         if options["person"]:
-            user = user_by_name(options["person"])
+            user = find_user(options["person"])
             if user is None:
                 raise CommandError("There is no such person.")
             return user

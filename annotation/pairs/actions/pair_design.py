@@ -26,7 +26,7 @@ from annotation.pairs.actions.pair_items import make_texts
 from annotation.pairs.selectors import release_states, rule_of
 from annotation.panels.actions import panels
 from annotation.records.actions.audit import record
-from annotation.records.actions.locks import line_up
+from annotation.records.actions.locks import serialize_claims
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
 
@@ -213,7 +213,7 @@ def check(task: Task, version: TaskVersion) -> None:
     """
     if not rule_of(version):
         return
-    line_up(version)
+    serialize_claims(version)
     task.current = version
     found = release_states([task])[task.pk]
     if not found.left:

@@ -40,7 +40,7 @@ def _reason(why: str) -> str:
 def create(*, by: User, project: Project, name: str) -> Panel:
     """A new panel with nobody on it. Raises Conflict where the name is taken."""
     name = _named(name)
-    quotas.hold_in_project("panels", project)
+    quotas.require_project_quota("panels", project)
     try:
         with transaction.atomic():
             made = Panel.objects.create(project=project, name=name, created_by=by)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from django.db import transaction
 from django.utils.translation import gettext, gettext_lazy
 
-from annotation.accounts.roles.actions import tell_managers
+from annotation.accounts.roles.actions import notify_managers
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import needs_stepup
 from annotation.models import PayoutRule, Task, User
@@ -84,7 +84,7 @@ def set_rule(
         **{name: str(value) for name, value in caps.items()},
     )
     log_event(Kind.RULES, user=by, project=task.project, what="bonus rule")
-    tell_managers(
+    notify_managers(
         task.project,
         kind="project.rules",
         key=f"project.rules:{entry.pk}",

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.accounts.roles.selectors import Ties, chain_of, managers_of
+from annotation.accounts.roles.selectors import Ties, list_managers, load_ties
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import (
     Assignment,
@@ -61,7 +61,7 @@ def reason_cannot_decide(batch: PayoutBatch, by: User) -> str:
     project = batch.project
     if batch.state == PayoutBatch.State.PROPOSED and not may_propose(project, batch.proposed_by):
         return str(GONE)
-    why_not = why_not_second(project, batch.proposed_by, by, chain_of(project))
+    why_not = why_not_second(project, batch.proposed_by, by, load_ties(project))
     if why_not:
         return why_not
     if batch.lines.filter(assignment__worker__user=by).exists():
@@ -83,7 +83,7 @@ def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> s
         return ""
     if proposer.pk == by.pk:
         return _("You proposed it; somebody else must approve it.")
-    if chain.tied(proposer.pk, by.pk):
+    if chain.are_tied(proposer.pk, by.pk):
         return _(
             "%(proposer)s and you came in by each other’s invitations, or by those of "
             "one person, and no independent manager has confirmed that you are two. "
@@ -94,13 +94,13 @@ def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> s
 
 def needs_note(project: Project, proposer: User, by: User) -> bool:
     """Whether this approval has no independent second person, which stands with it for good."""
-    return proposer.pk == by.pk or chain_of(project).tied(proposer.pk, by.pk)
+    return proposer.pk == by.pk or load_ties(project).are_tied(proposer.pk, by.pk)
 
 
 def approvers(project: Project, proposer: User) -> list[User]:
     """Who may approve what this person proposes, apart from work of their own."""
-    chain = chain_of(project)
-    people = {one.pk: one for one in managers_of(project)}
+    chain = load_ties(project)
+    people = {one.pk: one for one in list_managers(project)}
     if project.single_approval:
         people[project.owner_id] = project.owner
     return [one for one in people.values() if not why_not_second(project, proposer, one, chain)]

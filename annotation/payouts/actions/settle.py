@@ -14,7 +14,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.accounts.roles.selectors import managers_of
+from annotation.accounts.roles.selectors import list_managers
 from annotation.models import (
     Assignment,
     LedgerEntry,
@@ -208,7 +208,7 @@ def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
     people = approvers(project, batch.proposed_by)
     waits = bool(people)
     if not people:
-        people = [project.owner, *managers_of(project)]
+        people = [project.owner, *list_managers(project)]
 
     def told() -> str:
         said = _("Proposal %(number)s in %(project)s awaits a second person: %(amount)s.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from annotation.accounts.roles.selectors import chain_of
+from annotation.accounts.roles.selectors import load_ties
 from annotation.models import Correction, Project, User
 from annotation.payouts.actions.rules import GONE, proposers, why_not_decide_in, why_not_second
 from annotation.payouts.selectors.balance import account_names
@@ -34,7 +34,7 @@ def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrectio
     rows = list(corrections_of(project).filter(state=Correction.State.PROPOSED).order_by("pk"))
     why_not = why_not_decide_in(project, viewer)
     may = set(proposers(project))
-    chain = chain_of(project)
+    chain = load_ties(project)
     names = account_names(project, {c for row in rows for c in (row.debit, row.credit) if c})
     found = []
     for row in rows:

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.module_loading import import_string
 
 from annotation.access import Access
-from annotation.accounts.roles.selectors import Ties, chain_of
+from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.models import PayoutBatch, Task
@@ -41,7 +41,7 @@ def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:
     """The next step of each task for this person, by task."""
     states = run_states([row.task for row in rows])
     open_ones = list(open_proposals(access))
-    chain = chain_of(access.project) if open_ones else Ties(())
+    chain = load_ties(access.project) if open_ones else Ties(())
     proposals: dict[int, int] = {}
     for one in open_ones:
         if may_approve(access, one, chain):

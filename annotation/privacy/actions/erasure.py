@@ -60,7 +60,7 @@ from annotation.privacy.selectors import erasure as reads
 from annotation.privacy.selectors.erasure import Person, events_naming, person_of, statements_naming
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
-from annotation.work.actions.leases import take_back
+from annotation.work.actions.leases import revoke_lease
 from crowdqc.errors import Conflict, NotAllowed
 from crowdqc.numbers import plural
 
@@ -168,7 +168,7 @@ def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Me
         )
     now = timezone.now()
     for lease in worker.assignments.filter(state=AssignmentState.LEASED):
-        take_back(by=by, assignment=lease)
+        revoke_lease(by=by, assignment=lease)
     worker.consents.filter(withdrawn_at__isnull=True).update(withdrawn_at=now)
     PanelMember.objects.filter(worker=worker, until__isnull=True).update(until=now, ended_by=by)
     worker.erase_asked_at, worker.removed_at = now, worker.removed_at or now
@@ -321,9 +321,9 @@ def forget_account(*, by: User) -> None:
     user.save()
     for model in (ApiToken, KeptReply, Notice, SavedView):
         model._default_manager.filter(user=user).delete()
-    account_actions.forget(by=user)
+    account_actions.erase_account_data(by=user)
     with erasing():
-        security_log.forget(user)
+        security_log.erase_person(user)
     record(by=user, project=None, action="account.erase", on=user)
 
 
@@ -346,4 +346,4 @@ def sweep(now: dt.datetime | None = None) -> int:
     )
     gone += delete_files(ExportFile.objects.filter(expires_at__lt=before))
     gone += reads.old_messages(now).delete()[0]
-    return gone + drop_stale(before=before) + security_log.sweep(now)
+    return gone + drop_stale(before=before) + security_log.delete_old_events(now)

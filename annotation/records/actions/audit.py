@@ -1,4 +1,4 @@
-"""The one way into the audit log."""
+"""The only writer of the audit log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OF_ONESELF = frozenset(
 def record(
     *, by: User | None, project: Project | None, action: str, on: Model, **detail: Any
 ) -> AuditEntry:
-    """Write who did what to which row; ``detail`` must be JSON without personal data.
+    """Record who did what to which row; ``detail`` is JSON without personal data.
 
     People who came from elsewhere have no account that anybody vouches for: what each of them
     leaves here in an hour has an end, as have the changes that anybody makes to what is their own.

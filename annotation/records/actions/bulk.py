@@ -1,4 +1,4 @@
-"""Many rows at once by COPY: some ten times as fast as one INSERT after another, in flat memory."""
+"""Bulk inserts by COPY, ten times faster than INSERT and in constant memory."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _told_of_writes: ContextVar[Told | None] = ContextVar("told_of_writes", default=
 
 
 @contextmanager
-def telling(told: Told) -> Iterator[None]:
-    """Say how many rows are written within this block, as they are."""
+def report_rows(told: Told) -> Iterator[None]:
+    """Report the number of rows written within this block."""
     token = _told_of_writes.set(told)
     try:
         yield
@@ -31,15 +31,15 @@ def telling(told: Told) -> Iterator[None]:
         _told_of_writes.reset(token)
 
 
-def parts(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """So many rows at a time."""
+def split_rows(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """Yield batches of rows."""
     source = iter(rows)
     while part := list(itertools.islice(source, size)):
         yield part
 
 
-def new_ids(model: type[models.Model], count: int) -> list[int]:
-    """So many ids that nobody else gets."""
+def reserve_ids(model: type[models.Model], count: int) -> list[int]:
+    """Reserve ids for new rows."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
@@ -51,7 +51,7 @@ def new_ids(model: type[models.Model], count: int) -> list[int]:
 def copy_into(
     model: type[models.Model], names: Sequence[str], rows: Iterable[tuple[Any, ...]], **same: Any
 ) -> None:
-    """Add rows whose fields ``names`` differ and ``same`` do not; the others have their defaults.
+    """Insert rows by COPY; ``names`` vary, ``same`` is constant, others default.
 
     Constraints and triggers hold as always. A value is as the database takes it: the id of a
     foreign key (its name with ``_id``), None, a truth, a number, a text or a moment.
@@ -64,7 +64,7 @@ def copy_into(
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
         sql.Identifier(model._meta.db_table), sql.SQL(", ").join(columns)
     )
-    end = "".join(f"\t{_told(value)}" for value in fixed.values()) + "\n"
+    end = "".join(f"\t{_encode_value(value)}" for value in fixed.values()) + "\n"
     told = _told_of_writes.get()
     # The wrapper gives a broken constraint as Django's IntegrityError, like any other write.
     with (
@@ -72,8 +72,8 @@ def copy_into(
         connection.cursor() as cursor,
         cursor.copy(statement) as into,
     ):
-        for part in parts(rows, 1_000):
-            told_by_column = map(_column, zip(*part, strict=True))
+        for part in split_rows(rows, 1_000):
+            told_by_column = map(_encode_column, zip(*part, strict=True))
             lines = map("\t".join, zip(*told_by_column, strict=True))
             into.write("".join([line + end for line in lines]))
             if told:
@@ -95,18 +95,18 @@ MARKED = re.compile(r"[\\\t\n\r]")
 AS_PYTHON_SAYS = (bool, int, float, Decimal, dt.datetime)  # the database reads their str()
 
 
-def _column(values: tuple[Any, ...]) -> Iterable[str]:
-    """Values of one column as COPY's text format has them; a whole column at once is fastest."""
+def _encode_column(values: tuple[Any, ...]) -> Iterable[str]:
+    """Encode a column for COPY; a whole column at once is fastest."""
     kinds = {value.__class__ for value in values}
     if kinds.issubset(AS_PYTHON_SAYS):
         return map(str, values)
     if kinds == {str} and not MARKED.search("".join(values)):
         return values
-    return map(_told, values)
+    return map(_encode_value, values)
 
 
-def _told(value: Any) -> str:
-    """A value as COPY's text format has it."""
+def _encode_value(value: Any) -> str:
+    """Encode a value for COPY."""
     if isinstance(value, str):
         return MARKED.sub(lambda found: MARKS[found[0]], value) if MARKED.search(value) else value
     if value is None:
@@ -129,8 +129,8 @@ TABLES = (
 )
 
 
-def fresh_plans(rows: int) -> None:
-    """Let the planner look at the tables of answers where so many rows are new.
+def refresh_plans(rows: int) -> None:
+    """Analyse the answer tables if many rows are new.
 
     Until the database's own housekeeping comes by, its plans are those of empty tables: reading
     an import of 12,000 ratings took minutes instead of a second. A table that somebody else is
@@ -142,14 +142,14 @@ def fresh_plans(rows: int) -> None:
         cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(TABLES)}")
 
 
-def fresh_parts(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """So many rows at a time, which are written meanwhile; plans are fresh as the tables grow."""
+def split_with_refresh(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """Yield batches that the caller writes, refreshing plans as tables grow."""
     done, looked_at = 0, 0
-    for part in parts(rows, size):
+    for part in split_rows(rows, size):
         yield part
         done += len(part)
         if done >= GROWN * looked_at:
-            fresh_plans(done)
+            refresh_plans(done)
             looked_at = done
     if done > looked_at:
-        fresh_plans(done)
+        refresh_plans(done)

@@ -1,4 +1,4 @@
-"""Rows held for a reader who decides by what they read: nobody changes them until the end."""
+"""Row locks for decisions that depend on the rows read."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from annotation.models import Answer, Project, Task, TaskVersion
 STRETCHES, SPENDING = 4117, 4118
 
 
-def hold_task(task: Task) -> None:
-    """The task and its draft, in the order in which publishing locks them."""
+def lock_task(task: Task) -> None:
+    """Lock the task and its draft in the order of publishing."""
     Task.objects.select_for_update().get(pk=task.pk)
     list(task.versions.select_for_update().filter(published_at__isnull=True))
 
 
-def hold_answer(answer: Answer) -> None:
-    """One answer's header."""
+def lock_answer(answer: Answer) -> None:
+    """Lock one answer's header."""
     Answer.objects.select_for_update(of=("self",), no_key=True).get(pk=answer.pk)
 
 
-def hold_project(project: Project) -> None:
-    """A project's settings."""
+def lock_project(project: Project) -> None:
+    """Lock a project's settings."""
     Project.objects.select_for_update().get(pk=project.pk)
 
 
 @contextmanager
-def locked(row: Model) -> Iterator[None]:
-    """A transaction in which nobody else changes the row, whose values are read anew."""
+def lock_row(row: Model) -> Iterator[None]:
+    """Open a transaction with the row locked and read again."""
     with transaction.atomic():
         row.refresh_from_db(from_queryset=type(row)._base_manager.select_for_update())
         yield
 
 
-def line_up(version: TaskVersion) -> None:
-    """Let claims of one version stand in line from here to the end of their transaction."""
+def serialize_claims(version: TaskVersion) -> None:
+    """Serialise claims of one version until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [STRETCHES, version.pk])
 
 
-def line_up_spending(task: Task) -> None:
-    """Let claims of one task stand in line from here to the end of their transaction.
+def serialize_spending(task: Task) -> None:
+    """Serialise claims of one task until the transaction ends.
 
     It comes before ``line_up``.
     """

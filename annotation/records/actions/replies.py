@@ -1,4 +1,4 @@
-"""What was answered to a request with an Idempotency-Key: sent again, it gets the same answer.
+"""Stored replies to requests with an Idempotency-Key.
 
 The reply is written in the transaction of what it answers: both are there or neither. A request
 that dies on the way leaves nothing, so its key may be used again; one that is refused leaves
@@ -24,8 +24,8 @@ PURPOSE = "kept reply"
 KEPT = dt.timedelta(days=2)
 
 
-def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
-    """The reply kept under this key (status and body), or None: then the key is held until the end.
+def find_reply(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
+    """Return the stored reply (status, body), or lock the key and return None.
 
     To be called within a transaction. Conflict where the same key is at work just now.
     """
@@ -49,8 +49,8 @@ def find(*, by: User, key: str, request_hash: str) -> tuple[int, Any] | None:
     )
 
 
-def keep_reply(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:
-    """Keep a reply, within the transaction of its effect."""
+def store_reply(*, by: User, key: str, request_hash: str, status: int, body: Any) -> KeptReply:
+    """Store a reply in the transaction of its effect."""
     return KeptReply.objects.create(
         user=by,
         key=key,
@@ -60,6 +60,6 @@ def keep_reply(*, by: User, key: str, request_hash: str, status: int, body: Any)
     )
 
 
-def forget_old() -> int:
-    """Delete the replies that were kept for long enough."""
+def delete_old_replies() -> int:
+    """Delete replies older than the retention."""
     return KeptReply.objects.filter(created_at__lt=timezone.now() - KEPT).delete()[0]

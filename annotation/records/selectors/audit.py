@@ -1,4 +1,4 @@
-"""The audit log: who did what, filtered, in pages that stay in place while it grows."""
+"""Read the audit log with filters and stable pages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy
 from annotation.models import AuditEntry, Membership, Project, Role, User
 from annotation.records.selectors.audit_words import (
     FAMILIES,
-    detail_line,
-    sentence,
-    subject_of,
+    action_sentence,
+    describe_detail,
+    describe_subject,
 )
 from crowdqc.numbers import parse_whole
 
@@ -41,8 +41,8 @@ class Filters:
     until: dt.date | None = None
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Filters:
-        """From an address; what cannot be read filters nothing."""
+    def from_query(cls, query: Mapping[str, str]) -> Filters:
+        """Parse filters of a query; ignore invalid ones."""
         number = query.get("id", "")
         family = query.get("family", "")
         return cls(
@@ -60,7 +60,7 @@ class Filters:
 
     @property
     def query(self) -> str:
-        """The same as the end of an address."""
+        """Return the filters as a query string."""
         told = {
             "person": self.person,
             "family": self.family,
@@ -92,14 +92,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Page:
-    """Entries, the newest first, and where the older ones begin."""
+    """Entries, newest first, and the start of older ones."""
 
-    lines: list[Line]
+    describe_entries: list[Line]
     older: int | None
 
 
 class _Names:
-    """Names of actors as this project knows them: staff by name, workers by pseudonym alone."""
+    """Names of actors in this project: staff by name, workers by pseudonym."""
 
     def __init__(self, project: Project) -> None:
         self.known: dict[int, str] = {}
@@ -118,11 +118,11 @@ def _midnight(day: dt.date) -> dt.datetime:
     return timezone.make_aware(dt.datetime.combine(day, dt.time()))
 
 
-def entries(project: Project, filters: Filters) -> QuerySet[AuditEntry]:
-    """The project's entries that the filters let through, the newest first."""
+def list_entries(project: Project, filters: Filters) -> QuerySet[AuditEntry]:
+    """Return the project's entries that pass the filters, newest first."""
     rows = AuditEntry.objects.filter(project=project).order_by("-pk")
     if filters.person:
-        rows = rows.filter(_by(project, filters.person))
+        rows = rows.filter(_filter_by_actor(project, filters.person))
     if filters.family:
         rows = rows.filter(action__startswith=f"{filters.family}.")
     if filters.object_type:
@@ -136,8 +136,8 @@ def entries(project: Project, filters: Filters) -> QuerySet[AuditEntry]:
     return rows
 
 
-def _by(project: Project, name: str) -> Q:
-    """Entries of the people of the project who are called so; a worker only by pseudonym."""
+def _filter_by_actor(project: Project, name: str) -> Q:
+    """Filter entries by the name of a person; workers only by pseudonym."""
     if name == str(SYSTEM):
         return Q(actor=None)
     called = Q(role=Role.WORKER, pseudonym__iexact=name) | (
@@ -147,18 +147,18 @@ def _by(project: Project, name: str) -> Q:
     return Q(actor__in=list(found.values_list("user_id", flat=True)))
 
 
-def page(project: Project, filters: Filters, before: int = 0) -> Page:
-    """One page of entries, those before the entry ``before`` if it is given."""
-    rows = entries(project, filters)
+def read_page(project: Project, filters: Filters, before: int = 0) -> Page:
+    """Return a page of entries older than ``before``, if given."""
+    rows = list_entries(project, filters)
     if before:
         rows = rows.filter(pk__lt=before)
     found = list(rows[: PAGE + 1])
     older = found[PAGE - 1].pk if len(found) > PAGE else None
-    return Page(lines(project, found[:PAGE]), older)
+    return Page(describe_entries(project, found[:PAGE]), older)
 
 
-def lines(project: Project, found: Iterable[AuditEntry]) -> list[Line]:
-    """These entries of the project in words."""
+def describe_entries(project: Project, found: Iterable[AuditEntry]) -> list[Line]:
+    """Return these entries in words."""
     names = _Names(project)
     return [_line(one, names.of(one)) for one in found]
 
@@ -167,19 +167,19 @@ def _line(entry: AuditEntry, who: str) -> Line:
     return Line(
         entry,
         who,
-        sentence(entry.action, entry.detail),
-        subject_of(entry.object_type, entry.object_id),
-        detail_line(entry.detail),
+        action_sentence(entry.action, entry.detail),
+        describe_subject(entry.object_type, entry.object_id),
+        describe_detail(entry.detail),
     )
 
 
 COLUMNS = ("id", "at", "who", "action", "said", "object", "object_id", "detail")
 
 
-def rows(project: Project, filters: Filters) -> Iterator[dict[str, Any]]:
-    """The same entries as rows of a file, the oldest first."""
+def export_rows(project: Project, filters: Filters) -> Iterator[dict[str, Any]]:
+    """Return these entries as rows of a file, oldest first."""
     names = _Names(project)
-    for one in entries(project, filters).order_by("pk").iterator(chunk_size=CHUNK):
+    for one in list_entries(project, filters).order_by("pk").iterator(chunk_size=CHUNK):
         line = _line(one, names.of(one))
         told = (
             one.pk,
@@ -195,18 +195,18 @@ def rows(project: Project, filters: Filters) -> Iterator[dict[str, Any]]:
 
 
 def staff_names(project: Project) -> list[str]:
-    """Who can be looked for by name."""
+    """Return people who can be searched by name."""
     found = project.memberships.exclude(role=Role.WORKER).select_related("user")
     return sorted({str(one.user) for one in found})
 
 
 def object_types(project: Project) -> list[tuple[str, str]]:
-    """What entries are about, with the words for it."""
+    """Return types of objects with their labels."""
     kinds = AuditEntry.objects.filter(project=project).values_list("object_type", flat=True)
-    return sorted((kind, subject_of(kind, 0)[:-2]) for kind in set(kinds.distinct()) if kind)
+    return sorted((kind, describe_subject(kind, 0)[:-2]) for kind in set(kinds.distinct()) if kind)
 
 
 def own_account_entries(user: User, limit: int = PAGE) -> list[Line]:
-    """What the person's account did outside any project: tokens, passwords, mail."""
+    """Return the person's account entries outside of any project."""
     found = AuditEntry.objects.filter(actor=user, project=None).order_by("-pk")[:limit]
     return [_line(one, _("You")) for one in found]

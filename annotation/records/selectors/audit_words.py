@@ -1,4 +1,4 @@
-"""What the audit log says in words: a sentence an action, and what entries are about."""
+"""Texts of the audit log: a sentence per action, and labels of objects."""
 
 from __future__ import annotations
 
@@ -327,8 +327,8 @@ class _Gaps(dict[str, Any]):
         return "?"
 
 
-def sentence(action: str, detail: Mapping[str, Any]) -> str:
-    """What was done, in words; an action without a sentence as it is written."""
+def action_sentence(action: str, detail: Mapping[str, Any]) -> str:
+    """Return the sentence of an action, or the action itself."""
     told = SENTENCES.get(action)
     if told is None:
         return action
@@ -336,13 +336,13 @@ def sentence(action: str, detail: Mapping[str, Any]) -> str:
     return str(told).format_map(_Gaps(plain))
 
 
-def subject_of(kind: str, pk: int | None) -> str:
-    """What an entry is about, as "task 12"."""
+def describe_subject(kind: str, pk: int | None) -> str:
+    """Return the subject of an entry, as "task 12"."""
     return f"{OBJECTS.get(kind, kind)} {pk}" if kind and pk is not None else ""
 
 
-def detail_line(detail: Mapping[str, Any]) -> str:
-    """The detail as one line of a recipe."""
+def describe_detail(detail: Mapping[str, Any]) -> str:
+    """Return the detail as one line."""
     return ", ".join(f"{name} {_short(value)}" for name, value in sorted(detail.items()))
 
 

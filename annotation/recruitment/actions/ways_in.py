@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
-from annotation.accounts.roles.actions import tell_managers
-from annotation.accounts.roles.selectors import gives_roles
+from annotation.accounts.roles.actions import notify_managers
+from annotation.accounts.roles.selectors import can_give_roles
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_strength
 from annotation.models import Recruitment, Task, User
@@ -103,7 +103,7 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
     )
     if sends:
         log_event(Kind.RULES, user=by, project=row.task.project, what="platform access")
-        tell_managers(
+        notify_managers(
             row.task.project,
             kind="project.rules",
             key=f"project.rules:{entry.pk}",
@@ -125,7 +125,7 @@ def _may_send_through(row: Recruitment, by: User) -> None:
 
     Whoever names the server decides what was "paid", so this is for those who give roles.
     """
-    if not gives_roles(row.task.project, by):
+    if not can_give_roles(row.task.project, by):
         raise NotAllowed(
             gettext(
                 "Only the owner and managers may enter the API token or address that payments use."

@@ -54,7 +54,7 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
             recruitment_actions.check_signature(recruitment=recruitment, coming=comes)
         secret = _secret_of(request, comes.participant)
         who = request.user if request.user.is_authenticated else None
-        visit = visits.enter(
+        visit = visits.enter_visit(
             recruitment=recruitment,
             coming=comes,
             who=who,
@@ -124,7 +124,9 @@ def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
         return redirect("work_done", assignment_id=held.pk)
     task = visit.recruitment.task
     try:
-        found = assignments.claim(by=cast(User, visit.worker.user), task=task, worker=visit.worker)
+        found = assignments.claim_assignment(
+            by=cast(User, visit.worker.user), task=task, worker=visit.worker
+        )
     except NotAllowed as error:
         if error.code == "no-consent":
             return redirect(f"{reverse('work_consent', args=[task.project_id])}?task={task.pk}")
@@ -166,7 +168,7 @@ def leave(request: HttpRequest) -> HttpResponse:
     error = ""
     if request.method == "POST":
         try:
-            visits.leave(by=user, visit=visit, outcome=request.POST.get("outcome", ""))
+            visits.leave_visit(by=user, visit=visit, outcome=request.POST.get("outcome", ""))
         except Invalid as refused:
             error = refused.fields["outcome"]
         else:
@@ -193,7 +195,7 @@ def way_back(visit: Visit | None) -> dict[str, Any]:
         "came_from": visit,
         "platform": on or visit.recruitment.name,
         "code": visit.code,
-        "back_url": visits.way_back(visit),
+        "back_url": visits.return_address(visit),
         "submit_to": submit,
     }
 
@@ -212,7 +214,7 @@ def left_without_consent(request: HttpRequest, worker: Membership) -> bool:
     if visit is None or visit.worker_id != worker.pk:
         return False
     try:
-        visits.leave(by=cast(User, request.user), visit=visit, outcome="no_consent")
+        visits.leave_visit(by=cast(User, request.user), visit=visit, outcome="no_consent")
     except Conflict:  # handed in already: declining changes nothing of that
         return False
     return True
@@ -235,7 +237,7 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
             raise TooMuch(gettext("Too long for an event."))
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, gettext("The secret"))
         event = webhook.read(secret, request.headers, request.body)
-        kept = visits.apply_event(recruitment=recruitment, event=event)
+        kept = visits.receive_event(recruitment=recruitment, event=event)
     except DomainError as error:
         return JsonResponse({"detail": error.message}, status=error.status)
     return JsonResponse({"id": kept.event_id, "note": kept.note})

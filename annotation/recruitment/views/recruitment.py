@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_task
 from annotation.accounts.projects.forms import add_errors
-from annotation.accounts.roles.selectors import gives_roles
+from annotation.accounts.roles.selectors import can_give_roles
 from annotation.accounts.security.stepup import require_recent
 from annotation.models import Recruitment, Role, User
 from annotation.payouts.actions import payments
@@ -73,7 +73,7 @@ def recruitment_new(request: HttpRequest, project_id: int, task_id: int, kind: s
 def _confirm_before_secrets(request: HttpRequest, task: Any, kind: str) -> None:
     """Ask who they are before the form is filled in: one with secrets is not kept over it."""
     by = cast(User, request.user)
-    asks = kind == Recruitment.Kind.PROLIFIC and gives_roles(task.project, by)
+    asks = kind == Recruitment.Kind.PROLIFIC and can_give_roles(task.project, by)
     if request.method == "GET" and asks:
         require_recent(by, _("change how payments are sent"))
 
@@ -142,7 +142,7 @@ def recruitment_edit(
     made = FORMS[row.kind]
     if request.method != "POST":
         return _form(request, task, made.of(row), row)
-    with locks.locked(row):
+    with locks.lock_row(row):
         form = made.of(row, request.POST)
         if form.is_valid():
             try:
@@ -190,7 +190,7 @@ def recruitment_let_in(
     form = LetInForm(request.POST)
     if form.is_valid():
         try:
-            visits.let_in_again(by=access.user, recruitment=row, **form.cleaned_data)
+            visits.release_visit(by=access.user, recruitment=row, **form.cleaned_data)
         except Invalid as error:
             add_errors(form, error)
         else:

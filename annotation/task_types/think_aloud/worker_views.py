@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 from annotation.models import AssignmentItem
 from annotation.task_types.think_aloud import page as think_aloud
 from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES, ThinkAloud
-from annotation.work.selectors.recordings import recordings_of
+from annotation.work.selectors.recordings import recording_addresses
 from annotation.work.views.parts import OpenItem, WorkerPages
 
 
@@ -31,7 +31,7 @@ class ThinkAloudPages(WorkerPages):
         shown = think_aloud.page(entry.item.group, opened.settings, entry.draft)
         kept = ""
         if ThinkAloud().records_speech(opened.settings):
-            kept = recordings_of(opened.assignment.pk).get(entry.item_id, "")
+            kept = recording_addresses(opened.assignment.pk).get(entry.item_id, "")
         return shown | {"recorder": think_aloud.recorder(opened.settings, kept)}
 
     def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Answers: submit them once, let them count or not, take in those of systems and of files."""
+"""Answers: submit once, set whether they count, store imported and system answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from annotation.work.actions import quiz, visits
 from annotation.work.actions.assignments import DONE
 from annotation.work.actions.drafts import (
     DraftChanged,
-    Outcome,
+    SaveOutcome,
     Version,
     check_size,
     other_versions,
@@ -66,10 +66,10 @@ KNOWN = "an item whose answer is known"
 QUIZ = "an answer of the quiz"
 
 
-def _checked(
+def _check_entries(
     assignment: Assignment, entries: Sequence[AssignmentItem], *, on_page: bool
 ) -> dict[int, Values | None]:
-    """Every entry's values by item, or one Invalid that names each open question."""
+    """Return values by item, or one Invalid that names each open question."""
     task_type = get_type(assignment.task.type)
     note_recordings(assignment, entries)
     values: dict[int, Values | None] = {}
@@ -103,8 +103,8 @@ def _enough_time(assignment: Assignment, now: dt.datetime) -> None:
         )
 
 
-def _regain(assignment: Assignment, entries: Sequence[AssignmentItem]) -> set[int]:
-    """Of a lease that ran out, the items whose slots are still free, held again.
+def _retake_free_slots(assignment: Assignment, entries: Sequence[AssignmentItem]) -> set[int]:
+    """Retake the still free slots of an expired lease.
 
     Conflict where most of them are the worker's in another assignment too: each is paid for itself,
     so that a lease let run out and taken again would be paid as often as that.
@@ -134,11 +134,11 @@ def _regain(assignment: Assignment, entries: Sequence[AssignmentItem]) -> set[in
 
 def write_values(pairs: Iterable[tuple[Answer, Values]]) -> None:
     """Store the values of new answers."""
-    write_values_of((answer.pk, values) for answer, values in pairs)
+    write_values_by_id((answer.pk, values) for answer, values in pairs)
 
 
-def write_values_of(pairs: Iterable[tuple[int, Values]]) -> None:
-    """The same for answers by their ids."""
+def write_values_by_id(pairs: Iterable[tuple[int, Values]]) -> None:
+    """Store values of new answers given by their ids."""
     texts, choices, spans = [], [], []
     for pk, values in pairs:
         texts += [(pk, *text) for text in values.texts]
@@ -153,7 +153,7 @@ def write_values_of(pairs: Iterable[tuple[int, Values]]) -> None:
         copy_into(SpanValue, ("answer_id", "field", "index", "target", "start", "end"), spans)
 
 
-def submit(
+def submit_assignment(
     *,
     by: User,
     assignment: Assignment,
@@ -164,7 +164,7 @@ def submit(
     strict: bool = False,
     public: bool = False,
 ) -> Assignment:
-    """Turn the drafts into answers, once: the same ``key`` again changes nothing.
+    """Turn the drafts into answers once; the same ``key`` changes nothing.
 
     ``drafts`` (item id -> draft) are what the page holds and has not saved yet; they are taken by
     their ``versions`` as saves are, and without one in any case. Where two versions of a draft are
@@ -222,26 +222,26 @@ def _submit(
         _refuse_unknown(entries, drafts)
     if public:
         ids = {entry.public_id: entry.item_id for entry in entries}
-        drafts, versions = _by_item(ids, drafts), _by_item(ids, versions)
-    changed = _take_drafts(locked, entries, drafts, versions)
+        drafts, versions = _group_by_item(ids, drafts), _group_by_item(ids, versions)
+    changed = _apply_sent_drafts(locked, entries, drafts, versions)
     if on_page:
         for entry in entries:
             if other_versions(entry) and not entry.told_at:
                 raise DraftChanged(entry)
-    values = _checked(locked, entries, on_page=on_page)
+    values = _check_entries(locked, entries, on_page=on_page)
     late = locked.state == AssignmentState.EXPIRED
     if late and not locked.quiz:
-        visits.retie(locked, by)
+        visits.rebind_visit(locked, by)
     given = [entry for entry in entries if values[entry.item_id] is not None]
     # Items whose answer is known have no slot and never count.
     asked = [entry for entry in given if entry.item.expected is None]
-    counting = _regain(locked, asked) if late else {entry.item_id for entry in asked}
+    counting = _retake_free_slots(locked, asked) if late else {entry.item_id for entry in asked}
     locked.state, locked.submitted_at, locked.submit_key = AssignmentState.SUBMITTED, now, key
-    _store(locked, given, values, counting, changed)
+    _store_answers(locked, given, values, counting, changed)
     _settle_slots(entries, counting)
     if locked.quiz:
-        quiz.grade(locked)
-    visits.complete(locked)
+        quiz.grade_try(locked)
+    visits.complete_visit(locked)
     facts = {"answers": len(given), "counting": len(counting), "late": late}
     project = locked.task.project
     record(by=by, project=project, action="assignment.submit", on=locked, **facts)
@@ -266,8 +266,8 @@ def _entries_with(needed: tuple[str, ...]) -> CompiledQuery[AssignmentItem]:
     )
 
 
-def _by_item(ids: Mapping[int, int], sent: Mapping[int, Any]) -> dict[int, Any]:
-    """The same by the items' rows, without what is not in the assignment."""
+def _group_by_item(ids: Mapping[int, int], sent: Mapping[int, Any]) -> dict[int, Any]:
+    """Group values by item, without items that are not in the assignment."""
     return {ids[name]: value for name, value in sent.items() if name in ids}
 
 
@@ -280,13 +280,13 @@ def _refuse_unknown(entries: Sequence[AssignmentItem], drafts: Collection[int]) 
         )
 
 
-def _take_drafts(
+def _apply_sent_drafts(
     assignment: Assignment,
     entries: Sequence[AssignmentItem],
     drafts: Mapping[int, Mapping[str, Any]],
     versions: Mapping[int, Version],
 ) -> list[AssignmentItem]:
-    """Let what the page sent along stand in for older drafts; the entries that it changed."""
+    """Replace older drafts by what the page sent; return the changed entries."""
     task_type = get_type(assignment.task.type)
     changed = []
     for entry in entries:
@@ -298,7 +298,7 @@ def _take_drafts(
         if entry.item_id not in versions:
             check_size(draft)
             entry.draft = draft
-        elif place_draft(entry, draft, versions[entry.item_id]) == Outcome.APART:
+        elif place_draft(entry, draft, versions[entry.item_id]) == SaveOutcome.APART:
             raise DraftChanged(entry)
         if entry.draft != before:
             changed.append(entry)
@@ -306,7 +306,7 @@ def _take_drafts(
 
 
 def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None:
-    """Free the slots of skipped questions; hold those of answers that count."""
+    """Free the slots of skipped questions and hold those of counted answers."""
     skipped = sorted(e.item_id for e in entries if e.holds and e.item_id not in counting)
     if skipped:
         lock_items(skipped)
@@ -317,14 +317,14 @@ def _settle_slots(entries: Sequence[AssignmentItem], counting: set[int]) -> None
             AssignmentItem.objects.filter(pk__in=moved).update(holds=holds)
 
 
-def _store(
+def _store_answers(
     assignment: Assignment,
     entries: Sequence[AssignmentItem],
     values: Mapping[int, Values | None],
     counting: set[int],
     changed: Sequence[AssignmentItem],
 ) -> None:
-    """The answers with their values, drafts and assignment as they are now: one statement."""
+    """Store answers, values, drafts and assignment by one statement."""
     texts, choices, spans = [], [], []
     for place, entry in enumerate(entries):
         found = values[entry.item_id]
@@ -347,9 +347,9 @@ def _store(
     parts: dict[str, Sequence[tuple[Any, ...]]]
     parts = {"drafts": drafts, "texts": texts, "choices": choices, "spans": spans}
     kept = tuple(name for name, part in parts.items() if part)
-    columns = _columns("item position flipped counts reason at", rows)
+    columns = _to_columns("item position flipped counts reason at", rows)
     for name in kept:
-        columns |= _columns(PARTS[name][0], parts[name])
+        columns |= _to_columns(PARTS[name][0], parts[name])
     run_statement(
         _store_of(kept),
         {
@@ -365,8 +365,8 @@ def _store(
     )
 
 
-def _columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    """Rows as one list a column, as ``unnest`` takes them."""
+def _to_columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Transpose rows into one list per column, for ``unnest``."""
     return {name: [row[at] for row in rows] for at, name in enumerate(names.split())}
 
 
@@ -443,7 +443,7 @@ def _why_not(entry: AssignmentItem, counting: set[int]) -> str:
 
 @transaction.atomic
 def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> Answer:
-    """Let an answer count or not; one that does not reopens its slot. Pay is decided separately."""
+    """Set whether an answer counts; if not, its slot reopens. Pay is separate."""
     answer = (
         Answer.objects.select_for_update(of=("self",), no_key=True)
         .select_related("item__task__project", "assignment__version", "worker__user")
@@ -466,12 +466,12 @@ def set_counts(*, by: User, answer: Answer, counts: bool, reason: str = "") -> A
         on=answer,
         reason=answer.uncounted_reason,
     )
-    _tell_counts(answer)
+    _notify_counts(answer)
     return answer
 
 
-def _tell_counts(answer: Answer) -> None:
-    """Its worker, once an assignment: forty answers of one are no forty notices."""
+def _notify_counts(answer: Answer) -> None:
+    """Notify the worker once per assignment."""
     if answer.worker is None or answer.assignment is None:
         return
     title = answer.assignment.version.title

@@ -1,4 +1,4 @@
-"""Claims and drafts. The redundancy is never exceeded.
+"""Claims and drafts; the redundancy is never exceeded.
 
 Locks: a transaction takes the worker or the assignment first and items after it, items once and
 in the order of their ids unless it skips locked ones. NO KEY locks let others refer to a row.
@@ -38,9 +38,9 @@ from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
 from annotation.work.actions import quiz, slots, spending, visits
-from annotation.work.actions.drafts import DraftChanged, Outcome, Version, place_draft
+from annotation.work.actions.drafts import DraftChanged, SaveOutcome, Version, place_draft
 from annotation.work.actions.leases import lock_own, release_expired
-from annotation.work.actions.slots import Bundle, Picked
+from annotation.work.actions.slots import Bundle, PickedItem
 from crowdqc import limits
 from crowdqc.database.compiled import CompiledQuery, Placeholder, insert_row, run_statement
 from crowdqc.errors import Conflict, Invalid, NotAllowed
@@ -49,18 +49,18 @@ MAX_SEQ = 2**53  # numbers that JavaScript can count by one
 DONE = (AssignmentState.LEASED, AssignmentState.SUBMITTED)
 
 
-def _start(task: Task) -> int:
-    """Where a worker begins: staggered starts overlap, so the graph is connected."""
+def _start_offset(task: Task) -> int:
+    """Return where a worker starts; staggered starts connect the graph."""
     end = task.items.filter(held__lt=F("redundancy")).aggregate(m=Max("position"))["m"] or 0
     return secrets.randbelow(end + 1)
 
 
 class _TooFew(Exception):
-    """Others hold locks, or leases that ran out, on some of what a full bundle needs."""
+    """Locks or expired leases of others hold a part of a full bundle."""
 
 
-def _arrange(items: Sequence[Picked], version: TaskVersion, *, together: bool) -> list[int]:
-    """Ids in the order of presentation: as written, or random, by a draw that nobody can repeat.
+def _arrange(items: Sequence[PickedItem], version: TaskVersion, *, together: bool) -> list[int]:
+    """Order ids as written, or by a draw that nobody can repeat.
 
     ``together``: random over groups and then within them, so that a passage is read once; else
     over all items.
@@ -81,8 +81,10 @@ def _arrange(items: Sequence[Picked], version: TaskVersion, *, together: bool) -
     return [pk for group in order for pk in group]
 
 
-def claim(*, by: User, task: Task, worker: Membership, source: str = "browser") -> Assignment:
-    """Lease the worker a bundle; a lease they already have is given back as it is.
+def claim_assignment(
+    *, by: User, task: Task, worker: Membership, source: str = "browser"
+) -> Assignment:
+    """Lease a bundle to the worker; an active lease is returned as it is.
 
     A program reads it at once, so that its time counts from here.
     Raises Conflict when the task is not open or nothing is left for this worker, NotAllowed
@@ -110,7 +112,7 @@ def _claimed(*, by: User, task: Task, worker: Membership, source: str) -> Assign
 
 
 def returns_limit() -> limits.Limit:
-    """How often an hour somebody may take a task again that they returned."""
+    """Return how often per hour a worker may reclaim a returned task."""
     return limits.Limit("claim-returned", settings.CROWDQC_RETURNS_AN_HOUR, limits.HOUR)
 
 
@@ -121,7 +123,7 @@ LINE_UP = "SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE"
 def _claim(
     *, by: User, task: Task, worker: Membership, source: str, wait: bool
 ) -> Assignment | None:
-    """A lease; None when the worker still has one whose time is over."""
+    """Lease a bundle; None if the worker has an expired lease."""
     # One row a worker: two clicks of one person stand in line, people do not.
     run_statement(LINE_UP, [worker.pk])
     found = slots.look_up_assignment(task, worker)
@@ -141,15 +143,15 @@ def _claim(
     version = task.current
     if version is None or version.pk != found.version:  # published meanwhile
         version = TaskVersion.objects.get(pk=found.version)
-    if task.panel_id and not on_panel(task, worker):
+    if task.panel_id and not is_on_panel(task, worker):
         raise NotAllowed(_("This task is for a panel that you are not on."))
     why_not = reasons_barred([task], [worker]).get(task.pk)
     if why_not:
         raise Conflict(why_not, code="qualification")
     pair_design.check(task, version)
-    number = quiz.next_try(task, version, worker)
+    number = quiz.next_try_number(task, version, worker)
     if found.limited:
-        spending.hold(task, quiz.terms_of(version).pay if number else version.pay)
+        spending.require_budget(task, quiz.quiz_terms(version).pay if number else version.pay)
     if number:
         return _lease_quiz(
             task=task,
@@ -163,7 +165,7 @@ def _claim(
     seed = found.seed if found.seed is not None else secrets.randbits(63)
     bundle = None
     if found.assignment and found.assignment_state == AssignmentState.RETURNED:
-        bundle = slots.bring_back(task, version, worker, found.assignment)
+        bundle = slots.repick_bundle(task, version, worker, found.assignment)
     if bundle is None:
         bundle = _new_bundle(task, version, worker, found.position, wait=wait)
     return _lease(
@@ -174,13 +176,13 @@ def _claim(
 def _new_bundle(
     task: Task, version: TaskVersion, worker: Membership, reached: int | None, *, wait: bool
 ) -> Bundle:
-    """Items in the order in which they are shown, with those whose answer is known among them."""
-    items, stretch = _picked(task, version, worker, reached, wait=wait)
+    """Return items in display order, mixed with known items."""
+    items, stretch = _pick_items(task, version, worker, reached, wait=wait)
     if not items:
         raise Conflict(_("There is nothing left for you in this task."))
     one_document = by_document(version.settings)
     together = get_type(task.type).keeps_groups_together or one_document
-    hidden = slots.known_items(
+    hidden = slots.draw_known_items(
         task,
         version,
         worker,
@@ -188,14 +190,16 @@ def _new_bundle(
         near={item.group for item in items} if together else (),
         only_near=one_document,
     )
-    order = _mixed(task, version, items, hidden)
-    return Bundle(_entries(task, version, worker, order, {item.pk for item in hidden}), stretch)
+    order = _mix_known_items(task, version, items, hidden)
+    return Bundle(
+        _make_entries(task, version, worker, order, {item.pk for item in hidden}), stretch
+    )
 
 
-def _picked(
+def _pick_items(
     task: Task, version: TaskVersion, worker: Membership, reached: int | None, *, wait: bool
-) -> tuple[Sequence[Picked], int | None]:
-    """Items for a bundle, locked, and the stretch they are of; _TooFew where waiting may help."""
+) -> tuple[Sequence[PickedItem], int | None]:
+    """Lock items of a bundle and return their stretch; _TooFew if waiting may help."""
     stretch = None
     if by_document(version.settings):
         items = slots.pick_document(task, version, worker)
@@ -204,8 +208,8 @@ def _picked(
         if get_type(task.type).overlaps_bundles:
             stretch, start = slots.next_stretch(task, version)
         else:
-            start = reached if reached is not None else _start(task)
-        items = slots.pick(task, version, worker, start, wait=wait)
+            start = reached if reached is not None else _start_offset(task)
+        items = slots.pick_items(task, version, worker, start, wait=wait)
         wanted = version.items_per_assignment
     if len(items) < wanted and not wait:
         raise _TooFew
@@ -222,7 +226,7 @@ def _lease(
     source: str,
     seed: int,
 ) -> Assignment:
-    term = _term(version)
+    term = _lease_term(version)
     assignment = insert_row(
         Assignment(
             task=task,
@@ -236,7 +240,7 @@ def _lease(
             **term,
         )
     )
-    visits.tie(assignment)
+    visits.bind_assignment(assignment)
     slots.take_slots(assignment.pk, bundle.entries)
     record(
         by=by,
@@ -258,14 +262,14 @@ def _lease_quiz(
     number: int,
     seed: int | None,
 ) -> Assignment:
-    """The quiz before the first assignment, as one of items whose answers are known.
+    """Lease the quiz that precedes the first assignment.
 
     One that was begun and not submitted is gone on with: its questions are no other ones for it.
     """
-    begun = quiz.begun(task, worker)
+    begun = quiz.find_unfinished_try(task, worker)
     if begun is not None:
         Assignment.objects.filter(pk=begun.pk).update(
-            state=AssignmentState.LEASED, **_term(begun.version)
+            state=AssignmentState.LEASED, **_lease_term(begun.version)
         )
         begun.refresh_from_db(fields=["state", "leased_at", "expires_at"])
         return begun
@@ -274,25 +278,25 @@ def _lease_quiz(
         version=version,
         worker=worker,
         source=source,
-        pay=quiz.terms_of(version).pay,
+        pay=quiz.quiz_terms(version).pay,
         quiz=number,
         seed=secrets.randbits(63) if seed is None else seed,
-        **_term(version),
+        **_lease_term(version),
     )
-    wanted = quiz.terms_of(version).items
-    items = slots.known_items(task, version, worker, wanted=wanted, again=True)
+    wanted = quiz.quiz_terms(version).items
+    items = slots.draw_known_items(task, version, worker, wanted=wanted, again=True)
     if not items:
         raise Conflict(_("There is nothing left for you in this task."))
     together = get_type(task.type).keeps_groups_together
     order = _arrange(items, version, together=together)
-    entries = _entries(task, version, worker, order, {item.pk for item in items})
+    entries = _make_entries(task, version, worker, order, {item.pk for item in items})
     slots.take_slots(assignment.pk, entries)
     record(by=by, project=worker.project, action="quiz.begin", on=assignment, number=number)
     return assignment
 
 
-def _term(version: TaskVersion) -> dict[str, Any]:
-    """From when and until when a lease lasts that begins now."""
+def _lease_term(version: TaskVersion) -> dict[str, Any]:
+    """Return start and end of a lease that begins now."""
     now = timezone.now()
     return {
         "leased_at": now,
@@ -300,10 +304,10 @@ def _term(version: TaskVersion) -> dict[str, Any]:
     }
 
 
-def _mixed(
-    task: Task, version: TaskVersion, items: Sequence[Picked], hidden: Sequence[Picked]
+def _mix_known_items(
+    task: Task, version: TaskVersion, items: Sequence[PickedItem], hidden: Sequence[PickedItem]
 ) -> list[int]:
-    """The bundle's items in their order, with those whose answer is known among them.
+    """Mix known items into the bundle's items.
 
     Each stands at a drawn place: among the items of its own text, or in a document among the
     answers to its question, as one that stood apart from these would be known by it.
@@ -321,12 +325,12 @@ def _mixed(
         if together:
             parts = {item.pk: item.group for item in (*items, *hidden)}
     for item in hidden:
-        mixed.insert(_place(item.pk, mixed, parts), item.pk)
+        mixed.insert(_draw_position(item.pk, mixed, parts), item.pk)
     return mixed
 
 
-def _place(item: int, order: Sequence[int], parts: Mapping[int, Any]) -> int:
-    """Where an item goes, drawn: within its part, or else between two others."""
+def _draw_position(item: int, order: Sequence[int], parts: Mapping[int, Any]) -> int:
+    """Draw the position of an item, within its part or between two others."""
     named = [parts.get(pk) for pk in order]
     own = [place for place, part in enumerate(named) if part == parts.get(item)]
     if own:
@@ -335,14 +339,14 @@ def _place(item: int, order: Sequence[int], parts: Mapping[int, Any]) -> int:
     return secrets.choice(between)
 
 
-def _entries(
+def _make_entries(
     task: Task,
     version: TaskVersion,
     worker: Membership,
     order: Sequence[int],
     known: Collection[int],
 ) -> list[slots.Entry]:
-    """Items as they go into a lease; pairs are shown as the version says."""
+    """Return items as entries of a lease, with the side of each pair."""
     turned: dict[int, bool] = {}
     if get_type(task.type).pairs_texts:
         policy = version.settings.get("sides", "balanced")
@@ -350,8 +354,8 @@ def _entries(
     return [slots.Entry(pk, pk not in known, turned.get(pk, False)) for pk in order]
 
 
-def on_panel(task: Task, worker: Membership) -> bool:
-    """Whether the worker is on the panel that the task asks for."""
+def is_on_panel(task: Task, worker: Membership) -> bool:
+    """Whether the worker is on the panel that the task requires."""
     members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
     return members.filter(worker=worker).exists()
 
@@ -375,7 +379,7 @@ RETURNING begun.at
 
 
 def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
-    """Note the first opening of the page; the minimum time and the log count from it."""
+    """Record the first opening; minimum time and log count from it."""
     if assignment.worker.user_id != by.pk:
         raise NotAllowed(_("This is somebody else's assignment."))
     if assignment.opened_at is None:
@@ -385,7 +389,7 @@ def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
 
 
 def show_item(*, by: User, assignment: Assignment, position: int) -> None:
-    """Note that the worker has seen a question, and with the first one opened the assignment.
+    """Record that the worker saw a question, and open the assignment if needed.
 
     With "no look back" the question's passage ends here.
     """
@@ -401,8 +405,8 @@ def show_item(*, by: User, assignment: Assignment, position: int) -> None:
 
 
 @transaction.atomic
-def tell_known(*, by: User, assignment: Assignment, position: int) -> bool:
-    """Let an answer stand and its worker read whether it matches, where the task says so.
+def reveal_known_answer(*, by: User, assignment: Assignment, position: int) -> bool:
+    """Fix an answer and show whether it matches, if the task does so.
 
     False, and nothing is changed, where no answer is known or this one is not complete yet. A quiz
     tells after it is submitted.
@@ -449,7 +453,7 @@ def save_draft(
     seq: int = 0,
     version: Version | None = None,
 ) -> AssignmentItem:
-    """Keep what is written so far; an older save that arrives late changes nothing.
+    """Save a draft; an older save that arrives late changes nothing.
 
     The item is named by its row (``item_id``), or as its worker's pages and programs call it
     (``public_id``). ``version``: which tab saved it, on top of what (see ``drafts``). A program
@@ -468,7 +472,7 @@ def save_draft(
         draft=draft,
         version=version,
     )
-    if outcome == Outcome.APART:
+    if outcome == SaveOutcome.APART:
         raise DraftChanged(entry)
     return entry
 
@@ -482,7 +486,7 @@ def _save_draft(
     public_id: int,
     draft: Mapping[str, Any],
     version: Version,
-) -> tuple[AssignmentItem, Outcome]:
+) -> tuple[AssignmentItem, SaveOutcome]:
     locked = lock_own(assignment, by)
     if locked.state not in (AssignmentState.LEASED, AssignmentState.EXPIRED):
         raise Conflict(_("This assignment is no longer in progress."))
@@ -497,11 +501,11 @@ def _save_draft(
     entry.assignment = locked
     clean = get_type(locked.task.type).clean_draft(draft)
     outcome = place_draft(entry, clean, version)
-    if outcome == Outcome.STALE:
+    if outcome == SaveOutcome.STALE:
         return entry, outcome
     if entry.told_at:  # whatever number a save gives itself
         raise Conflict(_("You have read whether this answer matches. It stands as it is."))
-    if outcome == Outcome.KEPT:
+    if outcome == SaveOutcome.KEPT:
         entry.draft_saved_at = timezone.now()
     state = (json.dumps(entry.draft), entry.draft_seq, entry.draft_saved_at)
     run_statement(SAVED, [*state, json.dumps(entry.draft_versions), entry.pk])

@@ -1,4 +1,4 @@
-"""Versions of a draft: which save builds on which, and those that wait for a choice.
+"""Draft versions: which save builds on which, and conflicts that need a choice.
 
 A tab numbers its saves, and each save names the ones that its text takes into account (``seen``,
 of every tab the last one). So a lost reply or a late request is never taken for a second version,
@@ -27,7 +27,7 @@ MOST_SEEN = 50  # tabs that a draft remembers
 
 @dataclass(frozen=True)
 class Version:
-    """One save: the tab it came from, its number there, and what it takes into account."""
+    """One save: its tab, its number there, and the saves that it includes."""
 
     seq: int
     tab: str = ""  # programs and plain forms have none
@@ -35,12 +35,12 @@ class Version:
     chosen: bool = False  # the worker has chosen it over the version on the server
 
     def covers(self, tab: str, seq: int) -> bool:
-        """Whether this version takes that save into account."""
+        """Whether this version includes that save."""
         return self.seen.get(tab, -1) >= seq or (tab == self.tab and seq <= self.seq)
 
 
-class Outcome(Enum):
-    """What became of a save."""
+class SaveOutcome(Enum):
+    """The result of a save."""
 
     KEPT = "kept"
     STALE = "stale"  # the draft takes it into account already
@@ -48,7 +48,7 @@ class Outcome(Enum):
 
 
 class DraftChanged(Conflict):
-    """What is kept of an item is not what this draft was made from; both are there to choose."""
+    """The stored draft is not the one that this save was based on."""
 
     code = "draft-changed"
 
@@ -64,7 +64,7 @@ class DraftChanged(Conflict):
 
 
 def current_version(entry: AssignmentItem) -> Version:
-    """The version that the draft of an entry is."""
+    """Return the version of an entry's draft."""
     state = entry.draft_versions or {}
     tab, seen = state.get("tab", ""), state.get("seen", {})
     if seen.get(tab) != entry.draft_seq:  # replaced since by a save that names no versions
@@ -73,12 +73,12 @@ def current_version(entry: AssignmentItem) -> Version:
 
 
 def other_versions(entry: AssignmentItem) -> list[dict[str, Any]]:
-    """The versions that wait for a choice, as {tab, seq, seen, draft}."""
+    """Return conflicting versions as {tab, seq, seen, draft}."""
     return list((entry.draft_versions or {}).get("others", ()))
 
 
 def versions_for_page(entry: AssignmentItem, *, beyond: Version | None = None) -> dict[str, Any]:
-    """What a page has to know of a draft; ``beyond``: others that this version has not seen."""
+    """Return a draft's versions for a page; ``beyond``: unseen other versions."""
     held = current_version(entry)
     others = [
         one
@@ -89,7 +89,7 @@ def versions_for_page(entry: AssignmentItem, *, beyond: Version | None = None) -
 
 
 def check_size(draft: Mapping[str, Any]) -> None:
-    """Raise Invalid where one version alone is larger than a draft may be."""
+    """Raise Invalid if one version alone exceeds the limit of drafts."""
     if _size(draft) > MAX_DRAFT_BYTES:
         raise Invalid(
             _("This answer is too long to be saved. Shorten it."),
@@ -99,8 +99,8 @@ def check_size(draft: Mapping[str, Any]) -> None:
         )
 
 
-def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Version) -> Outcome:
-    """Put a save into its entry, which the caller locks and stores: as the draft, or beside it.
+def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Version) -> SaveOutcome:
+    """Put a save into its locked entry, as the draft or as a conflict.
 
     Raises Invalid where the draft alone is too large.
     """
@@ -108,18 +108,18 @@ def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Versio
     held = current_version(entry)
     last = held.seen.get(version.tab, -1) if version.tab else held.seq
     if version.seq <= last:
-        return Outcome.STALE
+        return SaveOutcome.STALE
     others = [one for one in other_versions(entry) if not version.covers(one["tab"], one["seq"])]
     # Programs and plain forms name no versions: the later save counts.
     known = not version.tab or not held.seq or version.covers(held.tab, held.seq)
     known = known or draft == entry.draft
     if not known and not version.chosen:
         if any(_of(one).covers(version.tab, version.seq) for one in others):
-            return Outcome.STALE
+            return SaveOutcome.STALE
         others.append(_row(version, draft))
         state = {"tab": held.tab, "seen": dict(held.seen)}
-        entry.draft_versions = {**state, "others": _latest(others)}
-        return Outcome.APART
+        entry.draft_versions = {**state, "others": _latest_within_limit(others)}
+        return SaveOutcome.APART
     before = dict(held.seen)
     if not known:
         others.append(_row(held, entry.draft))
@@ -132,17 +132,17 @@ def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Versio
     entry.draft_versions = {
         "tab": version.tab,
         "seen": {**dict(latest), version.tab: version.seq},
-        "others": _latest(others),
+        "others": _latest_within_limit(others),
     }
-    return Outcome.KEPT
+    return SaveOutcome.KEPT
 
 
 def _size(value: Mapping[str, Any]) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode())
 
 
-def _latest(others: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The latest versions that fit in the bounds, always the last one; the oldest go first."""
+def _latest_within_limit(others: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the latest versions within the limit, at least the last one."""
     first, room = len(others), MAX_OTHERS_BYTES
     for one in reversed(others[-MOST_OTHERS:]):
         room -= _size(one["draft"])

@@ -1,4 +1,4 @@
-"""The interaction log's one way in: after consent, in sequence, append-only, bounded.
+"""The interaction log: consented, sequential, append-only and bounded.
 
 Texts and positions are in UTF-16 code units, as browsers count them.
 """
@@ -94,7 +94,7 @@ KNOWN = CompiledQuery(lambda: EventStream.objects.filter(key=Placeholder("key"))
 
 @transaction.atomic
 def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
-    """A stream for one opening of the page; the same key gives the same stream."""
+    """Open a stream for one page view; the same key returns the same stream."""
     _writable(by, assignment)
     known = KNOWN.first(key=key)
     if known is None:
@@ -120,7 +120,7 @@ def _own(by: User, assignment: Assignment) -> None:
 
 
 def clean_event(raw: Any, number: int) -> dict[str, Any]:
-    """One event in the words of formats.md; Invalid names its number and field."""
+    """Return one event by formats.md; Invalid names its number and field."""
     if not isinstance(raw, dict) or raw.get("method") not in METHODS:
         raise Invalid(
             gettext("Event %(number)s has no known method.") % {"number": number},
@@ -136,7 +136,7 @@ def clean_event(raw: Any, number: int) -> dict[str, Any]:
     event["time"] = int(time)
     for name in ("target", "name", "comment"):
         if raw.get(name) not in (None, ""):
-            event[name] = _text(str(raw[name]))[:500]
+            event[name] = _clean_text(str(raw[name]))[:500]
     for name in ("x", "y", "screenWidth", "screenHeight", "length"):
         value = raw.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
@@ -147,16 +147,16 @@ def clean_event(raw: Any, number: int) -> dict[str, Any]:
             fields={f"events.{number}.name": ", ".join(sorted(KEY_CLASSES))},
         )
     if event["method"] in WORDS:
-        _check_words(event, number)
+        _check_vocabulary(event, number)
     if "delta" in raw:
-        event["delta"] = _delta(raw["delta"], number)
+        event["delta"] = _clean_delta(raw["delta"], number)
     if "ms" in raw:
-        event |= _run(raw, event, number)
+        event |= _clean_key_times(raw, event, number)
     return event
 
 
-def _check_words(event: dict[str, Any], number: int) -> None:
-    """What is summed up later has to be of the vocabulary to the letter."""
+def _check_vocabulary(event: dict[str, Any], number: int) -> None:
+    """Require words of the vocabulary where they are summed up later."""
     for field, pattern in zip(("name", "comment"), WORDS[event["method"]], strict=True):
         if not re.fullmatch(pattern, event.get(field, "")):
             raise Invalid(
@@ -169,8 +169,8 @@ def _check_words(event: dict[str, Any], number: int) -> None:
             )
 
 
-def _delta(raw: Any, number: int) -> list[Any]:
-    """[ms, position, deleted, inserted] as formats.md has it."""
+def _clean_delta(raw: Any, number: int) -> list[Any]:
+    """Return [ms, position, deleted, inserted] by formats.md."""
     well = (
         isinstance(raw, list)
         and len(raw) == 4
@@ -182,11 +182,11 @@ def _delta(raw: Any, number: int) -> list[Any]:
             gettext("Event %(number)s has a broken delta.") % {"number": number},
             fields={f"events.{number}.delta": gettext("[ms, position, deleted, inserted]")},
         )
-    return [raw[0], raw[1], raw[2], _text(raw[3])]
+    return [raw[0], raw[1], raw[2], _clean_text(raw[3])]
 
 
-def _run(raw: dict[str, Any], event: dict[str, Any], number: int) -> dict[str, Any]:
-    """The timing of a run of keystrokes: one interval for each unit typed or deleted."""
+def _clean_key_times(raw: dict[str, Any], event: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return the intervals of a run of keystrokes, one per unit."""
     times, keys = raw["ms"], raw.get("keys", 0)
     _, _, deleted, inserted = event.get("delta") or (0, 0, 0, "")
     units = len(inserted.encode("utf-16-le")) // 2
@@ -210,8 +210,8 @@ def _run(raw: dict[str, Any], event: dict[str, Any], number: int) -> dict[str, A
     return {"ms": times, "keys": keys}
 
 
-def _text(raw: str) -> str:
-    """A text that JSON in PostgreSQL can hold; what it cannot is replaced unit by unit."""
+def _clean_text(raw: str) -> str:
+    """Replace units that JSON in PostgreSQL cannot hold."""
     return LONE_SURROGATE.sub("\ufffd", raw).replace("\x00", "\ufffd")
 
 
@@ -252,7 +252,7 @@ WHERE id = %(stream)s
 
 
 @transaction.atomic
-def append(
+def append_events(
     *,
     by: User,
     assignment: Assignment,
@@ -261,7 +261,7 @@ def append(
     events: Sequence[Any],
     public: bool = False,
 ) -> int:
-    """Store a batch; returns the number the server expects next, which acknowledges all before.
+    """Store a batch; return the next expected number, which acknowledges the rest.
 
     ``public``: targets name items as their worker's pages and programs do, by their numbers; what
     is stored names their rows.
@@ -325,7 +325,7 @@ def _writable(by: User, assignment: Assignment) -> None:
     _own(by, assignment)
     if assignment.state == AssignmentState.RETURNED:
         raise Conflict(gettext("The assignment was returned; nothing more is recorded."))
-    if _is_over(assignment):
+    if _is_closed(assignment):
         raise Conflict(
             gettext("The assignment was submitted; nothing more is recorded."), code="log-closed"
         )
@@ -333,8 +333,8 @@ def _writable(by: User, assignment: Assignment) -> None:
         raise NotAllowed(gettext("Nothing is recorded without your agreement."), code="no-consent")
 
 
-def _is_over(assignment: Assignment) -> bool:
-    """Whether its log is closed: decided, or submitted longer ago than the grace."""
+def _is_closed(assignment: Assignment) -> bool:
+    """Whether the log is closed: decided, or submitted before the grace period."""
     if assignment.state != AssignmentState.SUBMITTED or assignment.submitted_at is None:
         return False
     # A quiz is settled by its own submit.

@@ -1,4 +1,4 @@
-"""The end of leases: extended, returned, taken back or run out, and the slots that are free then.
+"""End leases (extended, returned, revoked or expired) and free their slots.
 
 Locks: see ``assignments``; items are locked last, once, and in the order of their ids.
 """
@@ -42,7 +42,7 @@ LOCKED = CompiledQuery(
 
 
 def lock_own(assignment: Assignment, by: User) -> Assignment:
-    """The assignment itself, locked and as it stands now, for its own worker."""
+    """Lock one's own assignment and return its current state."""
     if assignment.worker.user_id != by.pk:
         raise NotAllowed(gettext("This is somebody else's assignment."))
     now = LOCKED.all(pk=assignment.pk)[0]
@@ -52,13 +52,13 @@ def lock_own(assignment: Assignment, by: User) -> Assignment:
 
 
 def lock_items(ids: Sequence[int]) -> None:
-    """Lock items in the order of their ids, the one order in which anybody waits for them."""
+    """Lock items in the order of ids, the only order in which anybody waits."""
     rows = Item.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
     list(rows.values_list("pk"))
 
 
-def _release(entries: QuerySet[AssignmentItem]) -> None:
-    """Give held slots back."""
+def _free_slots(entries: QuerySet[AssignmentItem]) -> None:
+    """Free held slots."""
     rows = list(entries.filter(holds=True).values_list("pk", "item_id"))
     if not rows:
         return
@@ -74,7 +74,7 @@ def _release(entries: QuerySet[AssignmentItem]) -> None:
 def release_expired(
     *, task: Task | None = None, worker: Membership | None = None, limit: int = 200
 ) -> int:
-    """Free the slots of leases that ran out; their drafts stay for a late submit."""
+    """Free the slots of expired leases; drafts stay for a late submit."""
     due = Assignment.objects.filter(
         state=AssignmentState.LEASED, expires_at__lte=timezone.now()
     ).order_by("expires_at", "pk")
@@ -89,14 +89,14 @@ def release_expired(
         rows = due.select_for_update(skip_locked=worker is None, no_key=True)
         ids = list(rows.values_list("pk", flat=True)[:limit])
         if ids:
-            _release(AssignmentItem.objects.filter(assignment_id__in=ids))
+            _free_slots(AssignmentItem.objects.filter(assignment_id__in=ids))
             Assignment.objects.filter(pk__in=ids).update(state=AssignmentState.EXPIRED)
     return len(ids)
 
 
 @transaction.atomic
-def extend(*, by: User, assignment: Assignment) -> Assignment:
-    """Another lease's length from now on, a few times."""
+def extend_lease(*, by: User, assignment: Assignment) -> Assignment:
+    """Extend the lease by its length from now, a few times."""
     locked = lock_own(assignment, by)
     if locked.state != AssignmentState.LEASED or locked.expires_at <= timezone.now():
         raise Conflict(gettext("The time has run out. What you wrote is kept; submit it as it is."))
@@ -113,14 +113,14 @@ def extend(*, by: User, assignment: Assignment) -> Assignment:
 
 
 @transaction.atomic
-def give_back(*, by: User, assignment: Assignment) -> Assignment:
-    """Return the assignment: its slots are free for others, nothing is held against anybody."""
+def return_assignment(*, by: User, assignment: Assignment) -> Assignment:
+    """Return the assignment without disadvantage; its slots are free."""
     locked = lock_own(assignment, by)
     if locked.state == AssignmentState.RETURNED:
         return locked
     if locked.state == AssignmentState.SUBMITTED:
         raise Conflict(gettext("It is submitted already."))
-    _release(locked.entries.all())
+    _free_slots(locked.entries.all())
     locked.state = AssignmentState.RETURNED
     locked.save(update_fields=["state"])
     record(by=by, project=locked.task.project, action="assignment.return", on=locked)
@@ -128,15 +128,15 @@ def give_back(*, by: User, assignment: Assignment) -> Assignment:
 
 
 @transaction.atomic
-def take_back(*, by: User | None, assignment: Assignment) -> Assignment:
-    """Return a lease in its worker's place, who left project or platform; its slots are free."""
+def revoke_lease(*, by: User | None, assignment: Assignment) -> Assignment:
+    """End the lease of a worker who left the project or platform."""
     locked = (
         Assignment.objects.select_for_update(no_key=True, of=("self",))
         .select_related("task__project")
         .get(pk=assignment.pk)
     )
     if locked.state == AssignmentState.LEASED:
-        _release(locked.entries.all())
+        _free_slots(locked.entries.all())
         locked.state = AssignmentState.RETURNED
         locked.save(update_fields=["state"])
         record(by=by, project=locked.task.project, action="assignment.take_back", on=locked)

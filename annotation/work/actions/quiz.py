@@ -1,4 +1,4 @@
-"""The quiz before the first assignment: its next try, what came of one, and who is let in."""
+"""The quiz before the first assignment: tries, grades and admission."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from annotation.models import Assignment, Membership, Task, TaskVersion, User
 from annotation.models.assignments import AssignmentState
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
-from annotation.work.selectors.known import marked_of
-from annotation.work.selectors.quiz import FAILED, needed_of, standings, terms_of
+from annotation.work.selectors.known import mark_assignment
+from annotation.work.selectors.quiz import FAILED, pass_mark, quiz_standings, quiz_terms
 from crowdqc.errors import Conflict
 
-__all__ = ["begun", "grade", "let_in", "next_try", "terms_of"]
+__all__ = ["admit_worker", "find_unfinished_try", "grade_try", "next_try_number", "quiz_terms"]
 
 
-def next_try(task: Task, version: TaskVersion, worker: Membership) -> int:
-    """The number of the try that comes before any assignment; 0 where none has to.
+def next_try_number(task: Task, version: TaskVersion, worker: Membership) -> int:
+    """Return the number of the required next try, 0 if none is required.
 
     Part of the claim, which locks the worker. Conflict after the last one failed.
     """
     task.current = version
-    standing = standings([task], [worker]).get(task.pk)
+    standing = quiz_standings([task], [worker]).get(task.pk)
     if standing is None:
         return 0
     if standing.failed:
@@ -31,27 +31,27 @@ def next_try(task: Task, version: TaskVersion, worker: Membership) -> int:
     return standing.tried + 1
 
 
-def begun(task: Task, worker: Membership) -> Assignment | None:
-    """A try that was given back or ran out before it was submitted."""
+def find_unfinished_try(task: Task, worker: Membership) -> Assignment | None:
+    """Return a try that was returned or expired before submission."""
     left = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
     rows = Assignment.objects.filter(task=task, worker=worker, quiz__isnull=False, state__in=left)
     return rows.select_related("version").first()
 
 
-def grade(assignment: Assignment) -> None:
-    """Note what came of a try; part of its submit. Nothing is rejected by it, and pay stands."""
-    right = marked_of(assignment)
+def grade_try(assignment: Assignment) -> None:
+    """Grade a submitted try; nothing is rejected and pay stands."""
+    right = mark_assignment(assignment)
     assignment.quiz_right = sum(right.values())
     of = assignment.entries.count()
-    assignment.quiz_passed = assignment.quiz_right >= needed_of(assignment, of)
+    assignment.quiz_passed = assignment.quiz_right >= pass_mark(assignment, of)
     if not assignment.pay:  # there is nothing to decide
         assignment.settled_at = assignment.submitted_at
     assignment.save(update_fields=["quiz_right", "quiz_passed", "settled_at"])
 
 
 @transaction.atomic
-def let_in(*, by: User, task: Task, worker: Membership) -> Assignment:
-    """Let somebody start who did not pass the quiz. Conflict where there is nothing to let in."""
+def admit_worker(*, by: User, task: Task, worker: Membership) -> Assignment:
+    """Admit a worker who did not pass the quiz. Conflict if that is not needed."""
     rows = Assignment.objects.select_for_update(of=("self",), no_key=True).select_related("version")
     tried = rows.filter(
         task=task, worker=worker, quiz__isnull=False, state=AssignmentState.SUBMITTED

@@ -1,4 +1,4 @@
-"""How many words an assignment's page showed, counted once after it was submitted."""
+"""Count the words that an assignment's page showed, once after submission."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import connection, transaction
 
 from annotation.models import Assignment
 from annotation.models.assignments import AssignmentState
-from annotation.work.selectors.speed import paces_of
+from annotation.work.selectors.speed import paces_by_assignment
 
 AT_ONCE = 500  # assignments in one transaction
 _KEEP = """
@@ -16,7 +16,7 @@ FROM unnest(%s::bigint[], %s::int[]) AS counted (id, words) WHERE a.id = counted
 
 
 def count_words_shown() -> int:
-    """Count the words of all that is not counted yet; returns of how many assignments."""
+    """Count words of uncounted assignments; return how many."""
     counted = 0
     while more := _count_some():
         counted += more
@@ -32,7 +32,7 @@ def _count_some() -> int:
         .order_by("pk")
     )
     rows = dict(due.values_list("pk", "task_id")[:AT_ONCE])
-    paces = paces_of(set(rows.values()), list(rows)) if rows else {}
+    paces = paces_by_assignment(set(rows.values()), list(rows)) if rows else {}
     words = [paces[pk].words if pk in paces else 0 for pk in rows]
     with connection.cursor() as cursor:
         cursor.execute(_KEEP, [list(rows), words])

@@ -1,4 +1,4 @@
-"""Recordings of people who think aloud: kept with an item while its assignment is in progress."""
+"""Think-aloud recordings, stored per item while an assignment is in progress."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_SECONDS = 60 * 60  # of one recording
 
 
 @transaction.atomic
-def keep_recording(*, by: User, assignment: Assignment, position: int, data: bytes) -> Recording:
-    """Keep what the worker said at this item (from 0) in place of what was kept before.
+def store_recording(*, by: User, assignment: Assignment, position: int, data: bytes) -> Recording:
+    """Store the worker's recording of this item (from 0), replacing the last.
 
     Raises Invalid where the bytes are no sound that may be kept, Conflict where the assignment is
     over, the task takes none or the worker's agreement is missing.
@@ -58,7 +58,7 @@ def keep_recording(*, by: User, assignment: Assignment, position: int, data: byt
 
 @transaction.atomic
 def remove_recording(*, by: User, assignment: Assignment, position: int) -> None:
-    """Take a recording back before the work is submitted; nothing to do where there is none."""
+    """Remove a recording before submission, if there is one."""
     locked, entry = _open_entry(assignment, by, position)
     stored = list(Recording.objects.filter(entry=entry).values_list("stored", flat=True))
     gone, _ = Recording.objects.filter(entry=entry).delete()

@@ -1,4 +1,4 @@
-"""Which open questions a worker is given, locked as they are picked; and taking their slots.
+"""Pick and lock open items for a worker, and take their slots.
 
 Plain SQL: one statement looks, locks and skips what others hold, and costs a third of the time
 that building the same queries takes.
@@ -17,12 +17,12 @@ from django.db import transaction
 
 from annotation.models import Membership, Task, TaskVersion
 from annotation.pair_design.ring import next_claim, window_start
-from annotation.records.actions.locks import line_up
+from annotation.records.actions.locks import serialize_claims
 from crowdqc.database.compiled import run_statement
 
 
-class Picked(NamedTuple):
-    """An item that is locked for the worker, with what its place in the order depends on."""
+class PickedItem(NamedTuple):
+    """An item locked for the worker, with what its position depends on."""
 
     pk: int
     position: int
@@ -72,8 +72,8 @@ WAYS = (
 LOCK = "FOR NO KEY UPDATE OF i"
 
 
-def _without_waiting(ways: Sequence[str], open_items: str = OPEN) -> str:
-    """A chain of parts, each limited to what the parts before it left wanting."""
+def _chain_queries(ways: Sequence[str], open_items: str = OPEN) -> str:
+    """Chain queries, each limited to what the earlier ones left wanting."""
     parts, before = [DONE], "0"
     for number, way in enumerate(ways):
         limit = f"LIMIT greatest(0, %(wanted)s - ({before}))"
@@ -83,8 +83,8 @@ def _without_waiting(ways: Sequence[str], open_items: str = OPEN) -> str:
     return f"WITH {', '.join(parts)} {PLACED.format(rows=rows)}"
 
 
-AHEAD = _without_waiting(WAYS[:2])  # what nearly every claim finds; half the planning
-ANYWHERE = _without_waiting(WAYS)
+AHEAD = _chain_queries(WAYS[:2])  # what nearly every claim finds; half the planning
+ANYWHERE = _chain_queries(WAYS)
 
 
 # Everybody waits in the order of ids, which cannot deadlock.
@@ -94,7 +94,7 @@ def _waiting(open_items: str = OPEN) -> str:
 
 
 WAIT = _waiting()
-AHEAD_ONCE, ANYWHERE_ONCE = (_without_waiting(ways, OPEN + ONCE) for ways in (WAYS[:2], WAYS))
+AHEAD_ONCE, ANYWHERE_ONCE = (_chain_queries(ways, OPEN + ONCE) for ways in (WAYS[:2], WAYS))
 WAIT_ONCE = _waiting(OPEN + ONCE)
 # Where the worker is in the task: their lease or else their last assignment, and its last item.
 REACHED = """
@@ -209,7 +209,7 @@ JOIN annotation_item j ON j.id = free.id
 
 
 class Entry(NamedTuple):
-    """An item as it goes into an assignment."""
+    """An item as an entry of an assignment."""
 
     item: int
     holds: bool = True  # a slot; items whose answer is known have none
@@ -219,14 +219,14 @@ class Entry(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """What a lease holds, in the order in which it is shown."""
+    """The entries of a lease in display order."""
 
     entries: Sequence[Entry]
     stretch: int | None = None  # of the version's pairs
 
 
 class WorkerProgress(NamedTuple):
-    """A task's state, and how far one worker is in it."""
+    """A task's state and one worker's progress in it."""
 
     task_state: str
     version: int | None
@@ -238,14 +238,14 @@ class WorkerProgress(NamedTuple):
 
 
 def look_up_assignment(task: Task, worker: Membership) -> WorkerProgress:
-    """One look at the task and at the worker's last assignment in it."""
+    """Read the task and the worker's last assignment in one query."""
     return WorkerProgress(*_rows(REACHED, task=task.pk, worker=worker.pk)[0])
 
 
-def pick(
+def pick_items(
     task: Task, version: TaskVersion, worker: Membership, start: int, *, wait: bool
-) -> list[Picked]:
-    """Lock up to a bundle of open items; without ``wait``, those that nobody else has locked."""
+) -> list[PickedItem]:
+    """Lock up to a bundle of open items; without ``wait``, only unlocked ones."""
     rows: list[Any] = []
     once = bool(version.settings.get("once_a_topic"))
     ahead, anywhere = (AHEAD_ONCE, ANYWHERE_ONCE) if once else (AHEAD, ANYWHERE)
@@ -261,11 +261,11 @@ def pick(
         )
         if len(rows) == version.items_per_assignment:
             break
-    return [Picked(*row) for row in rows]
+    return [PickedItem(*row) for row in rows]
 
 
 def take_slots(assignment: int, entries: Sequence[Entry]) -> None:
-    """Put the items into the assignment in this order, and hold a slot of those that have one."""
+    """Put items into the assignment in this order and hold their slots."""
     run_statement(
         TAKE,
         {
@@ -279,15 +279,15 @@ def take_slots(assignment: int, entries: Sequence[Entry]) -> None:
     )
 
 
-def bring_back(
+def repick_bundle(
     task: Task, version: TaskVersion, worker: Membership, assignment: int
 ) -> Bundle | None:
-    """The bundle that the worker returned, locked; None where others took of it meanwhile.
+    """Lock the bundle that the worker returned; None if others took part of it.
 
     Whoever returned one until another came could choose among items, and see by what comes again
     which of them are tests.
     """
-    line_up(version)
+    serialize_claims(version)
     values = {"task": task.pk, "worker": worker.pk, "number": version.number}
     with suppress(_Gone), transaction.atomic():  # its locks are gone with it
         rows = _rows(RETURNED, **values, version=version.pk, assignment=assignment)
@@ -301,7 +301,7 @@ class _Gone(Exception):
     """An item of a returned bundle is not open any more."""
 
 
-def known_items(
+def draw_known_items(
     task: Task,
     version: TaskVersion,
     worker: Membership,
@@ -310,8 +310,8 @@ def known_items(
     again: bool = False,
     near: Collection[int] = (),
     only_near: bool = False,
-) -> list[Picked]:
-    """Items whose answer is known, ``wanted`` at most, by a draw that nobody can repeat.
+) -> list[PickedItem]:
+    """Draw at most ``wanted`` known items, unpredictably.
 
     ``again``: also those met before. ``near``: groups whose items come first, or alone.
     """
@@ -329,11 +329,11 @@ def known_items(
         redundancy=version.redundancy,
         salt=secrets.token_hex(16),
     )
-    return [Picked(*row) for row in rows]
+    return [PickedItem(*row) for row in rows]
 
 
 def flipped_pairs(items: Sequence[int], worker: Membership, policy: str) -> dict[int, bool]:
-    """Which pairs are shown turned: as the item says, else by the policy of the version.
+    """Return which pairs are shown swapped, by the item or the version's policy.
 
     A repeat is shown the other way round than the worker met the pair before. "balanced" takes
     the side that was shown less often so far, "random" draws; call it while the items are locked.
@@ -353,14 +353,14 @@ def flipped_pairs(items: Sequence[int], worker: Membership, policy: str) -> dict
     return found
 
 
-def pick_document(task: Task, version: TaskVersion, worker: Membership) -> list[Picked]:
-    """Lock open items of one document, up to a bundle, in their order within it.
+def pick_document(task: Task, version: TaskVersion, worker: Membership) -> list[PickedItem]:
+    """Lock open items of one document in their order, up to a bundle.
 
     First of a document that the worker has begun, then of what matters more, then in the order
     of the documents, which is drawn for each worker where the version says random. Answers to
     one question follow one another. Empty where nothing is left for the worker.
     """
-    line_up(version)
+    serialize_claims(version)
     values = {"task": task.pk, "worker": worker.pk, "number": version.number}
     drawn = version.order == TaskVersion.Order.RANDOM
     rows = _rows(DOCUMENT, **values, drawn=drawn, salt=secrets.token_hex(16))
@@ -371,17 +371,17 @@ def pick_document(task: Task, version: TaskVersion, worker: Membership) -> list[
     for _, position, _, _, question in sorted(found, key=lambda row: (row[1], row[0])):
         first.setdefault(question, position)
     found.sort(key=lambda row: (first[row[4]], row[1], row[0]))
-    return [Picked(*row[:4]) for row in found[: version.items_per_assignment]]
+    return [PickedItem(*row[:4]) for row in found[: version.items_per_assignment]]
 
 
 def next_stretch(task: Task, version: TaskVersion) -> tuple[int, int]:
-    """The number of the next stretch of the version's pairs, and the position where it begins.
+    """Return number and start of the next stretch of the version's pairs.
 
     Stretches of different rounds overlap, so that workers and pairs are connected (design.ring).
     Claims of one version stand in line here until their transaction ends: five who read the same
     number at once would judge the same pairs among themselves, linked to nobody else.
     """
-    line_up(version)
+    serialize_claims(version)
     items, live = _rows(ITEMS, task=task.pk, version=version.pk, number=version.number)[0]
     if not items:
         return 0, 0

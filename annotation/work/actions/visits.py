@@ -1,4 +1,4 @@
-"""People who come from elsewhere: their way in, their assignment, and the code they leave with.
+"""Visits of recruited people: entry, assignment, and completion code.
 
 Whoever comes first with a name keeps it: a visit belongs to the browser that holds its secret.
 Nothing that stands openly in an address (an id, a session) lets anybody into somebody's work.
@@ -37,8 +37,8 @@ from annotation.recruitment.platforms.entry_params import (
     external_id,
 )
 from annotation.recruitment.platforms.webhook import Event
-from annotation.work.actions.leases import give_back, take_back
-from annotation.work.selectors.known import marked_of
+from annotation.work.actions.leases import return_assignment, revoke_lease
+from annotation.work.selectors.known import mark_assignment
 from crowdqc import limits
 from crowdqc.errors import Conflict, Invalid, TooMuch
 
@@ -47,8 +47,8 @@ ENDED = ("RETURNED", "TIMED-OUT", "TIMED_OUT")
 
 
 @transaction.atomic
-def apply_event(*, recruitment: Recruitment, event: Event) -> PlatformEvent:
-    """Keep an event and let it take effect; the same one again changes nothing."""
+def receive_event(*, recruitment: Recruitment, event: Event) -> PlatformEvent:
+    """Store an event and apply it; a repeated one changes nothing."""
     payload = {**event.payload, "happened": event.at.timestamp()}
     kept, made = PlatformEvent.objects.get_or_create(
         recruitment=recruitment,
@@ -56,12 +56,12 @@ def apply_event(*, recruitment: Recruitment, event: Event) -> PlatformEvent:
         defaults={"kind": event.kind, "payload": payload},
     )
     if made:
-        apply(kept)
+        apply_stored_event(kept)
     return kept
 
 
-def apply(event: PlatformEvent) -> None:
-    """Let one kept event take effect, or note why it has none (yet)."""
+def apply_stored_event(event: PlatformEvent) -> None:
+    """Apply one stored event, or record why it has no effect (yet)."""
     event.note = _effect(event)
     event.applied_at = None if event.note == UNKNOWN else timezone.now()
     event.save(update_fields=["note", "applied_at"])
@@ -92,15 +92,15 @@ def _effect(event: PlatformEvent) -> str:
     visit.save(update_fields=["status", "status_at"])
     project = visit.recruitment.task.project
     record(by=None, project=project, action="visit.status", on=visit, status=visit.status)
-    work = _leased(visit)
+    work = _active_lease(visit)
     if visit.status in ENDED and work is not None:
-        take_back(by=None, assignment=work)
+        revoke_lease(by=None, assignment=work)
         return _("The slots are free again.")
     return ""
 
 
-def _leased(visit: Visit) -> Assignment | None:
-    """What the person of a visit has in work: its assignment, or the quiz before it."""
+def _active_lease(visit: Visit) -> Assignment | None:
+    """Return the visit's assignment in progress, or the quiz before it."""
     work = visit.assignment
     if work is None:
         quizzes = Assignment.objects.filter(
@@ -127,7 +127,7 @@ def _elsewhere() -> Refused:
 
 
 def record_refusal(*, recruitment: Recruitment, error: Refused) -> None:
-    """Keep that somebody was turned away, and why; not who it claimed to be.
+    """Record that somebody was refused and why, without who they claimed to be.
 
     Anybody can be turned away as often as they like, and the audit log only grows: so many an
     hour stand there for each way in.
@@ -144,8 +144,10 @@ def record_refusal(*, recruitment: Recruitment, error: Refused) -> None:
 
 
 @transaction.atomic
-def enter(*, recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None) -> Visit:
-    """The visit of whoever comes; Refused in words where it is not theirs to open.
+def enter_visit(
+    *, recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None
+) -> Visit:
+    """Return the visitor's visit; Refused if it is not theirs.
 
     ``bound`` is the digest of this browser's secret, ``who`` is signed in here already. The
     signature of ``coming`` was checked before.
@@ -170,7 +172,7 @@ def enter(*, recruitment: Recruitment, coming: EntryParams, bound: str, who: Use
         limits.NEW_VISITORS, recruitment.pk
     ):
         raise TooMuch(_("Too many people came at once. Open the link again in an hour."))
-    worker = _worker(recruitment, coming, bound, who)
+    worker = _find_member(recruitment, coming, bound, who)
     visit = Visit.objects.create(
         recruitment=recruitment,
         participant=coming.participant,
@@ -196,7 +198,7 @@ def _check(recruitment: Recruitment, coming: EntryParams) -> None:
 
 
 def submit_addresses(recruitment: Recruitment) -> list[str]:
-    """Where a marketplace's form may be sent back to."""
+    """Return the addresses to which a marketplace's form may be submitted."""
     wants = recruitment.parameters.get("submit_to")
     return recruitment.return_url.split() if wants else []
 
@@ -204,7 +206,7 @@ def submit_addresses(recruitment: Recruitment) -> list[str]:
 def _use_token(
     recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None, visit: Visit | None
 ) -> bool:
-    """Note a signed entry as used here. True: the platform vouched just now, by a new one."""
+    """Mark a signed entry as used; True for a new token of the platform."""
     if not coming.token:
         return False
     jwt = recruitment.entry == Recruitment.Entry.JWT
@@ -250,10 +252,10 @@ def _come_again(
     return visit
 
 
-def _worker(
+def _find_member(
     recruitment: Recruitment, coming: EntryParams, bound: str, who: User | None
 ) -> Membership:
-    """The person's membership; one that is there is given only to whom it belongs."""
+    """Return the person's membership; an existing one only to its owner."""
     project, name = recruitment.task.project, external_id(recruitment, coming.participant)
     member = Membership.objects.filter(project=project, external_id=name, role=Role.WORKER).first()
     if member is None or member.user_id is None:
@@ -276,19 +278,19 @@ def _worker(
 
 
 def _early_events(visit: Visit) -> None:
-    """What the platform said of this submission before its person came."""
+    """Return the platform's events about this submission from before the visit."""
     if not visit.session:
         return
     waiting = PlatformEvent.objects.filter(
         recruitment=visit.recruitment, applied_at=None, payload__resource_id=visit.session
     )
     for event in waiting.order_by("pk"):
-        apply(event)
+        apply_stored_event(event)
 
 
 @transaction.atomic
-def let_in_again(*, by: User, recruitment: Recruitment, participant: str) -> Visit:
-    """Let the next browser that comes with this id have its visit: for a lost or changed one."""
+def release_visit(*, by: User, recruitment: Recruitment, participant: str) -> Visit:
+    """Let the next browser with this id take the visit, after a lost device."""
     visit = recruitment.visits.filter(participant=participant.strip()).first()
     if visit is None:
         hint = _("Nobody came with this id.")
@@ -303,8 +305,8 @@ def let_in_again(*, by: User, recruitment: Recruitment, participant: str) -> Vis
 # The assignment of a visit -----------------------------------------------------------------------
 
 
-def tie(assignment: Assignment) -> None:
-    """Tie a new assignment to the visit it is for; Conflict where the person has none left.
+def bind_assignment(assignment: Assignment) -> None:
+    """Bind a new assignment to its visit; Conflict if none is left.
 
     Part of the claim. People with an account of their own have no visits and are not asked.
     """
@@ -322,8 +324,8 @@ def tie(assignment: Assignment) -> None:
         raise Conflict(_("You came for one assignment here. For another, start on your platform."))
 
 
-def retie(assignment: Assignment, by: User) -> None:
-    """Give a late submit its visit back from an assignment that was begun after it.
+def rebind_visit(assignment: Assignment, by: User) -> None:
+    """Move the visit back to a late submission from a newer assignment.
 
     One submission is one piece of work: Conflict where the later one is handed in already.
     """
@@ -340,7 +342,7 @@ def retie(assignment: Assignment, by: User) -> None:
         raise Conflict(_("You handed in other work for this study; it can be done once."))
     other = visit.assignment
     if other is not None and other.state == AssignmentState.LEASED:
-        give_back(by=by, assignment=other)
+        return_assignment(by=by, assignment=other)
     moved = Visit.objects.filter(pk=visit.pk, assignment=other).update(
         assignment=assignment, outcome="", code=""
     )
@@ -352,8 +354,8 @@ def _handed_in(assignment: Assignment | None) -> bool:
     return assignment is not None and assignment.state == AssignmentState.SUBMITTED
 
 
-def complete(assignment: Assignment) -> None:
-    """Note that a visit ended with a submit; part of the submit."""
+def complete_visit(assignment: Assignment) -> None:
+    """Complete a visit as part of its submission."""
     if not assignment.worker.external_id:
         return
     visit = Visit.objects.filter(assignment=assignment).select_related("recruitment").first()
@@ -370,7 +372,7 @@ def _failed_attention(assignment: Assignment) -> bool:
 
     It chooses the code, and nothing else: no code rejects anybody here.
     """
-    right = list(marked_of(assignment).values())
+    right = list(mark_assignment(assignment).values())
     wrong = right.count(False)
     return wrong >= 2 or (wrong == len(right) == 1)
 
@@ -381,8 +383,8 @@ def _set_outcome(visit: Visit, outcome: str) -> None:
 
 
 @transaction.atomic
-def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
-    """End a visit before its submit: its slots are free, and the person gets the way back."""
+def leave_visit(*, by: User, visit: Visit, outcome: str) -> Visit:
+    """End a visit before submission and free its slots; return the way back."""
     visit = (
         Visit.objects.select_for_update(of=("self",), no_key=True)
         .select_related("recruitment__task__project", "worker", "assignment")
@@ -395,10 +397,10 @@ def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
     assignment = visit.assignment
     if assignment is not None and assignment.state == AssignmentState.SUBMITTED:
         raise Conflict(_("Your work is handed in already."))
-    assignment = _leased(visit)
+    assignment = _active_lease(visit)
     if assignment is not None:
         assignment.worker = visit.worker
-        give_back(by=by, assignment=assignment)
+        return_assignment(by=by, assignment=assignment)
     _set_outcome(visit, outcome)
     record(
         by=by,
@@ -410,8 +412,8 @@ def leave(*, by: User, visit: Visit, outcome: str) -> Visit:
     return visit
 
 
-def way_back(visit: Visit) -> str:
-    """The address that takes the person back with their code; "" where none is set."""
+def return_address(visit: Visit) -> str:
+    """Return the address that takes the person back with their code, or ""."""
     recruitment = visit.recruitment
     if not visit.code or recruitment.parameters.get("submit_to"):
         return ""

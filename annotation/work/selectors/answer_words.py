@@ -1,4 +1,4 @@
-"""An answer in words, as somebody who reviews it reads it."""
+"""Answers as text for reviewers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BETTER = {
 
 
 def answer_paragraphs(answer: Answer) -> str:
-    """What an answer holds, a paragraph a part; its texts, choices and version are fetched.
+    """Return an answer's parts as paragraphs; its relations are fetched.
 
     Attributes stand one a line under their numbers, with the transcript after them; the lines of
     a checklist under their questions, labels under their fields. Of other answers, their texts.
@@ -47,8 +47,8 @@ def answer_paragraphs(answer: Answer) -> str:
     return "\n\n".join(value.text for value in texts)
 
 
-def judgment_in_words(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
-    """A judgment of a pair as it is stored, whichever side its texts were shown on."""
+def describe_judgment(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -> str:
+    """Describe a stored judgment of a pair, whichever side was shown."""
     codes = {choice.field: choice.code for choice in answer.choices.all()}
     rows = [
         (words, [row["label"] for row in dimensions if codes.get(row["name"]) == code])
@@ -57,15 +57,15 @@ def judgment_in_words(answer: Answer, dimensions: Sequence[Mapping[str, str]]) -
     return "\n".join(f"{words}: {', '.join(labels)}" for words, labels in rows if labels)
 
 
-def answer_in_words(answer: Answer) -> str:
-    """All that an answer holds, as the person who gave it reads it; its item is fetched too.
+def describe_answer(answer: Answer) -> str:
+    """Describe an answer for its author; its item is fetched too.
 
     Of a rating the points, then why, the sentences, and the word to the requester; of a pair which
     text is better in what; of other answers what ``said`` tells.
     """
     settings = {**answer.version.settings, **answer.item.settings}
     if "dimensions" in settings:
-        return judgment_in_words(answer, settings["dimensions"])
+        return describe_judgment(answer, settings["dimensions"])
     if "scales" not in settings:
         return answer_paragraphs(answer)
     points = {PREFIX + choice.field: choice.code for choice in answer.choices.all()}

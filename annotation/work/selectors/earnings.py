@@ -1,4 +1,4 @@
-"""What a worker earned: approved, waiting, paid out, by the hour; and what became of their work."""
+"""A worker's earnings: approved, waiting, paid, hourly, and decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import Case, Count, F, Max, Q, QuerySet, Sum, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.access import work_ever
+from annotation.access import current_and_past_work
 from annotation.authoring.selectors.cost import an_hour
 from annotation.models import (
     Assignment,
@@ -35,7 +35,7 @@ Amounts = list[tuple[str, Decimal]]  # by currency
 
 @dataclass(frozen=True)
 class Earnings:
-    """A worker's money, all projects together, in each currency."""
+    """A worker's money over all projects, by currency."""
 
     approved: Amounts  # since the month began
     approved_works: int
@@ -50,7 +50,7 @@ class Earnings:
 
     @property
     def figures(self) -> list[dict[str, str]]:
-        """The strip of figures on the worker's pages."""
+        """Return the figures on the worker's pages."""
         last = (
             _("last on %(day)s") % {"day": short_date(timezone.localtime(self.paid_at))}
             if self.paid_at
@@ -59,15 +59,15 @@ class Earnings:
         return [
             {
                 "label": _("Approved this month"),
-                "value": in_words(self.approved),
+                "value": format_amounts(self.approved),
                 "note": plural(self.approved_works, "assignment"),
             },
             {
                 "label": _("Waiting for approval"),
-                "value": in_words(self.waiting),
+                "value": format_amounts(self.waiting),
                 "note": plural(self.waiting_works, "assignment"),
             },
-            {"label": _("Paid out"), "value": in_words(self.paid), "note": last},
+            {"label": _("Paid out"), "value": format_amounts(self.paid), "note": last},
             {
                 "label": _("Median per hour"),
                 "value": money(self.hourly, self.hourly_currency) if self.hourly else "–",
@@ -79,15 +79,15 @@ class Earnings:
         ]
 
 
-def in_words(amounts: Amounts) -> str:
-    """``€86.40``, or ``€86.40 + $3.00``; what is zero is told of one currency only."""
+def format_amounts(amounts: Amounts) -> str:
+    """Format ``€86.40``, or ``€86.40 + $3.00``, with zeros in one currency only."""
     told = [money(amount, currency) for currency, amount in amounts if amount]
     return " + ".join(told) or money(Decimal(0), amounts[0][0] if amounts else "EUR")
 
 
-def earnings_of(user: User) -> Earnings:
-    """The worker's money, in three queries."""
-    ever = work_ever(user)
+def compute_earnings(user: User) -> Earnings:
+    """Compute the worker's earnings by three queries."""
+    ever = current_and_past_work(user)
     begun = timezone.localtime().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     month = Q(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS], at__gte=begun)
     payment = Q(kind=LedgerEntry.Kind.PAYMENT)
@@ -114,7 +114,7 @@ def earnings_of(user: User) -> Earnings:
         .values_list("task__project__currency")
         .annotate(total=Sum("pay"), works=Count("pk"))
     )
-    hourly, currency, works = _hourly(ever)
+    hourly, currency, works = _median_hourly_pay(ever)
     return Earnings(
         approved=[(row["currency"], row["approved"]) for row in books],
         approved_works=sum(row["works"] for row in books),
@@ -129,8 +129,8 @@ def earnings_of(user: User) -> Earnings:
     )
 
 
-def _hourly(members: QuerySet[Membership]) -> tuple[Decimal | None, str, int]:
-    """The median pay by the hour of the last assignments, in the currency of the newest."""
+def _median_hourly_pay(members: QuerySet[Membership]) -> tuple[Decimal | None, str, int]:
+    """Return the median hourly pay of recent assignments in the newest currency."""
     rows = list(
         Assignment.objects.filter(
             worker__in=members, state=AssignmentState.SUBMITTED, opened_at__isnull=False
@@ -159,7 +159,7 @@ def _hourly(members: QuerySet[Membership]) -> tuple[Decimal | None, str, int]:
 
 @dataclass(frozen=True)
 class History:
-    """A worker's submitted work by what was decided about it, the newest first."""
+    """A worker's submitted work by decision, newest first."""
 
     waiting: list[Assignment]
     rejected: list[Assignment]
@@ -176,9 +176,9 @@ def _waiting(members: QuerySet[Membership]) -> QuerySet[Assignment]:
     return _of(members).filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
 
 
-def history_of(user: User) -> History:
-    """Everything that was submitted, in a number of queries that does not grow."""
-    ever = work_ever(user)
+def load_history(user: User) -> History:
+    """Load all submitted work by a fixed number of queries."""
+    ever = current_and_past_work(user)
     settled = list(
         with_decision(_of(ever))
         .filter(settled_at__isnull=False)
@@ -187,7 +187,7 @@ def history_of(user: User) -> History:
         .select_related("rejection")
         .order_by("-settled_at")[: 2 * SHOWN]
     )
-    _explain(settled)
+    _attach_lines(settled)
     rejected = [row for row in settled if row.decision == Decision.REJECTED]
     ledger = LedgerEntry.objects.owed().filter(worker__in=ever)
     paid = dict(
@@ -205,15 +205,17 @@ def history_of(user: User) -> History:
 
 
 def open_rejections(user: User) -> list[Assignment]:
-    """Rejected work to which the worker can still reply."""
+    """Return rejected work to which the worker can still reply."""
     now = timezone.now()
-    rows = _of(work_ever(user)).filter(rejection__isnull=False, rejection__replied_at=None)
+    rows = _of(current_and_past_work(user)).filter(
+        rejection__isnull=False, rejection__replied_at=None
+    )
     rows = rows.exclude(rejection__outcome="overturned").exclude(rejection__reply_until__lt=now)
     return list(rows.select_related("rejection").order_by("-rejection__rejected_at")[:SHOWN])
 
 
-def _explain(assignments: Sequence[Assignment]) -> None:
-    """Put on each its approved line (``line``, or None)."""
+def _attach_lines(assignments: Sequence[Assignment]) -> None:
+    """Attach the approved line of each (``line`` or None)."""
     lines = {
         line.assignment_id: line
         for line in PayoutLine.objects.filter(

@@ -1,4 +1,4 @@
-"""Answers to items whose answer is known, marked: the one place that says what was right."""
+"""Mark answers to known items: the only place that decides what is right."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from annotation.task_types.known import given_of, matches
 
 
 @dataclass(frozen=True)
-class Marked:
-    """One answer to an item whose answer is known."""
+class MarkedAnswer:
+    """One answer to an item with a known answer."""
 
     answer: int
     worker: int | None
@@ -33,8 +33,8 @@ class KnownCount:
     seen: int = 0
 
 
-def mark(answers: QuerySet[Answer]) -> list[Marked]:
-    """These answers, as far as the answer to their item is known (three queries)."""
+def mark_answers(answers: QuerySet[Answer]) -> list[MarkedAnswer]:
+    """Mark these answers where their item's answer is known (three queries)."""
     known = answers.filter(item__expected__isnull=False)
     rows = list(
         known.order_by("pk").values_list(
@@ -50,18 +50,18 @@ def mark(answers: QuerySet[Answer]) -> list[Marked]:
             for pk, name, said in found.values_list("answer_id", "field", F(value)):
                 given[pk].append((name, said))
     return [
-        Marked(pk, worker, task, item, matches(expected or {}, given[pk]))
+        MarkedAnswer(pk, worker, task, item, matches(expected or {}, given[pk]))
         for pk, worker, task, item, expected in rows
     ]
 
 
-def worked(answers: QuerySet[Answer]) -> QuerySet[Answer]:
-    """Those given in work: a quiz selects who goes on, so its answers say less of them."""
+def exclude_quizzes(answers: QuerySet[Answer]) -> QuerySet[Answer]:
+    """Return those given in work: quizzes select workers, so they say less."""
     return answers.filter(assignment__quiz__isnull=True)
 
 
-def count_by_worker(rows: Iterable[Marked]) -> dict[int, KnownCount]:
-    """Known answers met and seen, by worker."""
+def count_by_worker(rows: Iterable[MarkedAnswer]) -> dict[int, KnownCount]:
+    """Count known answers met and seen, by worker."""
     found: dict[int, KnownCount] = {}
     for one in rows:
         if one.worker is not None:
@@ -70,14 +70,16 @@ def count_by_worker(rows: Iterable[Marked]) -> dict[int, KnownCount]:
     return found
 
 
-def marked_of(assignment: Assignment) -> dict[int, bool]:
-    """Of a submitted assignment: whether the answer matches, by item."""
-    return {one.item: one.right for one in mark(Answer.objects.filter(assignment=assignment))}
+def mark_assignment(assignment: Assignment) -> dict[int, bool]:
+    """Return by item whether each answer of an assignment matches."""
+    return {
+        one.item: one.right for one in mark_answers(Answer.objects.filter(assignment=assignment))
+    }
 
 
 @dataclass(frozen=True)
-class Told:
-    """A known item after its answer: what the worker said, whether it matches, and why."""
+class KnownFeedback:
+    """Feedback on a known item: the answer, whether it matches, and why."""
 
     position: int
     item: Item
@@ -89,16 +91,16 @@ class Told:
         return self.item.known_why
 
 
-def told_of(assignment: Assignment, entry: AssignmentItem) -> Told:
-    """What is told of one answer before it is submitted; its draft is complete."""
+def draft_feedback(assignment: Assignment, entry: AssignmentItem) -> KnownFeedback:
+    """Return the feedback on a complete draft before submission."""
     values = check_entry(assignment, entry)
     right = values is not None and matches(entry.item.expected or {}, given_of(values))
     words = get_type(assignment.task.type).in_words(entry.draft, settings_of(assignment, entry))
-    return Told(entry.position, entry.item, words, right)
+    return KnownFeedback(entry.position, entry.item, words, right)
 
 
-def told_at(assignment: Assignment, position: int) -> Told:
-    """The same of the answer at a place that has been told."""
-    return told_of(
+def revealed_feedback(assignment: Assignment, position: int) -> KnownFeedback:
+    """Return the feedback on the answer at a revealed place."""
+    return draft_feedback(
         assignment, assignment.entries.select_related("item__group").get(position=position)
     )

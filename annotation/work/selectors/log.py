@@ -1,4 +1,4 @@
-"""The interaction log read back: what an assignment's events add up to, and the text they made.
+"""Read the interaction log: summaries, and the text that events produce.
 
 Times are milliseconds since the assignment was opened. Positions and counts of characters are in
 UTF-16 code units, as browsers count them. A figure here is evidence for a reader, never a verdict.
@@ -50,7 +50,7 @@ SUMMARY_VERSION = 5  # part of the cache's key
 
 @dataclass(frozen=True)
 class LogSummary:
-    """What the log of one assignment adds up to; zeros where nothing was recorded."""
+    """Summary of one assignment's log; zeros if nothing was recorded."""
 
     seconds_total: float = 0.0  # from the first event to the last
     seconds_away: float = 0.0  # of these, with the page hidden, unfocused or closed
@@ -69,34 +69,34 @@ class LogSummary:
 
     @property
     def paste_share(self) -> float:
-        """Pasted characters of all that were put in, 0 to 1; 0 when none were."""
+        """Pasted characters of all inserted, 0 to 1; 0 without any."""
         put_in = self.pasted_chars + self.typed_chars
         return self.pasted_chars / put_in if put_in else 0.0
 
     @property
-    def pasted_share(self) -> float | None:
-        """The same; None where nothing was recorded that could tell."""
+    def known_paste_share(self) -> float | None:
+        """The same; None if the log could not tell."""
         return self.paste_share if self.events and not self.snapshots else None
 
     @property
     def outside_share(self) -> float:
-        """Characters pasted from elsewhere of all that were put in, 0 to 1."""
+        """Characters pasted from elsewhere of all inserted, 0 to 1."""
         put_in = self.pasted_chars + self.typed_chars
         return self.outside_chars / put_in if put_in else 0.0
 
     @property
     def seconds_active(self) -> float:
-        """Seconds between the first and the last event with the page before the worker."""
+        """Seconds between the first and last event with the page visible."""
         return max(0.0, self.seconds_total - self.seconds_away)
 
     @property
     def seconds_worked(self) -> float:
-        """Seconds in which something happened: a page left open overnight is not worked at."""
+        """Seconds with activity: a page left open overnight does not count."""
         return max(0.0, self.seconds_active - self.seconds_idle)
 
     @property
     def pastes(self) -> int:
-        """Pastes from everywhere."""
+        """Number of pastes from any source."""
         return self.pastes_passage + self.pastes_own + self.pastes_outside
 
 
@@ -104,12 +104,12 @@ EMPTY = LogSummary()
 
 
 def utf16_length(text: str) -> int:
-    """Length in UTF-16 code units: what JavaScript calls ``length``."""
+    """Return the length in UTF-16 code units, as JavaScript counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def replay(events: Iterable[Event]) -> str:
-    """The text that one item's events end with, in their order.
+def replay_text(events: Iterable[Event]) -> str:
+    """Return the text after one item's events in their order.
 
     ``events`` are those of one target. A ``show`` event sets the text that its page began with;
     every ``delta`` [ms, position, deleted, inserted] is then applied at a position in UTF-16 code
@@ -122,7 +122,7 @@ def replay(events: Iterable[Event]) -> str:
 
 
 def replay_steps(events: Iterable[Event]) -> Iterator[tuple[Event, bytearray]]:
-    """After each event that has a delta, the event and the text then (UTF-16-LE, reused)."""
+    """Yield each event that has a delta, with the text then (UTF-16-LE, reused)."""
     text = bytearray()
     for event in events:
         delta = event.get("delta")
@@ -142,19 +142,19 @@ def replay_steps(events: Iterable[Event]) -> Iterator[tuple[Event, bytearray]]:
         yield event, text
 
 
-def target_of(item_id: int) -> str:
-    """The ``target`` under which the events of an item's answer field are recorded."""
+def event_target(item_id: int) -> str:
+    """Return the ``target`` of events in an item's answer field."""
     return f"item-{item_id}"
 
 
 def rename_targets(events: Iterable[Event], names: Mapping[int, int]) -> list[dict[str, Any]]:
-    """The events with items called by other numbers; one without a name is called 0.
+    """Rename items in events; an item without a number becomes 0.
 
     Stored events name items by their rows; to workers an item is its place in the assignment.
     """
 
     def named(found: re.Match[str]) -> str:
-        return target_of(names.get(int(found[1]), 0))
+        return event_target(names.get(int(found[1]), 0))
 
     return [
         {**event, "target": ITEM.sub(named, event["target"])}
@@ -164,8 +164,8 @@ def rename_targets(events: Iterable[Event], names: Mapping[int, int]) -> list[di
     ]
 
 
-def numbers_of(assignment_ids: Sequence[int]) -> dict[int, dict[int, int]]:
-    """By assignment: the number that each item has in it, from 1 (one query)."""
+def item_numbers(assignment_ids: Sequence[int]) -> dict[int, dict[int, int]]:
+    """Return by assignment the number of each item, from 1 (one query)."""
     found: dict[int, dict[int, int]] = {pk: {} for pk in assignment_ids}
     rows = AssignmentItem.objects.filter(assignment__in=assignment_ids)
     for assignment, item, position in rows.values_list("assignment", "item", "position"):
@@ -174,13 +174,13 @@ def numbers_of(assignment_ids: Sequence[int]) -> dict[int, dict[int, int]]:
 
 
 def own_events(assignment_id: int) -> list[dict[str, Any]]:
-    """All events of an assignment as its worker reads them."""
-    numbers = numbers_of([assignment_id])[assignment_id]
+    """Return all events of an assignment for its worker."""
+    numbers = item_numbers([assignment_id])[assignment_id]
     return rename_targets(assignment_events(assignment_id), numbers)
 
 
 def assignment_events(assignment_id: int) -> list[dict[str, Any]]:
-    """All events of an assignment in the order in which they happened, with ``stream``, ``seq``."""
+    """Return an assignment's events in time order, with ``stream`` and ``seq``."""
     events = [
         {**event, "stream": stream, "seq": first + number}
         for stream, first, batch in EventBatch.objects.filter(stream__assignment=assignment_id)
@@ -192,12 +192,12 @@ def assignment_events(assignment_id: int) -> list[dict[str, Any]]:
 
 
 def item_events(events: Sequence[Event], item_id: int) -> list[Event]:
-    """Of an assignment's events, those of one item, ready for ``replay``.
+    """Return the events of one item, ready for ``replay_text``.
 
     Each stream (an opening of the page) tells its text from a ``show`` event on, so streams
     stand one after the other; the one written to last comes last and gives the final text.
     """
-    own = [event for event in events if event.get("target") == target_of(item_id)]
+    own = [event for event in events if event.get("target") == event_target(item_id)]
     last: dict[int, float] = {}
     for event in own:
         if "delta" in event and event.get("comment") != "sync":
@@ -207,13 +207,13 @@ def item_events(events: Sequence[Event], item_id: int) -> list[Event]:
     )
 
 
-def is_run(event: Event) -> bool:
-    """Whether an event is a run of keystrokes: a delta with the time of each of them."""
+def is_key_run(event: Event) -> bool:
+    """Whether an event is a run of keystrokes with the time of each."""
     return event["method"] == "input" and bool(event.get("ms"))
 
 
 def log_summaries(assignment_ids: Sequence[int]) -> dict[int, LogSummary]:
-    """For each assignment what its log adds up to; an empty summary where there is no log.
+    """Return the summary of each assignment, empty without a log.
 
     Two queries at most, whatever their number: logs only grow, so a summary computed once is
     kept under the count of its events.
@@ -230,7 +230,7 @@ def log_summaries(assignment_ids: Sequence[int]) -> dict[int, LogSummary]:
 
 
 def summary_keys(assignment_ids: Sequence[int]) -> dict[int, str]:
-    """Under which key of the cache the summary of each of these is kept; none without a log."""
+    """Return the cache keys of these summaries; none without a log."""
     sizes = (
         EventStream.objects.filter(assignment__in=assignment_ids)
         .values("assignment")
@@ -254,18 +254,18 @@ def _computed(assignment_ids: Sequence[int]) -> Iterator[tuple[int, LogSummary]]
         streams: dict[int, list[Event]] = {}
         for _, stream, events in batches:
             streams.setdefault(stream, []).extend(events)
-        yield pk, summarise(streams.values())
+        yield pk, summarize_streams(streams.values())
 
 
-def summarise(streams: Iterable[Sequence[Event]]) -> LogSummary:
-    """The summary of an assignment's streams, each in the order of its numbers."""
+def summarize_streams(streams: Iterable[Sequence[Event]]) -> LogSummary:
+    """Summarise an assignment's streams, each in sequence."""
     streams = list(streams)
     counts = dict.fromkeys(
         ("typed", "pasted", "elsewhere", "passage", "own", "outside", "keys", "back", "snapshots"),
         0,
     )
     for events in streams:
-        _count(events, counts)
+        _count_input(events, counts)
     merged = sorted(
         (
             (event["time"], number, place, event)
@@ -297,7 +297,7 @@ def _end(row: tuple[float, int, int, Event]) -> float:
     return row[0] + sum(row[3].get("ms", ()))  # the time of a run is that of its first key
 
 
-def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
+def _count_input(events: Sequence[Event], counts: dict[str, int]) -> None:
     """Add one stream's keys, pastes and characters."""
     before: Event = {}
     for event in events:
@@ -311,7 +311,7 @@ def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
             counts[source if source in ("passage", "own") else "outside"] += 1
         elif method == "input" and event.get("delta") and event.get("comment") != "sync":
             counts["keys"] += event.get("keys", 0)
-            counts["back"] += event["delta"][2] if is_run(event) else 0
+            counts["back"] += event["delta"][2] if is_key_run(event) else 0
             size = utf16_length(event["delta"][3])
             after_paste = before.get("method") in ("paste", "drop") and not event.get("name")
             kind = "pasted" if event.get("name") in PASTED or after_paste else "typed"
@@ -324,7 +324,7 @@ def _count(events: Sequence[Event], counts: dict[str, int]) -> None:
 
 
 def _absences(events: Sequence[Event]) -> tuple[float, int, float]:
-    """Seconds away, how often the worker left, and seconds idle, from events in order of time."""
+    """Return seconds away, number of absences, and seconds idle."""
     since: float | None = None
     total, losses, idle = 0.0, 0, 0.0
     last = events[0]["time"] if events else 0
@@ -356,7 +356,7 @@ def _absences(events: Sequence[Event]) -> tuple[float, int, float]:
 
 
 def counts_by_method(assignment_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """For each assignment, how many events of each method are kept (one query)."""
+    """Count each assignment's stored events by method (one query)."""
     found: dict[int, dict[str, int]] = {pk: {} for pk in assignment_ids}
     with connection.cursor() as cursor:
         cursor.execute(

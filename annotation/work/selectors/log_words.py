@@ -1,4 +1,4 @@
-"""The interaction log in words, for the person whose work it records."""
+"""The interaction log as text for its worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
-from annotation.work.selectors.log import Event, is_run
+from annotation.work.selectors.log import Event, is_key_run
 from crowdqc.numbers import count, plural
 from crowdqc.web.terms import Words
 
@@ -111,8 +111,8 @@ def _place(name: str) -> Words:
     return PLACES.get(name) or name.replace("-", " ")
 
 
-def _asked(name: str) -> str:
-    """What a line of a form asked for, without the mark of its kind."""
+def _question_text(name: str) -> str:
+    """Return the question of a form's line without its type mark."""
     return re.sub(r"^(?:[cdr]-|entry\.|exit\.)", "", name).replace("_", " ")
 
 
@@ -125,7 +125,7 @@ JUDGING: dict[str, Callable[[Event], str]] = {
         _("chose %(choice)s for %(field)s")
         % {
             "choice": CHOSEN.get(event["comment"], event["comment"]),
-            "field": _asked(event["name"]),
+            "field": _question_text(event["name"]),
         }
     ),
     "dwell": lambda event: (
@@ -159,8 +159,8 @@ JUDGING: dict[str, Callable[[Event], str]] = {
 
 
 @dataclass(frozen=True)
-class Line:
-    """One event as its own worker reads it."""
+class LogLine:
+    """One event as its worker reads it."""
 
     seconds: float
     where: str
@@ -169,14 +169,14 @@ class Line:
     deleted: int
 
 
-def counted(kinds: Mapping[str, int]) -> str:
-    """The most frequent kinds of events with how many there are, in a line."""
+def describe_counts(kinds: Mapping[str, int]) -> str:
+    """Describe the most frequent kinds of events with their counts."""
     shown = sorted(kinds.items(), key=lambda row: (-row[1], row[0]))[:MOST_KINDS]
     return ", ".join(f"{KINDS.get(kind, kind)}: {count(number)}" for kind, number in shown)
 
 
-def in_words(event: Event, names: Mapping[str, str]) -> Line:
-    """An event in words; ``names`` gives the targets their names."""
+def describe_event(event: Event, names: Mapping[str, str]) -> LogLine:
+    """Describe an event; ``names`` gives names of targets."""
     method, delta = event["method"], event.get("delta")
     what = str(WORDS.get(method) or method)
     if method == "visibilitychange":
@@ -189,7 +189,7 @@ def in_words(event: Event, names: Mapping[str, str]) -> Line:
             "key": KEYS.get(key, key),
         }
     elif method == "input":
-        what = _("changed the text") if not is_run(event) else _run_in_words(event)
+        what = _("changed the text") if not is_key_run(event) else _run_in_words(event)
     elif method in JUDGING:
         what = JUDGING[method](event)
     if event.get("length") and method not in ("keydown", "find"):
@@ -201,7 +201,7 @@ def in_words(event: Event, names: Mapping[str, str]) -> Line:
             source = _("from passage %(number)s") % {"number": event["name"]}
         what = _("%(what)s %(source)s") % {"what": what, "source": source}
     target = event.get("target", "")
-    return Line(
+    return LogLine(
         seconds=event["time"] / 1000,
         where=names.get(target) or target.replace("window", _("the window")),
         what=what,

@@ -1,4 +1,4 @@
-"""The quiz before the first assignment of a task: its terms, and where a worker stands in it."""
+"""Read the quiz before the first assignment: terms, standings and tries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from annotation.authoring.selectors.steps import steps
 from annotation.models import Assignment, Membership, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.base import QUIZ_TRIES as TRIES
-from annotation.work.selectors.known import Told, marked_of
+from annotation.work.selectors.known import KnownFeedback, mark_assignment
 from crowdqc.money import as_decimal
 
 FAILED = gettext_lazy(
@@ -24,7 +24,7 @@ FAILED = gettext_lazy(
 
 
 @dataclass(frozen=True)
-class Terms:
+class QuizTerms:
     """What a quiz asks and pays."""
 
     items: int = 0  # 0: there is no quiz
@@ -34,10 +34,10 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a worker is who has to pass a quiz first."""
+class QuizStanding:
+    """The quiz state of a worker who must pass it first."""
 
-    terms: Terms
+    terms: QuizTerms
     tried: int = 0
 
     @property
@@ -49,24 +49,24 @@ class Standing:
         return max(0, TRIES - self.tried)
 
 
-def terms_of(version: TaskVersion) -> Terms:
-    """The quiz of a version."""
+def quiz_terms(version: TaskVersion) -> QuizTerms:
+    """Return the quiz terms of a version."""
     own = version.settings
     if not own.get("quiz_items"):
-        return Terms()
-    return Terms(
+        return QuizTerms()
+    return QuizTerms(
         own["quiz_items"], own["quiz_pass"], as_decimal(own["quiz_pay"]), own["quiz_minutes"]
     )
 
 
-def standings(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, Standing]:
-    """By task, where these members stand who have to pass its quiz first (one query at most).
+def quiz_standings(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, QuizStanding]:
+    """Return by task the standing of members who must pass a quiz (one query).
 
     Whoever passed, was let in, or submitted work in the task before it had a quiz is not asked.
     """
     asking = {}
     for task in tasks:
-        terms = terms_of(task.current) if task.current is not None else Terms()
+        terms = quiz_terms(task.current) if task.current is not None else QuizTerms()
         if terms.items:
             asking[task.pk] = terms
     if not asking:
@@ -80,11 +80,11 @@ def standings(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int,
             through.add(pk)
         else:
             tried[pk] += 1
-    return {pk: Standing(asking[pk], tried[pk]) for pk in asking if pk not in through}
+    return {pk: QuizStanding(asking[pk], tried[pk]) for pk in asking if pk not in through}
 
 
 @dataclass(frozen=True)
-class Result:
+class QuizResult:
     """A submitted try as its worker reads it."""
 
     number: int
@@ -92,42 +92,44 @@ class Result:
     of: int
     needed: int
     passed: bool
-    told: list[Told]
+    told: list[KnownFeedback]
 
     @property
     def tries_left(self) -> int:
         return 0 if self.passed else TRIES - self.number
 
     @property
-    def let_in(self) -> bool:
-        """Whether it is passed by somebody's word alone."""
+    def was_admitted(self) -> bool:
+        """Whether the worker was admitted without passing."""
         return self.passed and self.right < self.needed
 
 
-def needed_of(assignment: Assignment, of: int) -> int:
-    """Right answers that pass a try of ``of`` questions, which may be fewer than were wanted."""
-    return min(terms_of(assignment.version).needed, of)
+def pass_mark(assignment: Assignment, of: int) -> int:
+    """Return the right answers that pass a try of ``of`` questions."""
+    return min(quiz_terms(assignment.version).needed, of)
 
 
-def result_of(assignment: Assignment) -> Result:
-    """What came of a submitted try, with what its author says of every question."""
-    right = marked_of(assignment)
+def quiz_result(assignment: Assignment) -> QuizResult:
+    """Return the result of a submitted try, with the author's comments."""
+    right = mark_assignment(assignment)
     told = [
-        Told(step.entry.position, step.entry.item, step.said, right.get(step.entry.item_id, False))
+        KnownFeedback(
+            step.entry.position, step.entry.item, step.said, right.get(step.entry.item_id, False)
+        )
         for step in steps(assignment)
     ]
-    return Result(
+    return QuizResult(
         number=assignment.quiz or 0,
         right=assignment.quiz_right or 0,
         of=len(told),
-        needed=needed_of(assignment, len(told)),
+        needed=pass_mark(assignment, len(told)),
         passed=assignment.quiz_passed,
         told=told,
     )
 
 
-def tries(task: Task) -> QuerySet[Assignment]:
-    """Submitted tries of a task, the newest first, with ``asked``: how many questions each had."""
+def list_tries(task: Task) -> QuerySet[Assignment]:
+    """Return submitted tries, newest first, with ``asked``: number of questions."""
     return (
         Assignment.objects.filter(task=task, quiz__isnull=False, state=AssignmentState.SUBMITTED)
         .select_related("worker", "version")
@@ -137,7 +139,7 @@ def tries(task: Task) -> QuerySet[Assignment]:
 
 
 @dataclass(frozen=True)
-class Try:
+class QuizTry:
     """A submitted try as its requester reads it."""
 
     of: Assignment
@@ -145,14 +147,14 @@ class Try:
     can_let_in: bool  # it is the worker's last one, and they may not start
 
     @property
-    def let_in(self) -> bool:
+    def was_admitted(self) -> bool:
         """Whether it is passed by somebody's word alone."""
         right = self.of.quiz_right or 0
-        return self.of.quiz_passed and right < needed_of(self.of, self.asked)
+        return self.of.quiz_passed and right < pass_mark(self.of, self.asked)
 
 
-def listed(task: Task, rows: Sequence[Any]) -> list[Try]:
-    """Rows of ``tries`` as a page lists them (one query more)."""
+def describe_tries(task: Task, rows: Sequence[Any]) -> list[QuizTry]:
+    """Return ``list_tries`` rows as a page lists them (one more query)."""
     state = {"task": task, "state": AssignmentState.SUBMITTED}
     workers = [row.worker_id for row in rows]
     last: dict[int, int] = {}
@@ -164,6 +166,8 @@ def listed(task: Task, rows: Sequence[Any]) -> list[Try]:
         else:
             last[worker] = max(number, last.get(worker, 0))
     return [
-        Try(row, row.asked, row.worker_id not in through and row.quiz == last.get(row.worker_id))
+        QuizTry(
+            row, row.asked, row.worker_id not in through and row.quiz == last.get(row.worker_id)
+        )
         for row in rows
     ]

@@ -1,4 +1,4 @@
-"""What people said while they worked: where it is played, and what is kept of an assignment."""
+"""Read recordings: their addresses and content."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from annotation.files.stored.selectors import content
 from annotation.models import Recording, Task
 
 
-def address_of(kept: Recording, project: int) -> str:
-    """Where a recording is played; another sound has another address, so that none is cached."""
+def recording_address(kept: Recording, project: int) -> str:
+    """Return a recording's address; it changes with the content, so none is cached."""
     return f"{reverse('recording_file', args=[project, kept.pk])}?{kept.sha256[:12]}"
 
 
-def recordings_of(assignment: int) -> dict[int, str]:
-    """Where the recordings of an assignment are played, by the item (one query)."""
+def recording_addresses(assignment: int) -> dict[int, str]:
+    """Return the addresses of an assignment's recordings by item (one query)."""
     rows = Recording.objects.filter(entry__assignment=assignment).select_related(
         "entry__assignment__task"
     )
     return {
-        row.entry.item_id: address_of(row, row.entry.assignment.task.project_id) for row in rows
+        row.entry.item_id: recording_address(row, row.entry.assignment.task.project_id)
+        for row in rows
     }
 
 
 def submitted_recordings(task: Task) -> Iterator[Recording]:
-    """Recordings of a task's answers, in the order of items and answers; without their bytes."""
+    """Return recordings of a task's answers, in order, without their bytes."""
     rows = Recording.objects.filter(
         entry__assignment__task=task, entry__assignment__answers__item=F("entry__item")
     )
@@ -38,6 +39,6 @@ def submitted_recordings(task: Task) -> Iterator[Recording]:
     )
 
 
-def bytes_of(kept: Recording) -> bytes:
-    """The sound itself."""
+def read_recording_bytes(kept: Recording) -> bytes:
+    """Return the bytes of a recording."""
     return content(kept.stored)

@@ -1,4 +1,4 @@
-"""How fast work can be done by somebody who reads it: floors that stand by themselves.
+"""Detect work that is faster than reading allows.
 
 A median of the task's own says nothing where a whole crowd hurries. Two floors do: the time that
 reading what stood on the page takes at 400 words a minute, and a third of what the requester
@@ -27,7 +27,7 @@ HOUR = Decimal(3600)
 
 @dataclass(frozen=True)
 class Pace:
-    """One submitted assignment: what had to be read, what was expected, how long it took."""
+    """Words, expected time and actual time of one submitted assignment."""
 
     task_id: int
     worker_id: int
@@ -39,32 +39,32 @@ class Pace:
 
     @property
     def reading_seconds(self) -> float:
-        """What reading it takes at least."""
+        """The least time to read it."""
         return self.words * 60 / READ_AT_MOST
 
     @property
     def expected_seconds(self) -> float:
-        """What the requester expects it to take."""
+        """The requester's estimate."""
         return self.expected_minutes * 60.0
 
     @property
     def is_unread(self) -> bool:
-        """Whether it took less than reading it does."""
+        """Whether it took less than reading does."""
         return self.seconds < self.reading_seconds
 
     @property
     def is_under_estimate(self) -> bool:
-        """Whether it took less than a third of what the requester expects."""
+        """Whether it took under a third of the estimate."""
         return self.seconds < EXPECTED_SHARE * self.expected_seconds
 
     @property
     def is_too_fast(self) -> bool:
-        """Whether it is under one of the two floors."""
+        """Whether it is below either limit."""
         return self.is_unread or self.is_under_estimate
 
     @property
     def hourly(self) -> Decimal | None:
-        """The pay by the hour; None where no time could be measured."""
+        """The hourly pay; None without a measured time."""
         exact = as_decimal(round(self.seconds, 3))
         return round_money(self.pay * HOUR / exact) if exact > 0 else None
 
@@ -123,18 +123,18 @@ WHERE NOT %(only_fast)s OR seconds < words * 60.0 / {READ_AT_MOST}
 """  # noqa: S608 (constants alone)
 
 
-def paces_of(
+def paces_by_assignment(
     task_ids: Collection[int], assignments: Collection[int] | None = None
 ) -> dict[int, Pace]:
-    """By id the pace of each submitted assignment of these tasks (two queries).
+    """Return the pace of each submitted assignment by id (two queries).
 
     ``assignments``: of these alone. Imported work has none.
     """
     return _paces(TaskVersion.objects.filter(task__in=task_ids), assignments)
 
 
-def too_fast(project: Project) -> list[Pace]:
-    """The project's submitted work that is under a floor (two queries)."""
+def list_too_fast(project: Project) -> list[Pace]:
+    """Return the project's submitted work below a limit (two queries)."""
     return list(_paces(TaskVersion.objects.filter(task__project=project), only_fast=True).values())
 
 
@@ -165,7 +165,7 @@ def _paces(
 
 @dataclass(frozen=True)
 class PairTimes:
-    """What the log says of one answer to a pair or a rating; times of all openings together."""
+    """Logged times of one answer to a pair or rating, all openings together."""
 
     seconds_total: float  # with the page before the worker, away and idle times left out
     left_ms: int  # the pointer over the response, or on a phone the response on screen
@@ -210,8 +210,8 @@ WHERE w.stage = 'main'
 """
 
 
-def times_of(task: Task, assignments: Collection[int] | None = None) -> dict[int, PairTimes]:
-    """For each answer that has a log, its times (one query): of the task, or of ``assignments``."""
+def pair_times(task: Task, assignments: Collection[int] | None = None) -> dict[int, PairTimes]:
+    """Return the times of each logged answer (one query)."""
     own = None if assignments is None else list(assignments)
     with connection.cursor() as cursor:
         cursor.execute(TIMES_SQL, {"task": task.pk, "own": own})

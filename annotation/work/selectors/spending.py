@@ -1,4 +1,4 @@
-"""What is claimed and submitted of a task comes to, paid or not."""
+"""Sum the pay of claimed and submitted work of a task."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ CLAIMED = (AssignmentState.LEASED, AssignmentState.SUBMITTED)
 
 
 def claimed_pay(task: Task) -> Decimal:
-    """The pay of all assignments in work and submitted, quizzes included; bonuses are not."""
+    """Return the pay of all claimed and submitted assignments, without bonuses."""
     rows = Assignment.objects.filter(task=task, state__in=CLAIMED)
     return rows.aggregate(s=Sum("pay"))["s"] or Decimal("0.00")

@@ -1,4 +1,4 @@
-"""What a worker sees: what is open to them, what they hold, what became of it."""
+"""What a worker sees: open tasks, current work and history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from annotation.access import work_ever, worker_memberships
+from annotation.access import current_and_past_work, worker_memberships
 from annotation.authoring.selectors.cost import an_hour
 from annotation.authoring.selectors.steps import (
     Step,
@@ -47,17 +47,17 @@ __all__ = [
     "InWork",
     "Offer",
     "Step",
-    "consents_of",
+    "count_lost_answers",
     "entries",
-    "home",
-    "in_work",
+    "is_expired",
     "is_open",
+    "list_consents",
+    "list_in_work",
     "list_offers",
+    "load_home",
     "memberships_with_consent",
     "opened_ms",
     "passage_state",
-    "places_lost",
-    "ran_out",
     "recorded_assignments",
     "seconds_left",
     "seconds_to_wait",
@@ -85,11 +85,11 @@ class Offer:
     others: int
     needs_consent: bool
     release: ReleaseState | None = None  # where so many are given out at a time
-    quiz: quizzes.Standing | None = None  # where one comes before the first assignment
+    quiz: quizzes.QuizStanding | None = None  # where one comes before the first assignment
 
     @property
-    def now(self) -> int | None:
-        """How many may be claimed before the next batch, where that is not all that is left."""
+    def available_now(self) -> int | None:
+        """How many may be claimed before the next batch, if that is not all."""
         found = self.release.left if self.release is not None else self.left
         return found if 0 < found < self.left else None
 
@@ -100,13 +100,13 @@ class Offer:
 
     @property
     def noun(self) -> str:
-        """What one of its items is called."""
+        """The noun of its items."""
         version = self.task.current
         return get_type(self.task.type).noun_in(version.settings if version else {})
 
     @property
     def hourly(self) -> Decimal | None:
-        """What the pay comes to an hour at the median time of others."""
+        """The hourly pay at the median time of others."""
         return an_hour(self.pay, self.minutes)
 
 
@@ -122,34 +122,34 @@ class InWork:
 
 @dataclass(frozen=True)
 class Home:
-    """The worker's home, all projects together."""
+    """The worker's home over all projects."""
 
     memberships: list[Membership]  # with ``agreed``: the consent in force, or None
     offers: list[Offer]  # best paid by the hour first, as far as that is known
-    in_work: list[InWork]
+    list_in_work: list[InWork]
     rounds: list[Qualification]  # what was said of qualification rounds
     tries: list[Assignment]  # of quizzes, submitted
 
     @property
     def minutes(self) -> int | None:
-        """What one assignment of each open task takes together; None where one is not known."""
+        """Minutes of one assignment of each open task; None if one is unknown."""
         known = [offer.minutes for offer in self.offers if offer.minutes is not None]
         return round(sum(known)) if known and len(known) == len(self.offers) else None
 
     @property
     def pay(self) -> Decimal:
-        """And what they pay together."""
+        """The pay of one assignment of each open task."""
         return sum((offer.pay for offer in self.offers), Decimal(0))
 
     @property
     def currency(self) -> str:
-        """The one currency of what is open; empty where there are several."""
+        """The one currency of open tasks; "" if there are several."""
         found = {offer.currency for offer in self.offers}
         return found.pop() if len(found) == 1 else ""
 
 
 def memberships_with_consent(user: User, project_id: int | None = None) -> list[Membership]:
-    """The person's work memberships; ``agreed`` is their consent to the text in force."""
+    """Return worker memberships; ``agreed`` is consent to the current text."""
     in_force = ConsentText.objects.filter(project=OuterRef("text__project")).order_by("-number")
     rows = worker_memberships(user).order_by("project__name", "pk")
     members = list(rows if project_id is None else rows.filter(project=project_id))
@@ -166,14 +166,14 @@ def memberships_with_consent(user: User, project_id: int | None = None) -> list[
     return members
 
 
-def home(user: User) -> Home:
-    """Everything on the worker's home, in a number of queries that does not grow."""
+def load_home(user: User) -> Home:
+    """Load the worker's home by a fixed number of queries."""
     members = memberships_with_consent(user)
-    own = _of(work_ever(user))
+    own = _of(current_and_past_work(user))
     return Home(
         memberships=members,
         offers=sorted(list_offers(members), key=lambda one: -(one.hourly or 0)),
-        in_work=in_work(members),
+        in_work=list_in_work(members),
         rounds=selectors.latest_verdicts(members),
         tries=list(
             own.filter(quiz__isnull=False, state=AssignmentState.SUBMITTED).order_by(
@@ -187,8 +187,8 @@ def _of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assign
     return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
 
 
-def in_work(members: Sequence[Membership]) -> list[InWork]:
-    """Assignments of these memberships that can still be submitted, the newest first."""
+def list_in_work(members: Sequence[Membership]) -> list[InWork]:
+    """Return assignments that can still be submitted, newest first."""
     rows = list(
         _of(members)
         .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
@@ -201,7 +201,7 @@ def in_work(members: Sequence[Membership]) -> list[InWork]:
         entered[entry.assignment_id].append(entry)
     found = []
     for row in rows:
-        own, late = entered[row.pk], ran_out(row)
+        own, late = entered[row.pk], is_expired(row)
         is_answered = get_type(row.task.type).is_answered
         begun = [entry for entry in own if is_answered(entry.draft)]
         if late and not begun:
@@ -212,8 +212,8 @@ def in_work(members: Sequence[Membership]) -> list[InWork]:
     return found
 
 
-def ran_out(assignment: Assignment) -> bool:
-    """Whether the lease is over, told or not yet told by the background."""
+def is_expired(assignment: Assignment) -> bool:
+    """Whether the lease is over, processed or not."""
     return assignment.state == AssignmentState.EXPIRED or (
         assignment.state == AssignmentState.LEASED and assignment.expires_at <= timezone.now()
     )
@@ -274,7 +274,7 @@ GROUP BY a.task_id
 
 
 def list_offers(members: Sequence[Membership]) -> list[Offer]:
-    """The open tasks of these memberships in which something is left for the worker."""
+    """Return open tasks with something left for the worker."""
     by_project = {member.project_id: member for member in members}
     held = Assignment.objects.filter(
         task=OuterRef("pk"),
@@ -294,7 +294,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
     )
     left, times = _left_and_times(rows, members)
     batches, closed = release_states(rows), selectors.reasons_barred(rows, members)
-    hidden, asked = _attention(rows, members), quizzes.standings(rows, members)
+    hidden, asked = _attention_counts(rows, members), quizzes.quiz_standings(rows, members)
     found = []
     for task in rows:
         version = task.current
@@ -344,8 +344,8 @@ def _left_and_times(
     return left, times
 
 
-def _attention(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, int]:
-    """By task: attention items in the next assignment, so that what is promised is what comes."""
+def _attention_counts(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, int]:
+    """Count attention items of the next assignment, by task."""
     asking = [
         task.pk
         for task in tasks
@@ -364,12 +364,12 @@ def _attention(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int
 
 
 def is_open(assignment: Assignment) -> bool:
-    """Whether its page still takes answers (also after its time ran out)."""
+    """Whether its page still accepts answers, even after the lease expired."""
     return assignment.state in (AssignmentState.LEASED, AssignmentState.EXPIRED)
 
 
-def places_lost(assignment: Assignment) -> int:
-    """How many answers of a lease that ran out would not count if it was submitted now.
+def count_lost_answers(assignment: Assignment) -> int:
+    """Count answers of an expired lease that would not count if submitted now.
 
     Their places were given to others since, or their worker took them again.
     """
@@ -385,7 +385,7 @@ def places_lost(assignment: Assignment) -> int:
 
 
 def passage_state(assignment: Assignment, group: ItemGroup) -> str:
-    """Whether this worker may see the passage now: none, open, first or closed.
+    """Return whether the worker may see the passage: none, open, first or closed.
 
     "open": it may be looked at while answering. "first": it may not be looked back at, and is
     shown alone before the first of its questions. "closed": one of its questions in this
@@ -404,14 +404,14 @@ def passage_state(assignment: Assignment, group: ItemGroup) -> str:
 
 
 def seconds_left(assignment: Assignment, now: dt.datetime | None = None) -> int:
-    """Whole seconds until the lease ends; 0 when it is over."""
+    """Return whole seconds until the lease ends, 0 when it is over."""
     if assignment.state != AssignmentState.LEASED:
         return 0
     return max(0, int((assignment.expires_at - (now or timezone.now())).total_seconds()))
 
 
 def seconds_to_wait(assignment: Assignment, now: dt.datetime | None = None) -> int:
-    """Whole seconds until the task's least time is over; 0 when it is."""
+    """Return whole seconds until the minimum time is over."""
     if assignment.quiz:  # the least time is that of an assignment
         return 0
     begun = assignment.opened_at or assignment.leased_at
@@ -420,7 +420,7 @@ def seconds_to_wait(assignment: Assignment, now: dt.datetime | None = None) -> i
 
 
 def opened_ms(assignment: Assignment, now: dt.datetime | None = None) -> int:
-    """Milliseconds since the assignment was opened: what the log's times count from."""
+    """Return milliseconds since the opening, from which log times count."""
     begun = assignment.opened_at or assignment.leased_at
     return max(0, int(((now or timezone.now()) - begun).total_seconds() * 1000))
 
@@ -428,8 +428,8 @@ def opened_ms(assignment: Assignment, now: dt.datetime | None = None) -> int:
 # What is recorded of a person --------------------------------------------------------------------
 
 
-def consents_of(user: User) -> QuerySet[Consent]:
-    """Every agreement the person ever gave, the newest first."""
+def list_consents(user: User) -> QuerySet[Consent]:
+    """Return every agreement of the person, newest first."""
     return (
         Consent.objects.filter(membership__user=user)
         .select_related("text", "membership__project")
@@ -438,7 +438,7 @@ def consents_of(user: User) -> QuerySet[Consent]:
 
 
 def recorded_assignments(user: User) -> QuerySet[Assignment]:
-    """The person's assignments with how many answers and events are kept of each."""
+    """Return assignments with counts of stored answers and events."""
     return (
         Assignment.objects.filter(worker__user=user)
         .select_related("version", "task__project", "worker")

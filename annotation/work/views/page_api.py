@@ -165,13 +165,13 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "public": True,
     }
     try:
-        expected = log.append(**batch)
+        expected = log.append_events(**batch)
     except Invalid as error:
         if error.code != "no-stream":
             raise
         # The page went away before its stream was opened, or this overtook that.
         log.open_stream(by=user, assignment=assignment, key=key)  # type: ignore[arg-type]
-        expected = log.append(**batch)
+        expected = log.append_events(**batch)
     return JsonResponse({"next": expected})
 
 
@@ -221,7 +221,7 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
     assignment = get_own_assignment(request, assignment_id)
     plain = not wants_json(request)
     body = {"key": request.POST.get("key")} if plain else read_json(request)
-    answers.submit(
+    answers.submit_assignment(
         by=request.user,  # type: ignore[arg-type]
         assignment=assignment,
         key=read_uuid(body.get("key"), "key"),
@@ -237,7 +237,7 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
 def extend(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Another lease's length from now on."""
     found: Assignment = get_own_assignment(request, assignment_id)
-    extended = leases.extend(by=request.user, assignment=found)  # type: ignore[arg-type]
+    extended = leases.extend_lease(by=request.user, assignment=found)  # type: ignore[arg-type]
     if not wants_json(request):
         return redirect("work_assignment", assignment_id=found.pk)
     left = leases.MAX_EXTENSIONS - extended.extensions

@@ -17,10 +17,10 @@ from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.access import TASK, get_access, get_own_assignment, worker_in
+from annotation.access import TASK, find_worker, get_access, get_own_assignment
 from annotation.accounts.projects import actions as people
 from annotation.authoring.selectors.steps import problem_of, settings_of
-from annotation.conversations.selectors import conversations_of
+from annotation.conversations.selectors import list_own_conversations
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task, User
 from annotation.notifications.selectors import notices_of
 from annotation.recruitment.selectors import visit_to
@@ -43,7 +43,7 @@ UNCHANGED = "unchanged"  # a page's script says so where the draft on the server
 
 def _worker(request: HttpRequest, project_id: int) -> Membership:
     """The person's membership as a worker; outsiders 404, other roles 403."""
-    worker = worker_in(request.user, project_id)
+    worker = find_worker(request.user, project_id)
     if worker is None:
         get_access(request, project_id, Role.WORKER)  # says which of the two
         raise Missing(_("There is no such project, or you do not belong to it."))
@@ -63,10 +63,10 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 def home(request: HttpRequest) -> HttpResponse:
     """What is open and in work, what it earned, and what is new."""
     user = cast(User, request.user)
-    conversations = list(conversations_of(user)[:3])
+    conversations = list(list_own_conversations(user)[:3])
     context = {
-        "home": work.home(user),
-        "earnings": earnings.earnings_of(user),
+        "home": work.load_home(user),
+        "earnings": earnings.compute_earnings(user),
         "to_reply": earnings.open_rejections(user),
         "told": notices_of(user)[:3],
         "conversations": conversations,
@@ -81,7 +81,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def earnings_page(request: HttpRequest) -> HttpResponse:
     """What waits, was rejected with its reason, and was approved and paid."""
     user = cast(User, request.user)
-    context = {"history": earnings.history_of(user), "earnings": earnings.earnings_of(user)}
+    context = {"history": earnings.load_history(user), "earnings": earnings.compute_earnings(user)}
     return render(request, "annotation/work/home/earnings.html", context)
 
 
@@ -116,7 +116,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         declined = "declined" in request.GET
         name = "declined" if declined else "consent"
         if declined:
-            context["in_work"] = work.in_work([worker])
+            context["in_work"] = work.list_in_work([worker])
         return render(request, f"annotation/work/{name}.html", context)
     if "decline" in request.POST:
         left = coming_in.left_without_consent(request, worker)
@@ -153,7 +153,7 @@ def withdraw(request: HttpRequest, project_id: int) -> HttpResponse:
 def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
     task, worker = _task(request, task_id)
     try:
-        found = assignments.claim(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
+        found = assignments.claim_assignment(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
     except TooMuch as error:
         messages.warning(request, error.message)
         return redirect("work_home")
@@ -214,11 +214,11 @@ def _frame(
         "not_recorded": pages.not_recorded(assignment.version.settings),
         "segments": pages.segments(assignment, steps),
         "seconds_left": work.seconds_left(assignment),
-        "late": work.ran_out(assignment),
+        "late": work.is_expired(assignment),
         "extensions": max(0, MAX_EXTENSIONS - assignment.extensions),
         "offset_ms": work.opened_ms(assignment),
         "skipped": sum(step.state == "skipped" for step in steps),
-        "quiz": quizzes.terms_of(assignment.version) if assignment.quiz else None,
+        "quiz": quizzes.quiz_terms(assignment.version) if assignment.quiz else None,
     }
 
 
@@ -257,7 +257,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "answered": sum(step.state == "done" for step in steps),
         "declined": sum(step.declined for step in steps),
         "wait": work.seconds_to_wait(found),
-        "lost": work.places_lost(found),
+        "lost": work.count_lost_answers(found),
         "key": uuid.uuid4(),
     }
     name = "review" if begun else "start"
@@ -312,7 +312,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     context |= {
         "passage": passage,
         "settings": settings,
-        "target": log.target_of(entry.public_id),
+        "target": log.event_target(entry.public_id),
         "versions": json.dumps(versions_for_page(entry)),
         "total": opened.total,
         "problem": problem_of(found, entry, on_page=True) if opened.named else "",
@@ -334,7 +334,7 @@ def _told(
     context = _frame(found, agreed, steps)
     context |= {
         "entry": entry,
-        "told": known.told_of(found, entry),
+        "told": known.draft_feedback(found, entry),
         "last": entry.position + 1 == len(steps),
         "total": len(steps),
     }
@@ -369,7 +369,7 @@ def _answered(
         return within
     if go == "next" and _must_stay(found, entry):
         return redirect(f"{here.url}?check=1")
-    if go in ("next", "dont_know") and assignments.tell_known(
+    if go in ("next", "dont_know") and assignments.reveal_known_answer(
         by=request.user,  # type: ignore[arg-type]
         assignment=found,
         position=entry.position,
@@ -422,7 +422,7 @@ def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:
 def give_back(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """Return the assignment; nothing is held against anybody."""
     found = get_own_assignment(request, assignment_id)
-    leases.give_back(by=request.user, assignment=found)  # type: ignore[arg-type]
+    leases.return_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     messages.success(
         request,
         _("“%(version_title)s” is returned. Others can take it now.")
@@ -452,7 +452,7 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "answers": len(counts),
         "uncounted": counts.count((False, True)),
         "another": another[0] if another and not visit else None,
-        "quiz": quizzes.result_of(found) if found.quiz else None,
+        "quiz": quizzes.quiz_result(found) if found.quiz else None,
         **coming_in.way_back(visit),
     }
     response = render(request, "annotation/work/done.html", context)

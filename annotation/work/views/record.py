@@ -18,7 +18,7 @@ from annotation.payouts.actions import rejections
 from annotation.privacy.selectors import retention
 from annotation.task_types import get_type
 from annotation.work.selectors import answer_words, log, log_words, work
-from annotation.work.selectors.recordings import recordings_of
+from annotation.work.selectors.recordings import recording_addresses
 from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing
 
@@ -41,10 +41,10 @@ def record(request: HttpRequest) -> HttpResponse:
     context = {
         "memberships": memberships,
         "kept": [(one, kept[one.pk]) for one in memberships],
-        "consents": work.consents_of(user),  # type: ignore[arg-type]
+        "consents": work.list_consents(user),  # type: ignore[arg-type]
         "page": rows,
         "rows": [
-            (row, log_words.counted(kinds[row.pk]), sum(kinds[row.pk].values()))
+            (row, log_words.describe_counts(kinds[row.pk]), sum(kinds[row.pk].values()))
             for row in rows.object_list
         ],
     }
@@ -63,14 +63,15 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     steps = work.steps(found, whole=False)
     task_type, pages = get_type(found.task.type), pages_of(found.task)
     names = {
-        log.target_of(step.number): f"{pgettext('noun', step.noun)} {step.number}" for step in steps
+        log.event_target(step.number): f"{pgettext('noun', step.noun)} {step.number}"
+        for step in steps
     }
     names |= {place: str(name) for place, name in pages.targets.items()}
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
     given = {} if pages.tells_all else _given(found)
-    spoken = recordings_of(found.pk)
+    spoken = recording_addresses(found.pk)
     context = {
         "assignment": found,
         "type": task_type,
@@ -90,7 +91,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         .first(),
         "summary": log.log_summaries([found.pk])[found.pk],
         "page": page,
-        "events": [log_words.in_words(event, names) for event in page.object_list],
+        "events": [log_words.describe_event(event, names) for event in page.object_list],
     }
     return render(request, "annotation/work/record/record_assignment.html", context)
 
@@ -99,7 +100,7 @@ def _given(found: Assignment) -> dict[int, str]:
     """What was submitted, by item, where drafts tell it only in short."""
     answers = found.answers.select_related("version", "item")
     answers = answers.prefetch_related("texts", "choices", "spans")
-    return {answer.item_id: answer_words.answer_in_words(answer) for answer in answers}
+    return {answer.item_id: answer_words.describe_answer(answer) for answer in answers}
 
 
 @login_required

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from annotation.access import get_own_assignment, get_recording
 from annotation.files.reading.recordings import EXTENSIONS
 from annotation.work.actions import recordings
-from annotation.work.selectors.recordings import address_of, bytes_of
+from annotation.work.selectors.recordings import read_recording_bytes, recording_address
 from annotation.work.views.page_api import for_scripts, wants_json
 from crowdqc.errors import Invalid
 from crowdqc.web.ranges import in_ranges
@@ -38,8 +38,8 @@ def recording(request: HttpRequest, assignment_id: int, position: int) -> HttpRe
             raise Invalid(
                 _("No recording came."), fields={"recording": _("Record or choose a file.")}
             )
-        kept = recordings.keep_recording(**whose, data=sent.read())
-        told = {"url": address_of(kept, assignment.task.project_id), "seconds": kept.seconds}
+        kept = recordings.store_recording(**whose, data=sent.read())
+        told = {"url": recording_address(kept, assignment.task.project_id), "seconds": kept.seconds}
     if wants_json(request):
         return JsonResponse(told)
     return redirect("work_item", assignment_id=assignment.pk, position=position)
@@ -51,7 +51,7 @@ def recording(request: HttpRequest, assignment_id: int, position: int) -> HttpRe
 def recording_file(request: HttpRequest, project_id: int, recording_id: int) -> HttpResponse:
     """A recording's bytes, or a stretch of them."""
     found = get_recording(request, project_id, recording_id)
-    response = in_ranges(request, bytes_of(found), found.type)
+    response = in_ranges(request, read_recording_bytes(found), found.type)
     name = f"recording-{found.pk}.{EXTENSIONS[found.type]}"
     response["Content-Disposition"] = content_disposition_header(False, name) or "inline"
     return response

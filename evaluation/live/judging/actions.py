@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from annotation.authoring.actions import tasks
 from annotation.models import Task, User
-from annotation.records.actions.locks import line_up_spending
+from annotation.records.actions.locks import serialize_spending
 from annotation.work.selectors.spending import claimed_pay
 from crowdqc.errors import Conflict, DomainError
 from evaluation.live.judging import selectors
@@ -120,7 +120,7 @@ def _grant(
     items = list(waiting)
     if evaluation.budget is None:
         return items, None
-    line_up_spending(task)
+    serialize_spending(task)
     room = evaluation.budget - claimed_pay(task) - selectors.money_of(evaluation)
     while items:
         most = _most(task, judge, items)

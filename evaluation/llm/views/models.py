@@ -117,7 +117,7 @@ def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRes
             key = KeyForm(request.POST)
             done = _replace_key(access, found, key)
         else:
-            with locks.locked(found):
+            with locks.lock_row(found):
                 form = EndpointForm.of(found, request.POST)
                 done = _change_endpoint(access, found, form)
         if done:
@@ -185,7 +185,7 @@ def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
     found = reads.get_model(access.project, model_id)
     form = PriceForm.of(found)
     if request.method == "POST":
-        with locks.locked(found):
+        with locks.lock_row(found):
             form = PriceForm.of(found, request.POST)
             if form.is_valid():
                 try:

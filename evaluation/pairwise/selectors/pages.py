@@ -646,7 +646,7 @@ def _people(
         for row in WorkerScore.objects.filter(run=run, worker__in=ids, dimension=POOLED)
     }
     out = pair_votes.excluded(task)
-    times = speed.times_of(task, {v.assignment for v in people if v.assignment is not None})
+    times = speed.pair_times(task, {v.assignment for v in people if v.assignment is not None})
     first = {vote.worker: vote.id for vote in reversed(people)}  # in the order given
     return [
         VoteRow(

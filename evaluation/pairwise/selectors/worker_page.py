@@ -422,7 +422,7 @@ def _sittings(
     by: dict[int, list[Vote]] = {}
     for vote in given:
         by.setdefault(vote.assignment or 0, []).append(vote)
-    times = speed.times_of(task, set(by))
+    times = speed.pair_times(task, set(by))
     made = []
     for votes in by.values():
         pairs = [

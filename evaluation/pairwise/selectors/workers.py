@@ -16,7 +16,12 @@ from django.utils.translation import gettext as _
 from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, to_displayed
-from annotation.work.selectors.known import KnownCount, count_by_worker, mark, worked
+from annotation.work.selectors.known import (
+    KnownCount,
+    count_by_worker,
+    exclude_quizzes,
+    mark_answers,
+)
 from crowdqc.numbers import count, listed, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
@@ -338,7 +343,7 @@ def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Si
 def attention(task: Task, ids: Collection[int]) -> dict[int, KnownCount]:
     """Attention pairs right of seen, in work (three queries); these answers never count."""
     given = Answer.objects.filter(item__task=task, worker__in=ids)
-    return count_by_worker(mark(worked(given)))
+    return count_by_worker(mark_answers(exclude_quizzes(given)))
 
 
 def pair_seconds(task: Task, ids: Collection[int]) -> dict[int, float]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.models import Answer, Assignment, Task
 from annotation.payouts.selectors.proposals import WorkFacts, work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
-from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_of
+from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_by_assignment
 from crowdqc.numbers import count, duration, percent, plural
 from crowdqc.web.terms import Words
 from evaluation.models import AnswerScore, Run, WorkerScore
@@ -72,7 +72,7 @@ class Evidence:
     @property
     def pasted(self) -> float | None:
         """Share of what was put in that was pasted; None where nothing was recorded."""
-        return self.log.pasted_share
+        return self.log.known_paste_share
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
 
     The run is the official one, unless another is named.
     """
-    paces = paces_of([task.pk])
+    paces = paces_by_assignment([task.pk])
     seconds = {pk: pace.seconds for pk, pace in paces.items()}
     return TaskEvidence(
         run=run or official_run(task),

@@ -17,9 +17,9 @@ from annotation.payouts.selectors.proposals import (
     answers_of,
     unsettled_assignments,
 )
-from annotation.work.selectors.answer_words import answer_in_words
+from annotation.work.selectors.answer_words import describe_answer
 from annotation.work.selectors.log import EMPTY, log_summaries
-from annotation.work.selectors.recordings import recordings_of
+from annotation.work.selectors.recordings import recording_addresses
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.evidence import (
     Evidence,
@@ -114,7 +114,7 @@ def _waiting(task: Task, around: TaskEvidence) -> list[Waiting]:
                 pseudonym=pseudonym,
                 pay=pay,
                 look=any(note.look for note in around.notes(pk, WorkFacts())),
-                pasted=log.pasted_share,
+                pasted=log.known_paste_share,
                 seconds=around.seconds.get(pk),
                 score=score.estimate if score else None,
             )
@@ -181,7 +181,7 @@ class ReadAnswer:
         written = [value.text for value in values if value.field == "answer"]
         return cls(
             answer=answer,
-            text="\n\n".join(written) or answer_in_words(answer),
+            text="\n\n".join(written) or describe_answer(answer),
             replays=bool(written) and logged,
             declined=any(choice.field == "declined" for choice in answer.choices.all()),
             score=score,
@@ -194,7 +194,7 @@ def read_answers(assignment_id: int, run: Run | None) -> list[ReadAnswer]:
     rows = list(answers_of(assignment_id))
     scores = answer_scores(run, [row.pk for row in rows])
     logged = log_summaries([assignment_id])[assignment_id].events > 0
-    spoken = recordings_of(assignment_id)
+    spoken = recording_addresses(assignment_id)
     return [
         ReadAnswer.of(row, scores.get(row.pk), logged=logged, recording=spoken.get(row.item_id, ""))
         for row in rows

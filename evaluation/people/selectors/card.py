@@ -26,7 +26,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.selectors.proposals import work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
-from annotation.work.selectors.speed import paces_of
+from annotation.work.selectors.speed import paces_by_assignment
 from crowdqc.numbers import count
 from crowdqc.web.terms import Words
 from evaluation.models import AnswerScore, Run
@@ -234,7 +234,7 @@ def _works(worker: Membership, assignments: list[Any], logs: dict[int, LogSummar
     ids = [a.pk for a in assignments]
     facts, texts = work_facts(ids), single_texts(a.pk for a in assignments if logs[a.pk].events)
     usual = median_seconds(worker.project)
-    paces = paces_of({a.task_id for a in assignments}, ids)
+    paces = paces_by_assignment({a.task_id for a in assignments}, ids)
     approved: dict[int, Decimal] = dict(
         LedgerEntry.objects.owed()
         .filter(assignment__in=ids)

@@ -28,7 +28,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.payouts import PAID_OUT
 from annotation.task_types import get_type
-from annotation.work.selectors.known import mark, worked
+from annotation.work.selectors.known import exclude_quizzes, mark_answers
 from annotation.work.selectors.log import LogSummary
 from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
@@ -112,7 +112,7 @@ class Standing:
 
 def attention_of(worker: Membership, tasks: Mapping[int, Task]) -> list[Attention]:
     """Known answers met and missed by task, in work (three queries); these answers never count."""
-    marked = mark(worked(Answer.objects.filter(worker=worker)))
+    marked = mark_answers(exclude_quizzes(Answer.objects.filter(worker=worker)))
     met: dict[int, list[bool]] = {}
     for one in marked:
         met.setdefault(one.task, []).append(one.right)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.accounts.tokens.actions import digest
+from annotation.accounts.tokens.actions import digest_token
 from annotation.files.stored.actions import forget
 from annotation.models import User
 from annotation.records.actions.audit import record
@@ -42,7 +42,7 @@ def share(*, by: User, run: Run) -> tuple[RunShare, str]:
     secret = secrets.token_urlsafe(32)
     made = RunShare.objects.create(
         run=run,
-        digest=digest(secret),
+        digest=digest_token(secret),
         created_by=by,
         expires_at=timezone.now() + dt.timedelta(days=DAYS),
     )

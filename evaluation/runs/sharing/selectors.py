@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.accounts.tokens.actions import digest
+from annotation.accounts.tokens.actions import digest_token
 from crowdqc.errors import Missing
 from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
 from evaluation.runs.run_types import type_of
@@ -57,7 +57,7 @@ def get_shared(secret: str) -> RunShare:
     Missing, in the same words, for one that never was, has expired or was stopped. It is found by
     the digest, so that no comparison takes longer for a better guess.
     """
-    return _one(_live().filter(digest=digest(secret)))
+    return _one(_live().filter(digest=digest_token(secret)))
 
 
 def get_board(slug: str) -> RunShare:

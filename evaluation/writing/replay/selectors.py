@@ -21,9 +21,9 @@ from annotation.task_types.writing.citations import cited_numbers
 from annotation.task_types.writing.deltas import diff_texts
 from annotation.work.selectors.log import (
     assignment_events,
+    event_target,
     item_events,
     replay_steps,
-    target_of,
     utf16_length,
 )
 from crowdqc.numbers import clock, count, duration, plural
@@ -148,7 +148,7 @@ def _process(
     own = item_events(events, item_id)
     if not any("delta" in event for event in own):
         return None, ""
-    target = target_of(item_id)
+    target = event_target(item_id)
     try:
         return read(events, sources, target=target, first_number=first), ""
     except ValueError as error:

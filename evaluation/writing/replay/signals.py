@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Answer, Task
-from annotation.work.selectors.log import target_of
+from annotation.work.selectors.log import event_target
 from annotation.work.snapshots import responses
 from crowdqc.numbers import clock, count
 from evaluation.methods.writing.measures import Pace, speed
@@ -179,6 +179,6 @@ def usual_pace(answer: Answer) -> Usual | None:
 def _process(events: list[dict[str, Any]], item_id: int) -> Process | None:
     """Of another text only its keys matter here; a broken log has none to compare with."""
     try:
-        return read(events, (), target=target_of(item_id))
+        return read(events, (), target=event_target(item_id))
     except ValueError:
         return None

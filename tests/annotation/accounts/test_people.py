@@ -220,7 +220,7 @@ def test_a_requester_opens_and_takes_back_a_link(world: World) -> None:
     invitation = world.project.invitations.get()
     page = client.get(reverse("people", args=[world.project.pk])).content.decode()
     link = re.search(r'value="https?://testserver(/join/[^"]+)"', page)
-    assert link and people.read_invitation(link[1].split("/")[2]) == invitation
+    assert link and people.open_invitation(link[1].split("/")[2]) == invitation
     client.post(reverse("invitation_revoke", args=[world.project.pk, invitation.pk]))
     invitation.refresh_from_db()
     assert invitation.revoked_at
@@ -334,13 +334,13 @@ def test_one_name_is_tried_ten_times_a_minute_over_pages_and_api_together(client
 
 def test_a_new_password_ends_the_token_of_the_api_too(client: Client) -> None:
     user = accounts.sign_up(**MADE)
-    _, old = tokens.sign_in(username=MADE["username"], password=MADE["password"])
+    _, old = tokens.sign_in_for_token(username=MADE["username"], password=MADE["password"])
     client.force_login(user)
     new = "brass-heron-417"
     form = {"oldpassword": MADE["password"], "password1": new}
     assert client.post(reverse("password_change"), form).status_code == 302
     refused = Client().get(reverse("api_open_tasks"), headers={"Authorization": f"Token {old}"})
     assert refused.status_code == 401
-    _, fresh = tokens.sign_in(username=MADE["username"], password=new)
+    _, fresh = tokens.sign_in_for_token(username=MADE["username"], password=new)
     welcome = Client().get(reverse("api_open_tasks"), headers={"Authorization": f"Token {fresh}"})
     assert welcome.status_code == 200

@@ -118,7 +118,7 @@ def test_uploads_wait_and_fill_the_disk_up_to_the_quota(
 def test_only_what_is_a_quota_of_it_can_be_set() -> None:
     project = factories.make_project()
     quotas.set_quota(by=None, name="megabytes_of_project", owner=project, limit=7)
-    assert quotas.most("megabytes_of_project", project) == 7
+    assert quotas.quota_limit("megabytes_of_project", project) == 7
     for owner in (project, None):
         with pytest.raises(Invalid):
             quotas.set_quota(by=None, name="projects", owner=owner, limit=1)

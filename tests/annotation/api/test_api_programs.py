@@ -59,7 +59,7 @@ def test_a_token_is_shown_once_kept_as_a_digest_and_ended_by_its_owner(client: C
     assert (row.scopes, row.project, row.digest) == (
         ["read", "write"],
         world.project,
-        tokens.digest(text),
+        tokens.digest_token(text),
     )
     again = client.get(reverse("account")).content.decode()
     assert text not in again and f"{row.prefix}…" in again and "Nightly import" in again
@@ -114,12 +114,14 @@ def test_a_token_of_one_project_knows_no_other() -> None:
 
 def test_a_token_ends_with_its_time_its_owner_and_the_twenty_first_sign_in() -> None:
     user = make.make_user(password=make.PASSWORD)
-    row, text = tokens.make(by=user, name="x", scopes=["read"], days=1)
+    row, text = tokens.create_token(by=user, name="x", scopes=["read"], days=1)
     client = APIClient(HTTP_AUTHORIZATION=f"Token {text}")
     ok(client.get("/api/projects/"))
     ApiToken.objects.filter(pk=row.pk).update(expires_at=timezone.now() - dt.timedelta(seconds=1))
     assert "expired" in refused(client.get("/api/projects/"), 401)["detail"]
-    signed = [tokens.sign_in(username=user.username, password=make.PASSWORD) for _ in range(21)]
+    signed = [
+        tokens.sign_in_for_token(username=user.username, password=make.PASSWORD) for _ in range(21)
+    ]
     live = ApiToken.objects.filter(tokens.live_tokens(user))
     assert {one.pk for one in live} == {one.pk for one, _ in signed[1:]}
     ApiToken.objects.bulk_create(
@@ -127,7 +129,7 @@ def test_a_token_ends_with_its_time_its_owner_and_the_twenty_first_sign_in() -> 
         for n in range(tokens.MOST - 20)
     )
     with pytest.raises(Conflict):
-        tokens.make(by=user, name="one more", scopes=["read"], days=1)
+        tokens.create_token(by=user, name="one more", scopes=["read"], days=1)
     User.objects.filter(pk=user.pk).update(is_active=False)
     last = APIClient(HTTP_AUTHORIZATION=f"Token {signed[-1][1]}")
     refused(last.get("/api/projects/"), 401)
@@ -155,13 +157,15 @@ def test_a_token_over_its_limit_is_told_when_to_come_back(monkeypatch: Any) -> N
 
 
 def test_processes_share_a_limit_and_ask_the_database_a_few_times_a_minute() -> None:
-    token, _ = tokens.make(by=make.make_user(), name="x", scopes=["read"], days=1, per_minute=100)
+    token, _ = tokens.create_token(
+        by=make.make_user(), name="x", scopes=["read"], days=1, per_minute=100
+    )
 
     def process(held: dict[int, Any], times: int) -> int:
         """What another web process with a memory of its own lets through."""
         mine, tokens._held = tokens._held, held
         try:
-            return sum(tokens.count(token, 60.0).allowed for _ in range(times))
+            return sum(tokens.count_request(token, 60.0).allowed for _ in range(times))
         finally:
             tokens._held = mine
 
@@ -172,8 +176,8 @@ def test_processes_share_a_limit_and_ask_the_database_a_few_times_a_minute() -> 
     token.refresh_from_db()
     assert token.taken == 100 and token.last_used_at
     # A clock that is behind opens no second minute.
-    assert not tokens.count(token, 59.0).allowed
-    assert process(memories[0], 0) == 0 and tokens.count(token, 121.0).allowed
+    assert not tokens.count_request(token, 59.0).allowed
+    assert process(memories[0], 0) == 0 and tokens.count_request(token, 121.0).allowed
 
 
 # -- keys ----------------------------------------------------------------------------------------
@@ -198,7 +202,7 @@ def test_a_request_sent_again_under_its_key_does_nothing_and_is_answered_the_sam
     kept = KeptReply.objects.get(user=user, key="begin-1")
     assert b"Birds" not in bytes(kept.sealed)
     KeptReply.objects.update(created_at=timezone.now() - dt.timedelta(days=3))
-    assert replies.forget_old() == 3
+    assert replies.delete_old_replies() == 3
 
 
 def test_a_secret_that_was_told_once_is_not_told_again_to_a_token_of_another_project() -> None:
@@ -236,7 +240,7 @@ def test_a_request_that_dies_leaves_neither_effect_nor_reply(monkeypatch: Any) -
         def fail(**kwargs: Any) -> None:
             raise OSError("the disk is full")
 
-        patch.setattr(replies, "keep_reply", fail)
+        patch.setattr(replies, "store_reply", fail)
         dead = client.post("/api/projects/", body, format="json", **key)
     assert refused(dead, 500, "server-error") and not Project.objects.exists()
     ok(client.post("/api/projects/", body, format="json", **key), 201)

@@ -164,7 +164,7 @@ def test_only_staff_and_who_holds_the_item_see_its_file(task: Task) -> None:
     from annotation.work.actions import leases
 
     assert holder.user is not None
-    leases.give_back(by=holder.user, assignment=held)
+    leases.return_assignment(by=holder.user, assignment=held)
     assert met(holder.user) == 404
 
 

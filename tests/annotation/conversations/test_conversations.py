@@ -151,7 +151,7 @@ def test_an_announcement_reaches_whoever_started_the_task_once(
     visitor = factories.make_worker(world.project)  # no address, as people from elsewhere
     factories.claim_and_submit(world.task, visitor)
     back = factories.make_worker(world.project)
-    leases.give_back(by=back.user, assignment=factories.claim(world.task, back))
+    leases.return_assignment(by=back.user, assignment=factories.claim(world.task, back))
     bystander = factories.make_worker(world.project)
     staff = signed_in(world.requester)
     address = reverse("announcements", args=[world.project.pk, world.task.pk])

@@ -13,7 +13,7 @@ import pytest
 from annotation import demo
 from annotation.demo import logs, reading
 from annotation.work.actions.events import clean_event
-from annotation.work.selectors.log import replay, summarise
+from annotation.work.selectors.log import replay_text, summarize_streams
 from crowdqc.errors import Invalid
 
 KIND_SIZES = {
@@ -113,7 +113,7 @@ def test_every_log_replays_to_the_very_answer(
 ) -> None:
     for answer in data.answers:
         own = [event for event in all_logs[answer.worker] if event["target"] == answer.item]
-        assert replay(own) == answer.text
+        assert replay_text(own) == answer.text
 
 
 def test_logs_are_taken_as_they_are_by_the_log_s_own_check(
@@ -138,7 +138,7 @@ def test_logs_run_forward_in_time_and_last_as_long_as_such_people_would_take(
 def test_only_the_copy_pasters_paste_and_both_from_the_passage_and_from_outside(
     data: demo.DemoData, all_logs: dict[str, list[logs.Event]]
 ) -> None:
-    shares = {worker.id: summarise([all_logs[worker.id]]) for worker in data.workers}
+    shares = {worker.id: summarize_streams([all_logs[worker.id]]) for worker in data.workers}
     for worker in data.workers:
         if worker.kind == "copy_paster":
             assert shares[worker.id].paste_share > 0.6
@@ -163,7 +163,7 @@ def test_any_text_in_any_manner_replays_whatever_the_seed(kind: str) -> None:
     passage = "Storks build their nests on chimneys and poles, mostly near wet meadows.\n\nOr not."
     text = f"Line one, 2 \u201cquotes\u201d.\n\n  {passage[:60]} and é ü after; {passage[-30:]}  "
     for seed in range(20):
-        assert replay(logs.events_for(text, kind, passage, logs.seeded(kind, seed))) == text
+        assert replay_text(logs.events_for(text, kind, passage, logs.seeded(kind, seed))) == text
 
 
 def test_an_unknown_kind_or_a_broken_file_is_refused_by_name(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_each_log_is_taken_by_the_server_and_replays_to_the_text(one: writing.Re
     assert [clean_event(event, number) for number, event in enumerate(events)] == events
     times = [event["time"] for event in events]
     assert times == sorted(times) and len(events) < MAX_BATCH
-    assert log.replay([event for event in events if event["target"] == "item-7"]) == one.text
+    assert log.replay_text([event for event in events if event["target"] == "item-7"]) == one.text
     assert events == events_of(one)  # the same in every load
     assert 90_000 < times[-1] < 40 * 60_000
 

@@ -423,7 +423,7 @@ def test_rankings_go_out_as_rankers_of_a_list_and_come_back() -> None:
     held = make.claim(task, worker := make.make_worker(task.project))
     drafts = {task.items.get().pk: {"l-order.b": "1", "l-order.a": "2"}}
     assert worker.user is not None
-    answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
     out = exported(task)
     (told,) = json.loads(out)
     assert told["data"]["order_options"][0] == {"id": "a", "title": "First"}

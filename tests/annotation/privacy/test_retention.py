@@ -153,7 +153,7 @@ def test_nothing_is_recorded_after_the_log_was_erased(world: World) -> None:
     old.refresh_from_db()
     send = {"by": old.worker.user, "assignment": old, "first_seq": 2, "events": TYPED}
     with pytest.raises(Exception, match="no such stream"):
-        events.append(**send, stream_key=stream.key)  # type: ignore[arg-type]
+        events.append_events(**send, stream_key=stream.key)  # type: ignore[arg-type]
     for key in (stream.key, uuid.uuid4()):
         with pytest.raises(Conflict, match="was erased"):
             events.open_stream(by=old.worker.user, assignment=old, key=key)  # type: ignore[arg-type]

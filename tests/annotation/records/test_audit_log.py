@@ -58,8 +58,8 @@ def test_the_log_is_filtered_by_person_action_object_and_day(world: World) -> No
     submitted = factories.claim_and_submit(world.task, world.worker)
 
     def found(**query: str) -> set[str]:
-        filters = audit.Filters.of(query)
-        return {line.entry.action for line in audit.page(world.project, filters).lines}
+        filters = audit.Filters.from_query(query)
+        return {line.entry.action for line in audit.read_page(world.project, filters).lines}
 
     assert found(person=world.worker.pseudonym) == {
         "consent.give",
@@ -88,15 +88,15 @@ def test_pages_stay_in_place_while_the_log_grows(
             on=world.task,
             number=number,
         )
-    first = audit.page(world.project, audit.Filters())
+    first = audit.read_page(world.project, audit.Filters())
     record(by=None, project=world.project, action="log.erase", on=world.task, events=3)
-    second = audit.page(world.project, audit.Filters(), first.older or 0)
+    second = audit.read_page(world.project, audit.Filters(), first.older or 0)
     ids = [line.entry.pk for line in [*first.lines, *second.lines]]
     assert ids == sorted(ids, reverse=True)
     assert len(set(ids)) == 2 * audit.PAGE
     for _ in range(2):
         with django_assert_num_queries(2):
-            audit.page(world.project, audit.Filters())
+            audit.read_page(world.project, audit.Filters())
 
 
 def test_the_same_entries_come_as_a_file(world: World) -> None:
@@ -108,7 +108,7 @@ def test_the_same_entries_come_as_a_file(world: World) -> None:
 
 
 def test_a_person_sees_what_their_account_did(world: World) -> None:
-    tokens.make(by=world.requester, name="mine", scopes=["read"], days=3)
+    tokens.create_token(by=world.requester, name="mine", scopes=["read"], days=3)
     said = html_of(page(world.requester, "account_log"))
     assert "<b>You</b> made a token of the API" in said
     assert "You still belong to a project" in said

@@ -221,7 +221,7 @@ def test_whoever_lost_their_browser_is_let_in_again_by_a_requester(
     study: Recruitment, world: factories.World
 ) -> None:
     come(study)
-    visits.let_in_again(by=world.requester, recruitment=study, participant="anna")
+    visits.release_visit(by=world.requester, recruitment=study, participant="anna")
     assert come(study).status_code == 302
     refused(come(study), 409, "was opened in another browser before")
 

@@ -31,7 +31,7 @@ def test_the_same_submit_sent_again_stores_nothing_more() -> None:
     world = factories.make_world(3)
     assignment, key = factories.claim(world.task, world.worker), uuid.uuid4()
     for _ in range(3):
-        done = answers.submit(
+        done = answers.submit_assignment(
             by=world.worker.user, assignment=assignment, key=key, drafts=drafts_of(assignment)
         )
     assert done.state == "submitted"
@@ -57,10 +57,10 @@ def test_a_key_belongs_to_one_assignment() -> None:
         assignment = factories.claim(world.task, worker)
         act: Any = {"assignment": assignment, "key": key, "drafts": drafts_of(assignment)}
         if fine:
-            answers.submit(by=worker.user, **act)
+            answers.submit_assignment(by=worker.user, **act)
         else:
             with pytest.raises(Conflict, match="another submit"):
-                answers.submit(by=worker.user, **act)
+                answers.submit_assignment(by=worker.user, **act)
     assert Answer.objects.count() == 2
 
 
@@ -74,7 +74,9 @@ def test_open_and_unfit_questions_are_named_and_nothing_is_stored() -> None:
         third: {"text": "far too many words stand in this one"},
     }
     with pytest.raises(Invalid) as refused:
-        answers.submit(by=world.worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts)
+        answers.submit_assignment(
+            by=world.worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts
+        )
     assert refused.value.fields.keys() == {"2", "3"}
     assert "at least 3" in refused.value.fields["2"]
     assert not Answer.objects.exists()
@@ -87,7 +89,9 @@ def test_i_dont_know_is_an_answer_and_a_permitted_skip_is_none() -> None:
     assignment = factories.claim(world.task, world.worker)
     first, second, third = (entry.item_id for entry in assignment.entries.all())
     drafts = {first: {"text": "Yes."}, second: {"declined": True}, third: {"skipped": True}}
-    answers.submit(by=world.worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(
+        by=world.worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts
+    )
     stored = dict(Answer.objects.values_list("item_id", "texts__text"))
     assert stored == {first: "Yes.", second: "I don't know"}
     assert Answer.objects.get(item=second).choices.get().code == "dont_know"
@@ -101,7 +105,7 @@ def test_a_draft_saved_later_elsewhere_is_not_overwritten_by_an_older_page() -> 
     assignments.save_draft(
         by=world.worker.user, assignment=assignment, item_id=item, draft={"text": "new"}, seq=50
     )
-    answers.submit(
+    answers.submit_assignment(
         by=world.worker.user,
         assignment=assignment,
         key=uuid.uuid4(),
@@ -149,7 +153,7 @@ def test_a_late_submit_of_which_a_part_has_a_place_counts_and_is_paid_as_one_in_
     gone = world.task.items.filter(key__in=["q-001", "q-003"])
     gone.update(held=F("redundancy"))  # as claims of others leave it
     assert "2 answers cannot count any more" in client.get(review).content.decode()
-    answers.submit(by=world.worker.user, assignment=late, key=uuid.uuid4())
+    answers.submit_assignment(by=world.worker.user, assignment=late, key=uuid.uuid4())
     gone.update(held=0)
     kept = Answer.objects.filter(assignment=late)
     assert set(kept.filter(counts=True).values_list("item__key", flat=True)) == {"q-002", "q-004"}
@@ -207,7 +211,7 @@ def test_a_lease_that_ran_out_and_was_taken_again_is_handed_in_once() -> None:
         with pytest.raises(Conflict) as refused:
             factories.submit(late)
         assert refused.value.code == "taken-again"
-    leases.give_back(by=world.worker.user, assignment=third)
+    leases.return_assignment(by=world.worker.user, assignment=third)
     assert factories.submit(first).state == "submitted"
     with pytest.raises(Conflict):
         factories.submit(second)
@@ -236,7 +240,7 @@ def test_only_its_own_worker_submits() -> None:
     world = factories.make_world(1)
     assignment = factories.claim(world.task, world.worker)
     with pytest.raises(NotAllowed):
-        answers.submit(
+        answers.submit_assignment(
             by=world.manager, assignment=assignment, key=uuid.uuid4(), drafts=drafts_of(assignment)
         )
 

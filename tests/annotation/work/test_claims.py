@@ -132,7 +132,7 @@ def test_a_returned_assignment_leaves_no_trace_on_the_slots() -> None:
     world = factories.make_world(3)
     assignment = factories.claim(world.task, world.worker)
     for _ in range(2):  # a double click
-        leases.give_back(by=world.worker.user, assignment=assignment)
+        leases.return_assignment(by=world.worker.user, assignment=assignment)
     assert not world.task.items.filter(held__gt=0).exists()
     with pytest.raises(Conflict):
         assignments.save_draft(
@@ -148,13 +148,13 @@ def test_time_can_be_extended_three_times_and_not_once_it_is_over() -> None:
     world = factories.make_world(lease_minutes=10)
     assignment = factories.claim(world.task, world.worker)
     for _ in range(3):
-        extended = leases.extend(by=world.worker.user, assignment=assignment)
+        extended = leases.extend_lease(by=world.worker.user, assignment=assignment)
     assert extended.expires_at > timezone.now() + dt.timedelta(minutes=9)
     with pytest.raises(Conflict, match="the most"):
-        leases.extend(by=world.worker.user, assignment=assignment)
+        leases.extend_lease(by=world.worker.user, assignment=assignment)
     run_out(assignment)
     with pytest.raises(Conflict, match="run out"):
-        leases.extend(by=world.worker.user, assignment=assignment)
+        leases.extend_lease(by=world.worker.user, assignment=assignment)
 
 
 def test_the_order_is_random_over_texts_and_then_within_them() -> None:
@@ -198,7 +198,7 @@ def test_somebody_elses_assignment_cannot_be_touched() -> None:
     world = factories.make_world()
     assignment = factories.claim(world.task, world.worker)
     other = factories.make_worker(world.project).user
-    for act in (leases.extend, leases.give_back, assignments.open_assignment):
+    for act in (leases.extend_lease, leases.return_assignment, assignments.open_assignment):
         with pytest.raises((NotAllowed, Missing)):
             act(by=other, assignment=assignment)
     assert not Item.objects.filter(held__gt=F("redundancy")).exists()
@@ -235,7 +235,7 @@ def test_a_returned_bundle_comes_back_as_it_was() -> None:
     worker = factories.make_worker(task.project)
     first = factories.claim(task, worker)
     before = shown(first)
-    leases.give_back(by=worker.user, assignment=first)
+    leases.return_assignment(by=worker.user, assignment=first)
     again = factories.claim(task, worker)
     assert again.pk != first.pk and again.seed == first.seed
     assert shown(again) == before and len(before) == 4
@@ -246,11 +246,11 @@ def test_of_a_returned_bundle_that_others_took_of_no_known_item_is_seen_again() 
     task = with_known(items=7, known=4)
     worker, other = (factories.make_worker(task.project) for _ in range(2))
     first = factories.claim(task, worker)
-    leases.give_back(by=worker.user, assignment=first)
+    leases.return_assignment(by=worker.user, assignment=first)
     taken = factories.claim(task, other)
     with pytest.raises(Conflict, match="nothing left"):
         factories.claim(task, worker)
-    leases.give_back(by=other.user, assignment=taken)
+    leases.return_assignment(by=other.user, assignment=taken)
     run_out(factories.claim(task, worker))
     leases.release_expired()
     assert not hidden(factories.claim(task, worker)) & hidden(first)
@@ -264,7 +264,7 @@ def test_a_task_is_taken_again_so_often_an_hour_and_others_are_as_free_as_before
     task = with_known()
     worker = factories.make_worker(task.project)
     for _ in range(3):
-        leases.give_back(by=worker.user, assignment=factories.claim(task, worker))
+        leases.return_assignment(by=worker.user, assignment=factories.claim(task, worker))
     with pytest.raises(TooMuch):
         factories.claim(task, worker)
     assert AuditEntry.objects.filter(action__startswith="assignment.").count() == 6

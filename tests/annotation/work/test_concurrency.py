@@ -70,7 +70,9 @@ def people_of(task: Task, number: int = PEOPLE) -> list[Membership]:
 
 def submit(assignment: Assignment, key: uuid.UUID) -> Assignment:
     drafts = {e.item_id: {"text": f"By {assignment.pk}."} for e in assignment.entries.all()}
-    return answers.submit(by=assignment.worker.user, assignment=assignment, key=key, drafts=drafts)
+    return answers.submit_assignment(
+        by=assignment.worker.user, assignment=assignment, key=key, drafts=drafts
+    )
 
 
 def test_fifty_people_fill_a_task_exactly() -> None:
@@ -82,12 +84,14 @@ def test_fifty_people_fill_a_task_exactly() -> None:
         rng = random.Random(index)
         while True:
             try:
-                held = assignments.claim(by=workers[index].user, task=task, worker=workers[index])
+                held = assignments.claim_assignment(
+                    by=workers[index].user, task=task, worker=workers[index]
+                )
             except Conflict:
                 return done
             held = Assignment.objects.select_related("worker__user").get(pk=held.pk)
             if rng.random() < 0.2:
-                leases.give_back(by=held.worker.user, assignment=held)
+                leases.return_assignment(by=held.worker.user, assignment=held)
                 continue
             key = uuid.uuid4()
             submit(held, key)
@@ -111,7 +115,9 @@ def test_fifty_people_fill_a_task_exactly() -> None:
 def test_one_person_in_many_tabs_gets_one_lease() -> None:
     task = factories.make_task(None, 8, items_per_assignment=2)
     worker = factories.make_worker(task.project)
-    leases = at_once(lambda _: assignments.claim(by=worker.user, task=task, worker=worker).pk, 16)
+    leases = at_once(
+        lambda _: assignments.claim_assignment(by=worker.user, task=task, worker=worker).pk, 16
+    )
     assert len(set(leases)) == 1
     books_are_right()
 
@@ -146,7 +152,9 @@ def test_leases_that_run_out_amid_the_work_keep_the_books_right() -> None:
         rng, kept = random.Random(index), 0
         for _ in range(3):
             try:
-                held = assignments.claim(by=workers[index].user, task=task, worker=workers[index])
+                held = assignments.claim_assignment(
+                    by=workers[index].user, task=task, worker=workers[index]
+                )
             except Conflict:
                 leases.release_expired()
                 continue
@@ -183,7 +191,7 @@ def test_a_log_sent_by_many_at_once_is_stored_once_and_in_order() -> None:
         rng, at = random.Random(index), 0
         while at < len(log):
             size = rng.randint(1, 40)
-            at = events.append(
+            at = events.append_events(
                 by=user,
                 assignment=held,
                 stream_key=key,
@@ -208,7 +216,7 @@ def test_tries_of_a_quiz_taken_at_once_give_no_third_one() -> None:
     def try_often(number: int) -> None:
         for _ in range(3):
             try:
-                held = assignments.claim(by=worker.user, task=task, worker=worker)
+                held = assignments.claim_assignment(by=worker.user, task=task, worker=worker)
                 factories.submit(held, "a nest")
             except Conflict:
                 continue

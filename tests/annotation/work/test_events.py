@@ -54,22 +54,22 @@ def opened() -> dict[str, Any]:
 
 
 def test_a_batch_sent_again_adds_only_what_is_new(opened: dict[str, Any]) -> None:
-    assert events.append(**opened, first_seq=0, events=clicks(5)) == 5
-    assert events.append(**opened, first_seq=0, events=clicks(5)) == 5
-    assert events.append(**opened, first_seq=3, events=clicks(4, 3)) == 7
+    assert events.append_events(**opened, first_seq=0, events=clicks(5)) == 5
+    assert events.append_events(**opened, first_seq=0, events=clicks(5)) == 5
+    assert events.append_events(**opened, first_seq=3, events=clicks(4, 3)) == 7
     stored = log.assignment_events(opened["assignment"].pk)
     assert [event["time"] for event in stored] == list(range(7))
 
 
 def test_a_gap_is_refused_with_the_number_that_is_missing(opened: dict[str, Any]) -> None:
-    events.append(**opened, first_seq=0, events=clicks(2))
+    events.append_events(**opened, first_seq=0, events=clicks(2))
     with pytest.raises(Conflict) as refused:
-        events.append(**opened, first_seq=5, events=clicks(2))
+        events.append_events(**opened, first_seq=5, events=clicks(2))
     assert refused.value.fields == {"next": "2"}
 
 
 def test_the_database_itself_refuses_overlap_change_and_removal(opened: dict[str, Any]) -> None:
-    events.append(**opened, first_seq=0, events=clicks(5))
+    events.append_events(**opened, first_seq=0, events=clicks(5))
     stream = EventStream.objects.get()
     for attempt in (
         lambda: EventBatch.objects.create(stream=stream, first_seq=4, last_seq=8, events=[]),
@@ -85,7 +85,7 @@ def test_nothing_is_stored_without_or_after_agreement(opened: dict[str, Any]) ->
     worker = opened["assignment"].worker
     people.withdraw_consent(by=worker.user, member=worker)
     with pytest.raises(NotAllowed) as refused:
-        events.append(**opened, first_seq=0, events=clicks(1))
+        events.append_events(**opened, first_seq=0, events=clicks(1))
     assert refused.value.code == "no-consent"
     with pytest.raises(NotAllowed):
         events.open_stream(by=worker.user, assignment=opened["assignment"], key=uuid.uuid4())
@@ -96,14 +96,14 @@ def test_the_log_takes_the_last_events_of_a_submit_and_nothing_after_a_decision(
     opened: dict[str, Any],
 ) -> None:
     held = factories.submit(opened["assignment"])
-    assert events.append(**opened | {"assignment": held}, first_seq=0, events=clicks(1)) == 1
+    assert events.append_events(**opened | {"assignment": held}, first_seq=0, events=clicks(1)) == 1
     now = timezone.now()
     late = {"submitted_at": now - events.GRACE - dt.timedelta(seconds=1)}
     for change in ({"settled_at": now}, {"settled_at": None, **late}):
         Assignment.objects.filter(pk=held.pk).update(**change)
         held.refresh_from_db()
         with pytest.raises(Conflict) as refused:
-            events.append(**opened | {"assignment": held}, first_seq=1, events=clicks(1))
+            events.append_events(**opened | {"assignment": held}, first_seq=1, events=clicks(1))
         # Without the number that is missing, so that the page drops what it holds.
         assert (refused.value.code, refused.value.fields) == ("log-closed", {})
         with pytest.raises(Conflict):
@@ -114,7 +114,7 @@ def test_the_log_takes_the_last_events_of_a_submit_and_nothing_after_a_decision(
 def test_the_log_of_a_quiz_takes_its_last_events_as_any_other(opened: dict[str, Any]) -> None:
     held = factories.submit(opened["assignment"])
     held.quiz, held.settled_at = 1, held.submitted_at
-    assert events.append(**opened | {"assignment": held}, first_seq=0, events=clicks(1)) == 1
+    assert events.append_events(**opened | {"assignment": held}, first_seq=0, events=clicks(1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -145,40 +145,40 @@ def test_an_event_outside_the_vocabulary_is_named(
     opened: dict[str, Any], event: Any, field: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
-        events.append(**opened, first_seq=0, events=[event])
+        events.append_events(**opened, first_seq=0, events=[event])
     assert field in refused.value.fields
 
 
 def test_a_run_of_keystrokes_is_stored_to_the_letter(opened: dict[str, Any]) -> None:
     sent = [run(0, "a 😀", [0, 112, 95, 0], keys=4), run(1, "", [0, 80, 75], deleted=3, keys=3)]
-    events.append(**opened, first_seq=0, events=sent)
+    events.append_events(**opened, first_seq=0, events=sent)
     stored = log.assignment_events(opened["assignment"].pk)
     kept = [{key: event[key] for key in sent[0]} for event in stored]
     assert kept == sent
-    assert log.replay(stored) == "a"
+    assert log.replay_text(stored) == "a"
 
 
 def test_half_a_character_is_stored_as_its_replacement(opened: dict[str, Any]) -> None:
     broken = {"method": "input", "time": 1, "delta": [1, 0, 0, "a\ud83d\x00"], "target": "item-1"}
-    events.append(**opened, first_seq=0, events=[broken])
+    events.append_events(**opened, first_seq=0, events=[broken])
     assert log.assignment_events(opened["assignment"].pk)[0]["delta"][3] == "a��"
 
 
 def test_size_and_rate_are_bounded(opened: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Invalid):
-        events.append(**opened, first_seq=0, events=clicks(events.MAX_BATCH + 1))
+        events.append_events(**opened, first_seq=0, events=clicks(events.MAX_BATCH + 1))
     large = {"method": "input", "time": 1, "delta": [1, 0, 0, "x" * 600_000]}
     with pytest.raises(TooMuch):
-        events.append(**opened, first_seq=0, events=[large])
+        events.append_events(**opened, first_seq=0, events=[large])
     monkeypatch.setattr(events, "BURST", 10)
     monkeypatch.setattr(events, "RATE", 0)
-    events.append(**opened, first_seq=0, events=clicks(10))
+    events.append_events(**opened, first_seq=0, events=clicks(10))
     with pytest.raises(TooMuch):
-        events.append(**opened, first_seq=10, events=clicks(1))
+        events.append_events(**opened, first_seq=10, events=clicks(1))
     monkeypatch.setattr(events, "BURST", 10_000)
     monkeypatch.setattr(events, "MAX_ASSIGNMENT_BYTES", 400)
     with pytest.raises(TooMuch, match="full"):
-        events.append(**opened, first_seq=10, events=clicks(20))
+        events.append_events(**opened, first_seq=10, events=clicks(20))
 
 
 def test_a_stream_belongs_to_one_assignment(opened: dict[str, Any]) -> None:
@@ -188,7 +188,7 @@ def test_a_stream_belongs_to_one_assignment(opened: dict[str, Any]) -> None:
     with pytest.raises(Conflict):
         events.open_stream(by=other.worker.user, assignment=other, key=opened["stream_key"])
     with pytest.raises(Invalid):
-        events.append(
+        events.append_events(
             by=other.worker.user,
             assignment=other,
             stream_key=opened["stream_key"],
@@ -220,12 +220,12 @@ def test_replaying_the_deltas_gives_the_text_exactly(seed: int) -> None:
     start = "A stork 😀 nests."
     made, text = edits(start, 200, random.Random(seed))
     shown = {"method": "show", "time": 0, "delta": [0, 0, 0, start]}
-    assert log.replay([shown, *made]) == text
+    assert log.replay_text([shown, *made]) == text
 
 
 def test_missing_deltas_are_noticed() -> None:
     with pytest.raises(ValueError, match="deletes"):
-        log.replay([{"method": "input", "time": 1, "delta": [1, 4, 0, "x"]}])
+        log.replay_text([{"method": "input", "time": 1, "delta": [1, 4, 0, "x"]}])
 
 
 def test_the_summary_tells_typing_pastes_and_absences() -> None:
@@ -246,7 +246,7 @@ def test_the_summary_tells_typing_pastes_and_absences() -> None:
         },
         {"method": "paste", "time": 14_000, "length": 3, "comment": "passage"},
     ]
-    found = log.summarise([stream])
+    found = log.summarize_streams([stream])
     assert (found.seconds_total, found.seconds_away, found.focus_losses) == (14.0, 10.0, 1)
     assert (found.typed_chars, found.pasted_chars, found.paste_share) == (4, 12, 0.75)
     assert (found.pastes_passage, found.pastes_own, found.pastes_outside) == (1, 0, 1)
@@ -265,18 +265,18 @@ def test_a_run_adds_up_to_what_its_single_keys_would_have() -> None:
         *key(260, "correction", 0, 1, ""),
     ]
     runs = [run(0, "ne", [0, 90], time=0), run(0, "", [0, 60], deleted=2, time=200)]
-    one, other = log.summarise([single]), log.summarise([runs])
+    one, other = log.summarize_streams([single]), log.summarize_streams([runs])
     fields = ("keys", "corrections", "typed_chars", "seconds_total", "pasted_chars")
     assert [getattr(one, name) for name in fields] == [getattr(other, name) for name in fields]
     assert (one.keys, one.corrections, one.seconds_total) == (4, 2, 0.26)
     alike = [{"method": "keydown", "time": 0, "name": "correction", "length": 7}]
-    assert log.summarise([alike]).corrections == 7
+    assert log.summarize_streams([alike]).corrections == 7
 
 
 def test_what_is_cited_or_imported_counts_as_neither_typed_nor_pasted() -> None:
     def put_in(name: str) -> log.LogSummary:
         change = {"method": "input", "time": 1, "name": name, "delta": [1, 0, 0, "[3]"]}
-        return log.summarise([[change]])
+        return log.summarize_streams([[change]])
 
     for name in ("cite", "snapshot"):
         assert (put_in(name).typed_chars, put_in(name).pasted_chars) == (0, 0)
@@ -309,7 +309,7 @@ def test_what_is_cited_or_imported_counts_as_neither_typed_nor_pasted() -> None:
     ],
 )
 def test_a_worker_reads_every_event_in_words(event: dict[str, Any], words: str) -> None:
-    assert log_words.in_words({"time": 0, **event}, {}).what == words
+    assert log_words.describe_event({"time": 0, **event}, {}).what == words
 
 
 def test_going_from_one_page_to_the_next_is_no_absence() -> None:
@@ -317,8 +317,8 @@ def test_going_from_one_page_to_the_next_is_no_absence() -> None:
     first = [{"method": "open", "time": 0}, {**away, "time": 5000}]
     soon = [{"method": "open", "time": 5400}, {"method": "click", "time": 6000}]
     later = [{"method": "open", "time": 25_000}, {"method": "click", "time": 26_000}]
-    assert log.summarise([first, soon]).focus_losses == 0
-    assert log.summarise([first, later]).seconds_away == 20.0
+    assert log.summarize_streams([first, soon]).focus_losses == 0
+    assert log.summarize_streams([first, later]).seconds_away == 20.0
 
 
 def test_summaries_take_the_same_few_queries_for_one_and_for_many() -> None:

@@ -279,7 +279,7 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     task = judging.make_pairs(world.project, 2, sides=(-1, 1))
     held = factories.claim(task, world.worker)
     first = held.entries.get(position=0).item_id
-    assert speed.times_of(task) == {}
+    assert speed.pair_times(task) == {}
     factories.make_log(
         held,
         told(
@@ -301,7 +301,7 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
             (26_000, "dwell", "left", "250"),
         ),
     )
-    assert speed.times_of(task) == {}  # nothing is answered yet
+    assert speed.pair_times(task) == {}  # nothing is answered yet
     client = signed_in(world.worker)
     drafts = {
         number: {"draft": {"d-quality_overall": "left", "seen": "left right"}, "seq": 1}
@@ -309,7 +309,7 @@ def test_times_and_changes_of_every_answer_come_in_one_query(world: factories.Wo
     }
     post_json(client, "work_submit", held, {"key": str(uuid.uuid4()), "drafts": drafts})
     with CaptureQueriesContext(connection) as asked:
-        times = speed.times_of(task)
+        times = speed.pair_times(task)
     assert len(asked) == 1
     answer = held.answers.get(item_id=first).pk
     assert times == {answer: speed.PairTimes(10.0, 3250, 900, 8_000, 11_000, 2, 1)}
@@ -372,4 +372,4 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
         "marked the differences",
     ):
         assert words in html
-    assert log.replay(log.item_events(log.assignment_events(held.pk), item)) == ""
+    assert log.replay_text(log.item_events(log.assignment_events(held.pk), item)) == ""

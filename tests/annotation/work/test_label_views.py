@@ -196,7 +196,7 @@ def test_items_with_a_known_answer_are_mixed_in_and_never_count(requester: Any) 
     held = factories.claim(task, worker)
     assert sorted(entry.item.key for entry in held.entries.all()) == ["leaf-1", "leaf-2", "leaf-3"]
     drafts = {entry.item_id: {"l-damage": "none"} for entry in held.entries.all()}
-    answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
     counts = Answer.objects.filter(item__task=task).values_list("item__key", "counts")
     assert dict(counts) == {"leaf-1": True, "leaf-2": True, "leaf-3": False}
     page = html_of(requester.get(reverse("task_build", args=[project.pk, task.pk]) + "?part=known"))

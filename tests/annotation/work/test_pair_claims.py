@@ -39,7 +39,7 @@ def claim(task: Task, worker: Membership | None = None) -> Assignment:
     worker = worker or factories.make_worker(task.project)
     assert worker.user is not None
     task.refresh_from_db()
-    return assignments.claim(by=worker.user, task=task, worker=worker)
+    return assignments.claim_assignment(by=worker.user, task=task, worker=worker)
 
 
 def submit(held: Assignment, side: str = "left") -> Assignment:
@@ -49,7 +49,7 @@ def submit(held: Assignment, side: str = "left") -> Assignment:
     drafts = dict.fromkeys(held.entries.values_list("item_id", flat=True), draft)
     user = held.worker.user
     assert user is not None
-    return answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    return answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
 
 
 def test_a_vote_is_stored_for_the_pair_and_read_back_as_it_was_given() -> None:
@@ -195,7 +195,7 @@ def test_missing_and_forbidden_judgments_are_refused_by_name() -> None:
         ({"d-clarity": "middle", "d-overall": "left"}, "middle"),
     ):
         with pytest.raises(Invalid, match=message):
-            answers.submit(
+            answers.submit_assignment(
                 by=user, assignment=held, key=uuid.uuid4(), drafts={**drafts, items[0]: wrong}
             )
     assert not Answer.objects.filter(assignment=held).exists()
@@ -212,7 +212,7 @@ def test_workers_and_pairs_are_one_graph_though_everybody_takes_one_assignment()
         number += 1
         if number == 3:  # one is given back: its stretch is the next one's
             assert held.worker.user is not None
-            leases.give_back(by=held.worker.user, assignment=held)
+            leases.return_assignment(by=held.worker.user, assignment=held)
         else:
             submit(held)
     rows = list(Answer.objects.filter(item__task=task).values_list("worker_id", "item_id"))

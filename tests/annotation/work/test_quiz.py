@@ -124,7 +124,7 @@ def test_a_quiz_given_back_or_out_of_time_is_the_same_try_with_the_same_question
     task = make_quiz(6, 4, quiz_items=2)
     worker = factories.make_worker(task.project)
     held = factories.claim(task, worker)
-    leases.give_back(by=worker.user, assignment=held)
+    leases.return_assignment(by=worker.user, assignment=held)
     again = factories.claim(task, worker)
     assert (again.pk, again.quiz, again.state) == (held.pk, 1, "leased")
     Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now())
@@ -165,7 +165,7 @@ def test_a_requester_lets_in_who_failed_and_the_worker_is_told() -> None:
     assert factories.claim(task, worker).quiz is None
     other = factories.make_worker(task.project)
     with pytest.raises(Conflict, match="has not taken the quiz"):
-        actions.let_in(by=task.project.owner, task=task, worker=other)
+        actions.admit_worker(by=task.project.owner, task=task, worker=other)
 
 
 def test_a_quiz_of_more_questions_than_answers_are_known_is_not_published() -> None:
@@ -246,7 +246,7 @@ def test_what_was_told_stands_against_saves_of_other_tabs_and_their_numbers() ->
     assignments.save_draft(**whose, draft={"text": "a nest"}, version=first)
     with pytest.raises(DraftChanged):  # it waits beside the first
         assignments.save_draft(**whose, draft={"text": "a roof"}, version=apart)
-    assert assignments.tell_known(by=worker.user, assignment=held, position=entry.position)
+    assert assignments.reveal_known_answer(by=worker.user, assignment=held, position=entry.position)
     for version in (Version(5, "b", {"a": 1000}), Version(6, "c", {}, True), Version(7, "d")):
         with pytest.raises(Conflict, match="It stands as it is"):
             assignments.save_draft(**whose, draft={"text": SECRET}, version=version)
@@ -256,7 +256,7 @@ def test_what_was_told_stands_against_saves_of_other_tabs_and_their_numbers() ->
             by=worker.user, assignment=held, item_id=other.item_id, draft={"text": "frogs"}, seq=1
         )
     key, sent = uuid4(), {entry.public_id: {"text": SECRET}}
-    done = answers.submit(
+    done = answers.submit_assignment(
         by=worker.user, assignment=held, key=key, drafts=sent, on_page=True, public=True
     )
     assert Answer.objects.get(assignment=done, item=entry.item).texts.get().text == "a nest"
@@ -272,7 +272,7 @@ def test_what_was_told_of_a_known_answer_cannot_be_used_by_returning_the_work() 
     client.force_login(worker.user)
     url = reverse("work_item", args=[held.pk, entry.position + 1])
     client.post(url, {"text": "a nest", "go": "next"})
-    leases.give_back(by=worker.user, assignment=held)
+    leases.return_assignment(by=worker.user, assignment=held)
     again = factories.claim(task, worker)
     assert again.pk != held.pk
     stands = again.entries.get(item=entry.item_id)
@@ -308,7 +308,7 @@ def test_no_third_try_can_be_stored() -> None:
                 task=task, version=held.version, worker=worker, state="returned", pay=0,
                 leased_at=timezone.now(), expires_at=timezone.now(), quiz=number,
             )  # fmt: skip
-    assert quizzes.tries(task).count() == 0
+    assert quizzes.list_tries(task).count() == 0
 
 
 def test_who_comes_from_a_platform_passes_the_quiz_before_the_assignment_of_the_visit() -> None:
@@ -321,7 +321,7 @@ def test_who_comes_from_a_platform_passes_the_quiz_before_the_assignment_of_the_
     at = come(study, client)["Location"]
     tried = Assignment.objects.get()
     assert at == reverse("work_assignment", args=[tried.pk]) and tried.quiz == 1
-    visits.leave(by=visit.worker.user, visit=visit, outcome="other")
+    visits.leave_visit(by=visit.worker.user, visit=visit, outcome="other")
     tried.refresh_from_db()
     assert tried.state == "returned"  # and is gone on with by whoever comes again
     assert come(study, client)["Location"] == at

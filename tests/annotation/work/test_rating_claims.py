@@ -80,7 +80,7 @@ def test_of_many_who_claim_at_once_only_as_many_as_a_batch_holds_get_one() -> No
 
     def act(index: int) -> str:
         try:
-            assignments.claim(by=people[index].user, task=task, worker=people[index])
+            assignments.claim_assignment(by=people[index].user, task=task, worker=people[index])
         except Conflict as error:
             return error.code
         return "got"
@@ -108,7 +108,7 @@ def test_a_batch_opens_again_for_what_was_given_back_and_in_the_next_hours() -> 
     assert offer.release is not None
     assert published is not None
     assert offer.release.next_at == published + dt.timedelta(hours=12)
-    leases.give_back(by=first.user, assignment=held)
+    leases.return_assignment(by=first.user, assignment=held)
     factories.claim(task, third)
     run_out(out)
     leases.release_expired(task=task)
@@ -156,7 +156,7 @@ def test_a_round_is_read_before_another_and_passing_opens_the_panels_tasks() -> 
     with pytest.raises(Conflict, match="You have passed"):
         factories.claim(task, worker)
     factories.claim(main, worker)
-    told = work.home(worker.user).rounds
+    told = work.load_home(worker.user).rounds
     assert [(row.round, row.verdict) for row in told] == [(2, "admitted"), (1, "again")]
 
 
@@ -187,7 +187,7 @@ def test_sizes_costs_and_what_is_left_count_by_document() -> None:
     row = task_row(task)
     assert (row.needed, row.noun) == (6, "answer")
     held = factories.claim(task, worker)
-    leases.give_back(by=worker.user, assignment=held)
+    leases.return_assignment(by=worker.user, assignment=held)
     key = task.items.order_by("pk").values_list("key", flat=True)[0]
     rating_documents.remove_answer(by=project.owner, task=task, item=task.items.get(key=key))
     tasks.publish(by=project.owner, task=task)

@@ -37,7 +37,7 @@ def took(done: Assignment, seconds: float) -> Assignment:
 def judged(task: Task, seconds: float) -> Assignment:
     held = factories.claim(task, factories.make_worker(task.project))
     votes = {entry.item_id: VOTE for entry in held.entries.all()}
-    answers.submit(by=held.worker.user, assignment=held, key=uuid.uuid4(), drafts=votes)
+    answers.submit_assignment(by=held.worker.user, assignment=held, key=uuid.uuid4(), drafts=votes)
     return took(held, seconds)
 
 
@@ -80,7 +80,9 @@ def test_what_was_submitted_without_being_opened_is_timed_from_its_claim(world: 
     task = factories.make_task(world.project, 5, redundancy=9, passage="word " * 300)
     held = factories.claim(task, world.worker, opened=False)
     drafts = {entry.item_id: {"text": "They build nests."} for entry in held.entries.all()}
-    done = answers.submit(by=world.worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    done = answers.submit_assignment(
+        by=world.worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts
+    )
     assert done.opened_at is None
     assert "reading 325 words takes" in notes(task)[done.pk][0]
 
@@ -97,7 +99,7 @@ def test_what_the_requester_expects_is_a_floor_of_its_own(world: World) -> None:
 def test_only_what_stood_open_of_what_was_answered_has_to_be_read(world: World) -> None:
     hidden = judging.make_pairs(world.project, 1, redundancy=9, sources="[1] " + "word " * 900)
     done = judged(hidden, 60)
-    pace = speed.paces_of([hidden.pk])[done.pk]
+    pace = speed.paces_by_assignment([hidden.pk])[done.pk]
     assert pace.words == OF_A_PAIR + ASKED
     task = factories.make_task(
         world.project,
@@ -109,13 +111,13 @@ def test_only_what_stood_open_of_what_was_answered_has_to_be_read(world: World) 
     )
     held = factories.claim(task, world.worker)
     first, second = (entry.item_id for entry in held.entries.all())
-    answers.submit(
+    answers.submit_assignment(
         by=world.worker.user,
         assignment=held,
         key=uuid.uuid4(),
         drafts={first: {"text": "They build nests."}, second: {"skipped": True}},
     )
-    assert speed.paces_of([task.pk])[held.pk].words == 305  # one text, one question
+    assert speed.paces_by_assignment([task.pk])[held.pk].words == 305  # one text, one question
 
 
 def test_a_think_aloud_is_read_with_its_rubric_and_samples(world: World) -> None:
@@ -126,7 +128,7 @@ def test_a_think_aloud_is_read_with_its_rubric_and_samples(world: World) -> None
     there += [one["text"] for group in groups for one in group.passages]
     asked = {entry.item.question for entry in done.entries.select_related("item")}
     words = sum(len(text.split()) for text in (*there, *asked))
-    assert speed.paces_of([done.task_id])[done.pk].words == words > 50
+    assert speed.paces_by_assignment([done.task_id])[done.pk].words == words > 50
 
 
 def test_the_overview_warns_of_an_hourly_pay_that_nobody_who_reads_can_reach(
@@ -150,7 +152,7 @@ def test_the_overview_warns_of_an_hourly_pay_that_nobody_who_reads_can_reach(
         if one["label"] == "Median hourly pay"
     )
     assert figure["note"].endswith("3 people faster than reading time")
-    assert speed.paces_of([task.pk])[done.pk].hourly is None
+    assert speed.paces_by_assignment([task.pk])[done.pk].hourly is None
     batch = payouts.propose_payout(
         by=world.requester,
         task=task,
@@ -170,18 +172,18 @@ def test_paces_take_two_queries_for_any_number_of_tasks(
         judged(task, 5)
     for some in (tasks[:1], tasks):
         with django_assert_num_queries(2):  # type: ignore[operator]
-            assert len(speed.paces_of([task.pk for task in some])) == len(some)
+            assert len(speed.paces_by_assignment([task.pk for task in some])) == len(some)
 
 
 def test_words_are_counted_once_and_stay_what_was_shown(world: World) -> None:
     """A project of 5,000 assignments counted its words for each look: half a second a look."""
     task = judging.make_pairs(world.project, 8, redundancy=3)
     crowd = [judged(task, 7) for _ in range(3)]
-    before = speed.paces_of([task.pk])
+    before = speed.paces_by_assignment([task.pk])
     assert reading.count_words_shown() == 3 and reading.count_words_shown() == 0
-    assert speed.paces_of([task.pk]) == before
+    assert speed.paces_by_assignment([task.pk]) == before
     kept = dict(Assignment.objects.values_list("pk", "words_shown"))
     assert kept == {pk: pace.words for pk, pace in before.items()}
-    assert {pace.worker_id for pace in speed.too_fast(task.project)} == {
+    assert {pace.worker_id for pace in speed.list_too_fast(task.project)} == {
         done.worker_id for done in crowd
     }

@@ -107,7 +107,7 @@ def test_the_log_takes_marks_in_its_own_words_and_no_others(world: factories.Wor
     events.open_stream(by=user, assignment=held, key=stream)
     bad = {"method": "mark", "time": 5, "name": "set", "comment": "some words"}
     with pytest.raises(Invalid):
-        events.append(by=user, assignment=held, stream_key=stream, first_seq=0, events=[bad])
+        events.append_events(by=user, assignment=held, stream_key=stream, first_seq=0, events=[bad])
 
 
 # Checklists --------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_next_review_and_submit_say_the_same_of_a_text_that_is_too_long_or_too_s
     assert "1 question still to answer" in review
     assert "1 of 2 answered" in review
     assert why in review
-    assert work.in_work([world.worker])[0].answered == 1  # the list of tasks says so, too
+    assert work.list_in_work([world.worker])[0].answered == 1  # the list of tasks says so, too
     refused = post_json(client, "work_submit", held, {"key": str(uuid.uuid4())})
     assert refused.status_code == 422 and why in refused.json()["fields"]["1"]
 
@@ -105,8 +105,10 @@ def test_a_program_has_no_screen_but_cannot_finish_what_was_begun_in_a_browser(
     drafts = {entry.item_id: VOTE for entry in pairs.entries.all()}
     by = world.worker.user
     with pytest.raises(Invalid, match="Neither response has been on your screen"):
-        answers.submit(by=by, assignment=pairs, key=uuid.uuid4(), drafts=drafts, on_page=True)
-    answers.submit(by=by, assignment=pairs, key=uuid.uuid4(), drafts=drafts)
+        answers.submit_assignment(
+            by=by, assignment=pairs, key=uuid.uuid4(), drafts=drafts, on_page=True
+        )
+    answers.submit_assignment(by=by, assignment=pairs, key=uuid.uuid4(), drafts=drafts)
 
 
 # What is promised --------------------------------------------------------------------------------
@@ -128,7 +130,9 @@ def test_the_list_promises_as_many_pairs_as_the_assignment_holds(world: factorie
     held = factories.claim(task, world.worker)
     assert (promised.fewest, promised.questions) == (3, 3) == (held.entries.count(),) * 2
     factories_votes = {entry.item_id: VOTE for entry in held.entries.all()}
-    answers.submit(by=world.worker.user, assignment=held, key=uuid.uuid4(), drafts=factories_votes)
+    answers.submit_assignment(
+        by=world.worker.user, assignment=held, key=uuid.uuid4(), drafts=factories_votes
+    )
     again = next(
         offer
         for offer in work.list_offers(work.memberships_with_consent(world.worker.user))
@@ -248,5 +252,5 @@ def test_a_draft_that_alone_is_too_large_is_refused_and_what_was_kept_stays(
     with pytest.raises(Invalid, match="too long"):
         entry = held.entries.get(position=0)
         sent = {entry.item_id: {"text": "ü" * 600}}
-        answers.submit(by=by, assignment=held, key=uuid.uuid4(), drafts=sent)
+        answers.submit_assignment(by=by, assignment=held, key=uuid.uuid4(), drafts=sent)
     assert (kept(held)["text"], waiting(held)) == ("kept", [])

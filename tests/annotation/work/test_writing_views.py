@@ -280,12 +280,14 @@ def test_twenty_people_at_once_each_write_once_a_topic_and_fill_the_task() -> No
         rng = random.Random(index)
         while True:
             try:
-                held = assignments.claim(by=workers[index].user, task=task, worker=workers[index])
+                held = assignments.claim_assignment(
+                    by=workers[index].user, task=task, worker=workers[index]
+                )
             except Conflict:
                 return
             held = Assignment.objects.select_related("worker__user", "task").get(pk=held.pk)
             if rng.random() < 0.2:
-                leases.give_back(by=held.worker.user, assignment=held)
+                leases.return_assignment(by=held.worker.user, assignment=held)
             else:
                 writing.submit(held)
 

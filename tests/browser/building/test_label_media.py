@@ -119,4 +119,4 @@ def factories_answer(task: Task) -> None:
     }
     by = held.worker.user
     assert by is not None
-    answers.submit(by=by, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(by=by, assignment=held, key=uuid.uuid4(), drafts=drafts)

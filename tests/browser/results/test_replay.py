@@ -168,7 +168,7 @@ def extend(lease: Any, events: list[dict[str, Any]], first: int) -> None:
     from annotation.work.actions import events as actions
 
     stream = lease.streams.get()
-    actions.append(
+    actions.append_events(
         by=lease.worker.user,
         assignment=lease,
         stream_key=stream.key,

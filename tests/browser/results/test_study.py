@@ -133,7 +133,7 @@ def test_a_study_is_judged_read_live_mended_and_exported(
     judges(browser, live_server, hasty)
     # Nobody reloads: the requester's page counts by itself.
     expect(counted(page)).to_contain_text(str(BUNDLE), timeout=20_000)
-    times = speed.times_of(task)
+    times = speed.pair_times(task)
     assert len(times) == BUNDLE and all(row.changes == 2 for row in times.values())
     items, rng = list(task.items.order_by("position")), np.random.default_rng(1)
     for _ in range(2):

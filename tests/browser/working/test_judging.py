@@ -131,7 +131,7 @@ def is_logged(held: Assignment) -> None:
     of_first = [
         (event["name"], event["comment"])
         for event in changes
-        if event["target"] == log.target_of(items[0])
+        if event["target"] == log.event_target(items[0])
     ]
     assert of_first[:4] == [
         (f"d-{NAMES[0]}", "left"),
@@ -139,7 +139,7 @@ def is_logged(held: Assignment) -> None:
         (f"d-{NAMES[2]}", "right"),
         (f"d-{NAMES[2]}", "left"),
     ]
-    times = speed.times_of(held.task)
+    times = speed.pair_times(held.task)
     by_item = dict(held.answers.values_list("item_id", "pk"))
     pairs = [times[by_item[item]] for item in items]
     assert [row.changes for row in pairs] == [8, 7, 7]
@@ -210,7 +210,7 @@ def test_how_long_each_response_is_under_the_pointer(
     press(page, "Enter")
     page.get_by_role("button", name="Submit 1 pair").click()
     is_submitted(page)
-    (times,) = speed.times_of(task).values()
+    (times,) = speed.pair_times(task).values()
     assert 1800 <= times.left_ms <= 3500
     assert 600 <= times.right_ms <= 2500
     assert times.seconds_total * 1000 >= times.left_ms + times.right_ms
@@ -241,7 +241,7 @@ def test_on_a_phone_one_response_is_shown_in_the_place_of_the_other(
     page.locator("[data-next]").click()
     page.get_by_role("button", name="Submit 1 pair").click()
     is_submitted(page)
-    (times,) = speed.times_of(task).values()
+    (times,) = speed.pair_times(task).values()
     assert 1000 <= times.left_ms <= 3000
     assert 2000 <= times.right_ms <= 5000
 
@@ -284,5 +284,5 @@ def test_a_text_is_rated_by_its_digits(
     page.get_by_role("button", name="Submit 1 rating").click()
     is_submitted(page)
     assert judging.stored_votes(held) == [{"clarity": "2", "breadth": "3"}]
-    (times,) = speed.times_of(task).values()
+    (times,) = speed.pair_times(task).values()
     assert (times.changes, times.revised) == (3, 1)

@@ -51,7 +51,7 @@ def changes(held: Assignment) -> list[dict[str, Any]]:
 
 def replayed(held: Assignment) -> str:
     item = held.entries.get(position=0).item_id
-    return log.replay(log.item_events(log.assignment_events(held.pk), item))
+    return log.replay_text(log.item_events(log.assignment_events(held.pk), item))
 
 
 def test_keys_that_follow_one_another_are_one_event_with_the_time_of_each(

@@ -47,7 +47,7 @@ def stored_text(held: Assignment, number: int = 1) -> str:
 
 def replayed(held: Assignment, number: int = 1) -> str:
     item = held.entries.get(position=number - 1).item_id
-    return log.replay(log.item_events(log.assignment_events(held.pk), item))
+    return log.replay_text(log.item_events(log.assignment_events(held.pk), item))
 
 
 def events_of(held: Assignment, method: str) -> list[dict[str, Any]]:

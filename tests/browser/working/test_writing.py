@@ -61,7 +61,7 @@ def events_of(held: Assignment, *methods: str) -> list[dict[str, Any]]:
 
 def replayed(held: Assignment) -> str:
     item = held.entries.get(position=0).item_id
-    return log.replay(log.item_events(log.assignment_events(held.pk), item))
+    return log.replay_text(log.item_events(log.assignment_events(held.pk), item))
 
 
 def copy_from_passage(page: Page, number: int, words: str) -> None:

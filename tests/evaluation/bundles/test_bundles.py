@@ -297,14 +297,14 @@ def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Pat
     with pytest.raises(Conflict, match="still open"):
         live_file(task, "zip")
     task.refresh_from_db()
-    late = assignments.claim(by=workers[10].user, task=task, worker=workers[10])
+    late = assignments.claim_assignment(by=workers[10].user, task=task, worker=workers[10])
     evaluation = live.end(by=task.project.owner, task=task)
     assert evaluation.result is not None and evaluation.result["half_width"]
     # What comes in after the end is no part of the result, and changes nothing of the bundle.
     drafts = {
         pk: {"d-quality_overall": "left"} for pk in late.entries.values_list("item", flat=True)
     }
-    answers.submit(by=workers[10].user, assignment=late, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(by=workers[10].user, assignment=late, key=uuid.uuid4(), drafts=drafts)
 
     client.force_login(task.project.owner)
     page = client.get(reverse("live_evaluation", args=[task.project_id, task.pk]))

@@ -203,7 +203,7 @@ def thought(world: World, user: User) -> tuple[Task, ChecklistVersion]:
     """A think-aloud of the person, a checklist of it, frozen, and a comparison of sets."""
     task = think_corpus.make_task(world.project)
     worker = Membership.objects.get(project=world.project, user=user, role="worker")
-    lease = assignments.claim(by=user, task=task, worker=worker)
+    lease = assignments.claim_assignment(by=user, task=task, worker=worker)
     item = think_corpus.item_of(task)
     made = answer(lease, item)
     for at, text in enumerate((f"{MARK} looks", f"{MARK} asks whether the end closes the start")):

@@ -77,11 +77,13 @@ def think(task: Task, texts: list[str], pseudonym: str) -> Membership:
     """One person's session: these attributes, typed one by one."""
     worker = factories.make_worker(task.project, pseudonym=pseudonym)
     assert worker.user is not None
-    assignment = assignments.claim(by=worker.user, task=task, worker=worker)
+    assignment = assignments.claim_assignment(by=worker.user, task=task, worker=worker)
     assignment = assignments.open_assignment(by=worker.user, assignment=assignment)
     draft = {"attributes": [{"text": text} for text in texts]}
     drafts = {entry.item_id: draft for entry in assignment.entries.all()}
-    answers.submit(by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(
+        by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts
+    )
     return worker
 
 

@@ -175,7 +175,7 @@ def test_the_study_is_live_and_was_handed_out_by_the_rules(told: str) -> None:
         assert abs(shares[0] - shares[1]) <= 4, pair.key
     own = Q(item__first__author=F("worker")) | Q(item__second__author=F("worker"))
     assert not Answer.objects.filter(own, item__task=study).exists()
-    times = speed.times_of(study)
+    times = speed.pair_times(study)
     assert len(times) >= judgments.count()
     assert {one.seconds_total > 2 for one in times.values()} == {True}
     calls = Answer.objects.filter(item__task=study, system__isnull=False)
@@ -203,7 +203,7 @@ def test_a_writing_task_is_open_with_responses_whose_logs_replay(told: str) -> N
     for answer in given:
         assert answer.assignment_id is not None
         events = log.item_events(log.assignment_events(answer.assignment_id), answer.item_id)
-        assert log.replay(events) == answer.texts.get(field="answer").text
+        assert log.replay_text(events) == answer.texts.get(field="answer").text
         assert answer.choices.count() == 8 and answer.spans.count() >= 3
 
 

@@ -83,10 +83,10 @@ def test_claims_stop_at_the_budget_and_it_ends_when_what_is_in_work_is_in() -> N
     evaluation.task.refresh_from_db()
     for worker in workers[:7]:
         assert worker.user is not None
-        assignments.claim(by=worker.user, task=evaluation.task, worker=worker)
+        assignments.claim_assignment(by=worker.user, task=evaluation.task, worker=worker)
     with pytest.raises(Conflict, match="money for this task is used up") as refused:
         assert workers[7].user is not None
-        assignments.claim(by=workers[7].user, task=evaluation.task, worker=workers[7])
+        assignments.claim_assignment(by=workers[7].user, task=evaluation.task, worker=workers[7])
     assert refused.value.code == "budget-used"
     assert not live.check(evaluation.pk)  # seven are at work still
     Assignment.objects.filter(task=evaluation.task).update(

@@ -48,7 +48,9 @@ def claims_of(task: Task, people: int) -> Callable[[int], bool]:
         worker = workers[index]
         assert worker.user is not None
         try:
-            assignments.claim(by=worker.user, task=Task.objects.get(pk=task.pk), worker=worker)
+            assignments.claim_assignment(
+                by=worker.user, task=Task.objects.get(pk=task.pk), worker=worker
+            )
         except Conflict:
             return False
         return True

@@ -62,7 +62,7 @@ def test_mail_is_late_since_it_was_first_tried_whenever_the_next_try_is(faulty: 
 def test_mail_that_was_given_up_is_counted_by_kind(faulty: None) -> None:
     world = make.make_world(1)
     notify(to=[make.make_user(email=ADA)], key="a", kind="run.finished", text="x", url="/")
-    outbox.queue(email=ADA, subject="Your code 1", body="x")
+    outbox.queue_mail(email=ADA, subject="Your code 1", body="x")
     row = people.invite(by=world.requester, project=world.project, role="worker")
     Invitation.objects.filter(pk=row.pk).update(email=ADA, mail_at=timezone.now())
     for _ in range(MAX_TRIES):

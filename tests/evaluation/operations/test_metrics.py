@@ -152,7 +152,7 @@ def test_promtool_accepts_the_alerts() -> None:
 def test_alerts_and_dashboard_ask_for_metrics_that_there_are(client: Client, name: str) -> None:
     make_model(make.make_project(), "http://127.0.0.1:9")
     client.get("/healthz")
-    with patch.object(figures, "backup_state", return_value=BackupState(made_at=timezone.now())):
+    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
         text = client.get("/metrics", headers=SHOWN).content.decode()
     there = set(re.findall(r"^# TYPE (crowdqc_\w+) ", text, re.MULTILINE))
     there |= {f"{one}_bucket" for one in there}

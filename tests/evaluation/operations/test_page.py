@@ -99,7 +99,7 @@ def test_nobody_but_the_owner_of_the_installation_learns_of_the_page(
 
 def test_all_well_says_so(client: Client, owner: User) -> None:
     worker.record_heartbeats(*map(worker.worker_name, ROLES))
-    with patch.object(figures, "backup_state", return_value=BackupState(made_at=timezone.now())):
+    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
         text = text_of(client)
     assert "Nothing needs attention." in text and "6</b> of 6 queues served" in text
     assert "No failed job in the past 7 days." in text

@@ -52,7 +52,9 @@ def test_each_step_follows_from_what_is_there_and_the_list_goes_when_all_are_don
     task.refresh_from_db()
     held = factories.claim(task, factories.make_worker(project))
     drafts = {e.item_id: {"l-topic": "fault"} for e in held.entries.all()}
-    done = answers.submit(by=held.worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    done = answers.submit_assignment(
+        by=held.worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts
+    )
     at(3, "Start a run")
     Run.objects.create(project=project, task=task, number=1, method=LABELS, state="done")
     at(4, "Open payouts")

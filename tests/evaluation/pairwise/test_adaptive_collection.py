@@ -42,7 +42,7 @@ def agree(task: Task, most: int = 200) -> int:
         worker = factories.make_worker(project=task.project)
         assert worker.user is not None
         try:
-            held = assignments.claim(by=worker.user, task=task, worker=worker)
+            held = assignments.claim_assignment(by=worker.user, task=task, worker=worker)
         except Conflict:
             return done
         drafts = {}
@@ -52,7 +52,7 @@ def agree(task: Task, most: int = 200) -> int:
             better = pair_corpus.merit(first) > pair_corpus.merit(second)
             side = "left" if better != entry.flipped else "right"
             drafts[entry.item_id] = {"d-clarity": side, "d-overall": side}
-        answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+        answers.submit_assignment(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
         done += 1
         adaptive.adapt_all()
     return done

@@ -75,7 +75,7 @@ def test_every_log_replays_to_the_published_text_and_takes_little_room(corpus: T
     # Every log is replayed from its export, below; from its events, one in seven.
     chosen = sorted(texts)[::7]
     same = sum(
-        log.replay(log.item_events(log.assignment_events(pk), items[pk])) == texts[pk]
+        log.replay_text(log.item_events(log.assignment_events(pk), items[pk])) == texts[pk]
         for pk in chosen
     )
     replayed = time.monotonic() - began

@@ -137,7 +137,7 @@ def test_a_button_leads_to_what_it_costs_and_shows_and_one_press_hands_the_items
     said = set(AuditEntry.objects.filter(project=task.project).values_list("action", flat=True))
     assert {"items.draw", "items.priority"} <= said
     worker = factories.make_worker(project=task.project)
-    held = assignments.claim(by=worker.user, task=task, worker=worker)
+    held = assignments.claim_assignment(by=worker.user, task=task, worker=worker)
     assert set(held.entries.values_list("item", flat=True)) <= set(made.drawn)
 
 

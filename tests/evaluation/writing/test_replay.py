@@ -93,7 +93,7 @@ def test_the_player_is_given_exactly_the_submitted_text(
     replay = reads.replay_of(answer)
     data = json.loads(json.dumps(reads.player_data(replay)))
     events = log.item_events(log.assignment_events(answer.assignment_id), answer.item_id)
-    assert played(data) == log.replay(events) == session.text
+    assert played(data) == log.replay_text(events) == session.text
     assert replay.exact
     assert "The last frame equals the submitted text" in page(answer)
 

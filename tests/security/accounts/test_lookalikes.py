@@ -60,7 +60,7 @@ def test_spellings_that_count_apart_sign_in_nobody(client: Client) -> None:
     """Ten tries for each way to write the i would be a thousand for ten of them."""
     factories.make_user("iris", password=factories.PASSWORD)
     for name in (f"{DOTLESS}ris", f"ir{DOTLESS}s"):
-        assert selectors.user_by_name(name) is None
+        assert selectors.find_user(name) is None
         form = {"login": name, "password": factories.PASSWORD}
         assert client.post(reverse("login"), form).status_code == 422
-    assert selectors.user_by_name("IRIS") is not None
+    assert selectors.find_user("IRIS") is not None

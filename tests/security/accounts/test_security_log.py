@@ -52,9 +52,9 @@ def test_a_person_sees_their_own_sign_ins_and_nobody_elses() -> None:
     assert client.post(reverse("login"), sent).status_code == 302
     secret = set_up_app(user)
     show_factor(client, secret)
-    _, text = tokens.make(by=user, name="x", scopes=["read"], days=1)
+    _, text = tokens.create_token(by=user, name="x", scopes=["read"], days=1)
     assert text
-    tokens.revoke(by=user, token_id=user.api_tokens.get().pk)
+    tokens.revoke_token(by=user, token_id=user.api_tokens.get().pk)
     for one in user.authenticator_set.all():
         authenticator_removed.send(sender=None, request=None, user=user, authenticator=one)
     log_event(Kind.SIGN_IN, user=other)

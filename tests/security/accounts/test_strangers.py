@@ -56,7 +56,7 @@ def test_an_address_is_nobodys_before_it_is_proven(client: Client) -> None:
     assert client.get(reverse("home"))["Location"].startswith(reverse("login"))
     assert not selectors.verified_addresses(user) and user.email == ""
     with pytest.raises(NotAllowed):
-        tokens.sign_in(username=ADA, password=NEW["password1"])
+        tokens.sign_in_for_token(username=ADA, password=NEW["password1"])
     assert not Client().post(reverse(VERIFY), {"code": "x"})["Location"].startswith("/projects")
     proves(client)
     user.refresh_from_db()
@@ -83,7 +83,7 @@ def test_an_old_account_with_an_unproven_address_has_to_prove_it(client: Client)
     answer = client.post(reverse("login"), {"login": ADA, "password": factories.PASSWORD})
     assert answer["Location"] == reverse(VERIFY)
     with pytest.raises(NotAllowed):
-        tokens.sign_in(username="old", password=factories.PASSWORD)
+        tokens.sign_in_for_token(username="old", password=factories.PASSWORD)
     assert proves(client)["Location"] == reverse("home")
     assert selectors.has_verified(old, ADA)
 
@@ -325,8 +325,8 @@ def test_accounts_that_nobody_proved_go_after_some_days() -> None:
     kept = [known("bo@example.org"), factories.make_user()]
     kept.append(factories.make_user(email="c@d.example"))
     later = timezone.now() + dt.timedelta(days=4)
-    assert actions.sweep(timezone.now()) == 0
-    actions.sweep(later)
+    assert actions.delete_stale_accounts(timezone.now()) == 0
+    actions.delete_stale_accounts(later)
     assert set(User.objects.values_list("pk", flat=True)) == {one.pk for one in kept}
 
 

@@ -73,7 +73,7 @@ def judge(task: Task, worker: Membership, rng: random.Random) -> bool:
     assert worker.user is not None
     task.refresh_from_db()
     try:
-        held = assignments.claim(by=worker.user, task=task, worker=worker)
+        held = assignments.claim_assignment(by=worker.user, task=task, worker=worker)
     except Conflict:
         return False
     shown = []
@@ -83,5 +83,5 @@ def judge(task: Task, worker: Membership, rng: random.Random) -> bool:
         pair = (second, first) if entry.flipped else (first, second)
         shown.append((entry.item_id, pair[0].text, pair[1].text))
     drafts: Mapping[int, Any] = votes_on(shown, rng)
-    answers.submit(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(by=worker.user, assignment=held, key=uuid.uuid4(), drafts=drafts)
     return True

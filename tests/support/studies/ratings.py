@@ -88,4 +88,6 @@ def draft(**changes: Any) -> dict[str, Any]:
 def submit(held: Assignment, **changes: Any) -> Assignment:
     """Submit every rating of an assignment."""
     given = {item: draft(**changes) for item in held.entries.values_list("item", flat=True)}
-    return answers.submit(by=held.worker.user, assignment=held, key=uuid.uuid4(), drafts=given)
+    return answers.submit_assignment(
+        by=held.worker.user, assignment=held, key=uuid.uuid4(), drafts=given
+    )

@@ -160,7 +160,7 @@ def submit(held: Assignment, draft: Mapping[str, Any]) -> Assignment:
     user = held.worker.user
     assert user is not None
     drafts = {entry.item_id: dict(draft) for entry in held.entries.all()}
-    return answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    return answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
 
 
 def make_recording(entry: AssignmentItem, seconds: float = 0.5) -> Recording:

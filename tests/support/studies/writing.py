@@ -91,4 +91,4 @@ def submit(held: Assignment, text: str = SENTENCE) -> Assignment:
     user = held.worker.user
     assert user is not None
     drafts = {entry.item_id: {"text": text, **ENTRY, **EXIT} for entry in held.entries.all()}
-    return answers.submit(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
+    return answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)

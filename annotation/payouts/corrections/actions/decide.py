@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.accounts.roles.selectors import chain_of
+from annotation.accounts.roles.selectors import load_ties
 from annotation.accounts.security.stepup import require_recent, require_strength
 from annotation.models import Correction, User
 from annotation.notifications.actions.notices import notify
@@ -36,7 +36,7 @@ def reason_cannot_approve(correction: Correction, by: User) -> str:
         return why_not
     if not may_propose(project, correction.proposed_by):
         return str(GONE)
-    return why_not_second(project, correction.proposed_by, by, chain_of(project))
+    return why_not_second(project, correction.proposed_by, by, load_ties(project))
 
 
 def _locked(correction: Correction) -> Correction:

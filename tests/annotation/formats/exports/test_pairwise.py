@@ -58,7 +58,9 @@ def judge(task: Task, worker: Membership, votes: Iterator[str]) -> None:
         entry.item_id: {f"d-{name}": next(votes) for name in names}
         for entry in assignment.entries.order_by("position")
     }
-    answers.submit(by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts)
+    answers.submit_assignment(
+        by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts
+    )
 
 
 @pytest.fixture

@@ -132,7 +132,9 @@ def task() -> Task:
                 for entry in assignment.entries.order_by("position")
             }
             assert worker.user is not None
-            answers.submit(by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts)
+            answers.submit_assignment(
+                by=worker.user, assignment=assignment, key=uuid.uuid4(), drafts=drafts
+            )
     task, by = fresh(task), project.owner
     calls = [
         {

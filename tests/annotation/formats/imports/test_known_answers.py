@@ -15,8 +15,8 @@ from annotation.formats.actions.imports import import_content
 from annotation.formats.registry import format_for
 from annotation.models import Answer, Task
 from annotation.pairs.actions.pair_items import make_texts
-from annotation.work.actions.answers import submit
-from annotation.work.selectors.known import mark, marked_of
+from annotation.work.actions.answers import submit_assignment
+from annotation.work.selectors.known import mark_answers, mark_assignment
 from crowdqc.errors import Invalid
 from tests.evaluation.corpora import checks as checklists
 from tests.evaluation.corpora import pairs
@@ -78,7 +78,7 @@ def test_a_rating_is_known_by_scale_and_leaves_its_slots() -> None:
     assert held.entries.filter(holds=True).count() == 2 and held.entries.count() == 3
     done = ratings.submit(held)  # 70 is within 30 of 100
     known = task.items.get(key=item.key, until=None)
-    assert marked_of(done) == {known.pk: True}
+    assert mark_assignment(done) == {known.pk: True}
     assert not Answer.objects.get(assignment=done, item=known).counts
 
 
@@ -121,9 +121,9 @@ def test_a_checklist_is_known_question_by_question_and_its_text_is_asked_no_more
     held = factories.claim(task, factories.make_worker(task.project))
     draft = {"c-q1": "yes", "c-q2": "yes", "c-q3": "no", "c-q4": "no"}
     drafts = dict.fromkeys(held.entries.values_list("item", flat=True), draft)
-    done = submit(by=held.worker.user, assignment=held, key=uuid4(), drafts=drafts)
-    assert list(marked_of(done).values()) == [False]
-    [row] = mark(Answer.objects.filter(assignment=done))
+    done = submit_assignment(by=held.worker.user, assignment=held, key=uuid4(), drafts=drafts)
+    assert list(mark_assignment(done).values()) == [False]
+    [row] = mark_answers(Answer.objects.filter(assignment=done))
     assert row.item == task.items.get(expected__isnull=False, until=None).pk
 
 

@@ -64,7 +64,7 @@ def task(folder: Path) -> Task:
 def replayed(answer: Answer) -> str:
     assert answer.assignment_id is not None
     events = log.assignment_events(answer.assignment_id)
-    return log.replay(log.item_events(events, answer.item_id))
+    return log.replay_text(log.item_events(events, answer.item_id))
 
 
 def counts() -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.work.selectors.log import item_events, replay
+from annotation.work.selectors.log import item_events, replay_text
 from evaluation.methods.writing.origins import Sources
 from evaluation.methods.writing.presence import Opening, Process, View
 from evaluation.methods.writing.process import read
@@ -276,7 +276,7 @@ def test_any_log_of_two_tabs_ends_with_the_text_that_its_replay_has(
         [*tabs[1].events, *tabs[2].events], key=lambda e: (e["time"], e["stream"], e["seq"])
     )
     process = read(both, PASSAGES, target="item-1")
-    assert process.text == played(process) == replay(item_events(both, 1))
+    assert process.text == played(process) == replay_text(item_events(both, 1))
     assert read(item_events(both, 1), PASSAGES).text == process.text
     assert sum(part.end - part.start for part in process.origins()) == units(process.text)
     coloured(process)
