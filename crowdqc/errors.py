@@ -89,7 +89,7 @@ def storage_refusal(error: Exception) -> Invalid | None:
     )
 
 
-class TooMuch(DomainError):
+class LimitExceeded(DomainError):
     """Over a limit of size or rate; try later or send less."""
 
     status = 429

@@ -29,7 +29,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from rest_framework.throttling import BaseThrottle
 
-from crowdqc.errors import TooMuch
+from crowdqc.errors import LimitExceeded
 from crowdqc.web.terms import Words
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -147,7 +147,7 @@ def seconds_left(limit: Limit, about: object) -> int:
 def require_try(limit: Limit, about: object, what: Words, units: int = 1) -> None:
     """Count a try; raise TooMuch with ``what`` and the wait if over the limit."""
     if not count_try(limit, about, units):
-        raise TooMuch(f"{what} {_again(seconds_left(limit, about))}")
+        raise LimitExceeded(f"{what} {_again(seconds_left(limit, about))}")
 
 
 def _again(seconds: int) -> str:

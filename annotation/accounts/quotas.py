@@ -30,7 +30,7 @@ from annotation.models import (
     User,
 )
 from annotation.records.actions.audit import record
-from crowdqc.errors import Invalid, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded
 
 PERSON, PROJECT, INSTALLATION = "person", "project", "installation"
 MB = 10**6
@@ -43,7 +43,7 @@ class Quota:
     """At most ``most`` times ``unit`` of what ``used`` counts, for each ``of``."""
 
     of: str
-    quota_limit: int
+    most: int
     text: str
     used: Callable[[Owner], int]
     unit: int = 1
@@ -152,7 +152,7 @@ def require_quota(name: str, owner: Owner = None, more: int = 1) -> None:
         return
     ask = _("Whoever runs this site can raise the limit.")
     figures = {"used": f"{used // quota.unit:,}", "most": f"{limit:,}"}
-    raise TooMuch(f"{_(quota.text) % figures} {ask}", code="quota")
+    raise LimitExceeded(f"{_(quota.text) % figures} {ask}", code="quota")
 
 
 def require_project_quota(name: str, project: Project, more: int = 1) -> None:

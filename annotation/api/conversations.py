@@ -150,14 +150,14 @@ class StaffEndpoint(Endpoint):
 
     mends_texts = True
 
-    def found(self, task_id: int, conversation_id: int, *roles: str) -> Conversation:
+    def get_conversation(self, task_id: int, conversation_id: int, *roles: str) -> Conversation:
         access, task = get_task_by_id(self.request, task_id, *roles)
         found = selectors.get_conversation(access.project, conversation_id)
         if found.task_id != task.pk:
             raise Missing("There is no such conversation about this task.")
         return found
 
-    def told(self, found: Conversation, code: int = status.HTTP_200_OK) -> Response:
+    def respond(self, found: Conversation, code: int = status.HTTP_200_OK) -> Response:
         return Response(thread(found, StaffThreadOut), status=code)
 
 
@@ -211,7 +211,7 @@ class Conversations(Listing):
 class OneConversation(StaffEndpoint):
     @extend_schema(responses=StaffThreadOut, summary="One conversation with its messages")
     def get(self, request: Request, task_id: int, conversation_id: int) -> Response:
-        return self.told(self.found(task_id, conversation_id))
+        return self.respond(self.get_conversation(task_id, conversation_id))
 
 
 class ConversationMessages(StaffEndpoint):
@@ -219,10 +219,10 @@ class ConversationMessages(StaffEndpoint):
         request=TextIn, responses={201: StaffThreadOut}, summary="Answer in a conversation"
     )
     def post(self, request: Request, task_id: int, conversation_id: int) -> Response:
-        found = self.found(task_id, conversation_id)
+        found = self.get_conversation(task_id, conversation_id)
         body = read(TextIn, request)
         actions.write_as_staff(by=request.user, worker=found.worker, task=found.task, **body)
-        return self.told(
+        return self.respond(
             selectors.get_conversation(found.task.project, found.pk), status.HTTP_201_CREATED
         )
 
@@ -235,7 +235,7 @@ class ConversationRead(StaffEndpoint):
         description="Your notice of it is read. It still awaits an answer, which is the team’s.",
     )
     def post(self, request: Request, task_id: int, conversation_id: int) -> Response:
-        found = self.found(task_id, conversation_id)
+        found = self.get_conversation(task_id, conversation_id)
         url = reverse("conversation", args=[found.task.project_id, found.pk])
         mark_read_at(by=request.user, url=url)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -244,10 +244,10 @@ class ConversationRead(StaffEndpoint):
 class ConversationReport(StaffEndpoint):
     @extend_schema(request=MessageIn, responses=StaffThreadOut, summary="Report a worker’s message")
     def post(self, request: Request, task_id: int, conversation_id: int) -> Response:
-        found = self.found(task_id, conversation_id)
+        found = self.get_conversation(task_id, conversation_id)
         number = read(MessageIn, request)["message"]
         actions.report_message(by=request.user, conversation=found, message_id=number)
-        return self.told(found)
+        return self.respond(found)
 
 
 class ConversationModerate(StaffEndpoint):
@@ -259,12 +259,12 @@ class ConversationModerate(StaffEndpoint):
         "or unblock the worker’s messages.",
     )
     def post(self, request: Request, task_id: int, conversation_id: int) -> Response:
-        found = self.found(task_id, conversation_id, Role.MANAGER)
+        found = self.get_conversation(task_id, conversation_id, Role.MANAGER)
         body = read(ModerateIn, request)
         actions.apply_step(
             by=request.user, conversation=found, step=body["step"], message_id=body["message"]
         )
-        return self.told(selectors.get_conversation(found.task.project, found.pk))
+        return self.respond(selectors.get_conversation(found.task.project, found.pk))
 
 
 class Announcements(Listing):
@@ -311,7 +311,7 @@ class OwnEndpoint(Endpoint):
     reads = writes = "work"
     mends_texts = True
 
-    def found(self, conversation_id: int) -> Conversation:
+    def get_conversation(self, conversation_id: int) -> Conversation:
         user, only = self.request.user, token_project_id(self.request)
         return selectors.own_conversation(user, conversation_id, only)
 
@@ -329,15 +329,15 @@ class OwnConversations(Listing):
 class OwnConversation(OwnEndpoint):
     @extend_schema(responses=OwnThreadOut, summary="One of my conversations with its messages")
     def get(self, request: Request, conversation_id: int) -> Response:
-        return Response(thread(self.found(conversation_id), OwnThreadOut))
+        return Response(thread(self.get_conversation(conversation_id), OwnThreadOut))
 
 
 class OwnMessages(OwnEndpoint):
     @extend_schema(request=TextIn, responses={201: OwnThreadOut}, summary="Write in it")
     def post(self, request: Request, conversation_id: int) -> Response:
-        found, body = self.found(conversation_id), read(TextIn, request)
+        found, body = self.get_conversation(conversation_id), read(TextIn, request)
         actions.write_as_worker(by=request.user, worker=found.worker, task=found.task, **body)
-        told = thread(self.found(conversation_id), OwnThreadOut)
+        told = thread(self.get_conversation(conversation_id), OwnThreadOut)
         return Response(told, status=status.HTTP_201_CREATED)
 
 
@@ -346,7 +346,7 @@ class OwnRead(OwnEndpoint):
         request=UptoIn, responses={204: None}, summary="Mark my conversation as read up to here"
     )
     def post(self, request: Request, conversation_id: int) -> Response:
-        found, upto = self.found(conversation_id), read(UptoIn, request)["upto"]
+        found, upto = self.get_conversation(conversation_id), read(UptoIn, request)["upto"]
         newest = found.messages.filter(pk__lte=upto).order_by("-pk").first()
         if newest is not None:
             actions.mark_seen(by=request.user, conversation=found, upto=newest.pk)
@@ -358,12 +358,12 @@ class OwnReport(OwnEndpoint):
         request=MessageIn, responses=OwnThreadOut, summary="Report a message of the project"
     )
     def post(self, request: Request, conversation_id: int) -> Response:
-        found, number = self.found(conversation_id), read(MessageIn, request)["message"]
+        found, number = self.get_conversation(conversation_id), read(MessageIn, request)["message"]
         actions.report_message(by=request.user, conversation=found, message_id=number)
         return Response(thread(found, OwnThreadOut))
 
 
-class Ask(Endpoint):
+class WorkMessage(Endpoint):
     reads = writes = "work"
     mends_texts = True
 

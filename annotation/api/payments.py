@@ -348,7 +348,7 @@ class Statements(Listing):
         body = read(StatementIn, request)
         way = None
         if "recruitment" in body:
-            way = paying.way_of(task, body["recruitment"])
+            way = paying.get_recruitment_of_task(task, body["recruitment"])
         made, _new = statements.import_statement(
             by=access.user,
             task=task,

@@ -188,7 +188,7 @@ class WayEndpoint(Endpoint):
             require_scope(self.request, "pay")
         return found
 
-    def told(self, row: Recruitment, code: int = status.HTTP_200_OK) -> Response:
+    def respond(self, row: Recruitment, code: int = status.HTTP_200_OK) -> Response:
         """One way in, counted anew."""
         counted = selectors.of_task(row.task).get(pk=row.pk)
         return Response(
@@ -217,14 +217,14 @@ class Ways(WayEndpoint):
             raise Conflict("Publish the task first: people would find nothing here.")
         kind = body.pop("kind")
         made = actions.add(by=access.user, task=task, kind=kind, fields=_flat(body))
-        return self.told(made, status.HTTP_201_CREATED)
+        return self.respond(made, status.HTTP_201_CREATED)
 
 
-class OneWay(WayEndpoint):
+class RecruitmentDetail(WayEndpoint):
     @extend_schema(responses=RecruitmentOut, summary="One way into a task")
     def get(self, request: Request, task_id: int, recruitment_id: int) -> Response:
         _, task = get_task_by_id(request, task_id)
-        return self.told(selectors.get_recruitment(task, recruitment_id))
+        return self.respond(selectors.get_recruitment(task, recruitment_id))
 
     @extend_schema(
         request=RecruitmentChange,
@@ -237,7 +237,7 @@ class OneWay(WayEndpoint):
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         row = selectors.get_recruitment(task, recruitment_id)
         fields = _flat(self.read(RecruitmentChange), row)
-        return self.told(actions.change(by=access.user, recruitment=row, fields=fields))
+        return self.respond(actions.change(by=access.user, recruitment=row, fields=fields))
 
 
 class WayLinks(Endpoint):
@@ -258,7 +258,7 @@ class WayLinks(Endpoint):
         return Response(LinkOut(rows, many=True).data, status=status.HTTP_201_CREATED)
 
 
-class WayLetIn(Endpoint):
+class RecruitmentVisit(Endpoint):
     @extend_schema(
         request=LetInIn,
         responses=VisitOut,

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from annotation.access import get_access, get_own_assignment, get_task_by_id, token_project_id
 from annotation.accounts.projects import actions as people
 from annotation.api.frame.auth import require_scope, require_unbound_token
-from annotation.api.frame.base import Listing, give, read
+from annotation.api.frame.base import Listing, read, serialize_row
 from annotation.api.frame.bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
 from annotation.api.frame.endpoint import Endpoint
 from annotation.api.frame.serializers import (
@@ -81,9 +81,9 @@ def assignment_payload(assignment: Assignment) -> dict[str, Any]:
         }
         # All but materials is JSON as it stands, and passing it on by its shape takes as long as
         # the rest of a claim's reply.
-        entries.append(give(EntryOut, row) if materials else row)
+        entries.append(serialize_row(EntryOut, row) if materials else row)
     return {
-        **give(OwnStateOut, state_payload(assignment)),
+        **serialize_row(OwnStateOut, state_payload(assignment)),
         "instructions": assignment.version.instructions,
         "entries": entries,
     }
@@ -135,7 +135,7 @@ class OwnWork(WorkEndpoint):
     Of such a reply only the assignment's id is kept: sent again, it shows what may be read now.
     """
 
-    def kept(self, response: Response) -> Any:
+    def stored_reply(self, response: Response) -> Any:
         return {"id": response.data["id"]}
 
     def replayed(self, request: Request, kept: Any) -> Any:
@@ -148,7 +148,7 @@ class OwnState(OwnWork):
     """The same, of which the program has the items already."""
 
     def replayed(self, request: Request, kept: Any) -> Any:
-        return give(OwnStateOut, state_payload(get_own_assignment(request, kept["id"])))
+        return serialize_row(OwnStateOut, state_payload(get_own_assignment(request, kept["id"])))
 
 
 def _agreed(assignment: Assignment) -> None:
@@ -186,8 +186,8 @@ class Join(WorkEndpoint):
                 "pseudonym": "",
                 "waits": True,
             }
-            return Response(give(JoinedOut, waits), status=202)
-        return Response(give(JoinedOut, member))
+            return Response(serialize_row(JoinedOut, waits), status=202)
+        return Response(serialize_row(JoinedOut, member))
 
 
 class WorkConsent(WorkEndpoint):
@@ -327,7 +327,7 @@ class Submit(OwnState):
             strict=True,
             public=True,
         )
-        return Response(give(OwnStateOut, state_payload(done)))
+        return Response(serialize_row(OwnStateOut, state_payload(done)))
 
 
 def _item_of(key: str) -> int:
@@ -345,15 +345,15 @@ class Extend(OwnState):
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         extended = leases.extend_lease(by=request.user, assignment=found)
-        return Response(give(OwnStateOut, state_payload(extended)))
+        return Response(serialize_row(OwnStateOut, state_payload(extended)))
 
 
-class GiveBack(WorkEndpoint):
+class ReturnAssignment(WorkEndpoint):
     @extend_schema(request=None, responses=OwnRowOut, summary="Return an assignment")
     def post(self, request: Request, assignment_id: int) -> Response:
         found = get_own_assignment(request, assignment_id)
         return Response(
-            give(OwnRowOut, leases.return_assignment(by=request.user, assignment=found))
+            serialize_row(OwnRowOut, leases.return_assignment(by=request.user, assignment=found))
         )
 
 

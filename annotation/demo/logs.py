@@ -84,7 +84,7 @@ def events_for(
         away = False
     if manner.pastes:
         for text, source in split_by_source(answer_text, passage):
-            page.put_in(text, source)
+            page.insert_text(text, source)
     else:
         page.write(answer_text)
     if away:
@@ -240,7 +240,7 @@ class Page:
         self.add("focus", target="window")
         self.wait(300, 1500)
 
-    def put_in(self, text: str, source: str) -> None:
+    def insert_text(self, text: str, source: str) -> None:
         """Type a part, or paste it from the passage or from outside."""
         if not source:
             self.write(text)

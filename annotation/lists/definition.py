@@ -102,8 +102,10 @@ class Listing:
     extra: Mapping[str, Any] = field(default_factory=dict)  # for the template of a row
 
 
-def one_by_one(act: Callable[[Any], Any]) -> Callable[[Sequence[Any], Mapping[str, Any]], Reasons]:
-    """Do something with each row in a transaction of its own; what is refused keeps its reason."""
+def apply_to_each(
+    act: Callable[[Any], Any],
+) -> Callable[[Sequence[Any], Mapping[str, Any]], Reasons]:
+    """Apply an action to each row in its own transaction and collect refusals."""
 
     def every(rows: Sequence[Any], values: Mapping[str, Any]) -> Reasons:
         left: Reasons = {}

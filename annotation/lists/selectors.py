@@ -88,7 +88,7 @@ class ShownList:
         ]
 
     @property
-    def kept(self) -> list[tuple[str, str]]:
+    def hidden_fields(self) -> list[tuple[str, str]]:
         """What a search keeps of the address: tab, order and columns."""
         found = [
             (one.name, self.state.chosen[one.name])

@@ -84,7 +84,7 @@ class SecurityEvent(models.Model):
         ]
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The detail in a line."""
         said = {
             name: (_("no"), _("yes"))[one] if isinstance(one, bool) else one

@@ -40,7 +40,7 @@ class Places:
         """Whether a place is that of a repeat (l,)."""
         return (self.partner >= 0) & (self.partner < np.arange(len(self.partner)))
 
-    def both(self, place: int) -> list[int]:
+    def with_repeat(self, place: int) -> list[int]:
         """The place, and that of the repeat if there is one."""
         partner = int(self.partner[place])
         return [place] if partner < 0 else [place, partner]
@@ -198,7 +198,7 @@ def _mend(
             some = others[rng.permutation(len(others))[:SWAPS]].tolist()
             other = _better(crowd, places, early, some)
             if other >= 0:
-                for a, b in zip(places.both(early), places.both(other), strict=True):
+                for a, b in zip(places.with_repeat(early), places.with_repeat(other), strict=True):
                     order[a], order[b] = order[b], order[a]
             tried += some.index(other) + 1 if other >= 0 else len(some)
             if tried > TRIALS:
@@ -207,11 +207,11 @@ def _mend(
 
 def _better(crowd: _Crowd, places: Places, place: int, others: Sequence[int]) -> int:
     """Swap with the first of the others where that adds no crowding: that place, or -1."""
-    here = places.both(place)
+    here = places.with_repeat(place)
     for other in others:
         if crowd.group[other] == crowd.group[place]:
             continue
-        there = places.both(other)
+        there = places.with_repeat(other)
         before = sum(map(crowd.lack, here + there))
         crowd.swap(here, there)
         if sum(map(crowd.lack, here + there)) <= before + 1e-9:

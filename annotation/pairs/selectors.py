@@ -83,8 +83,8 @@ class PublishedTopic:
     items: list[int]
 
 
-def asked_of(task: Task) -> list[PublishedTopic]:
-    """The topics of the version in force, each with all items of its query and passages.
+def list_topics_with_items(task: Task) -> list[PublishedTopic]:
+    """Return topics of the current version, each with its query's items.
 
     Responses to another wording or to other passages of a topic are not among them: they answer
     something else, and their citations count other passages.

@@ -50,20 +50,20 @@ def task_build_asked_step(request: HttpRequest, project_id: int, task_id: int) -
     access, task = find(request, project_id, task_id)
     place, to = place_of(request, task), request.POST.get("to", "")
     if place.part != "asked":
-        place = place.but(part="asked")
+        place = place.with_changes(part="asked")
     user, name = access.user, place.question
     if to == "add":
         try:
             label = request.POST.get("new", "")
-            place = place.but(question=asked.add_row(by=user, task=task, label=label))
+            place = place.with_changes(question=asked.add_row(by=user, task=task, label=label))
         except Invalid as error:
             return field_refused(request, access, task, error, into="#new-note")
     elif to == "template":
         asked.use_template(by=user, task=task)
-        place = place.but(question="")
+        place = place.with_changes(question="")
     elif to == "remove":
         asked.remove_row(by=user, task=task, name=name)
-        place = place.but(question="")
+        place = place.with_changes(question="")
     elif to in ("up", "down"):
         asked.move_row(by=user, task=task, name=name, step=-1 if to == "up" else 1)
     elif to in ("more", "fewer"):
@@ -188,7 +188,7 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
     except Invalid as error:
         return field_refused(request, access, task, error, into="#make-note" if to else "")
     if to or "kind" in fields:
-        return rows_changed(request, access, task, place.but(question="", page="1"))
+        return rows_changed(request, access, task, place.with_changes(question="", page="1"))
     return field_saved(request, access, task, {"note": "pairs"})
 
 
@@ -227,7 +227,7 @@ def task_build_attention(request: HttpRequest, project_id: int, task_id: int) ->
                 expected=expected,
                 why=post.get("why", ""),
             )
-            place = place.but(text="")
+            place = place.with_changes(text="")
     except Invalid as error:
         return field_refused(request, access, task, error, into="#attention-note")
     return rows_changed(request, access, task, place)

@@ -50,7 +50,7 @@ def rounds_of(task: Task) -> QuerySet[Assignment]:
 MOST = 200
 
 
-def left_out(task: Task) -> dict[str, Any]:
+def list_excluded_workers(task: Task) -> dict[str, Any]:
     """``exclusions`` in force, and ``answered``: who gave an answer that enters results."""
     exclusions = list(task.exclusions.in_force().select_related("worker", "by"))
     given = Answer.objects.filter(item__task=task, worker=OuterRef("pk"), counts=True)

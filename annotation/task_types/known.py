@@ -147,8 +147,8 @@ def matches(expected: Expected, given: Iterable[tuple[str, str]]) -> bool:
     )
 
 
-def given_of(values: Any) -> list[tuple[str, str]]:
-    """The fields of ``Values`` as ``matches`` wants them."""
+def values_given(values: Any) -> list[tuple[str, str]]:
+    """Return the fields of ``Values`` as ``matches`` takes them."""
     said = [(name, code) for name, code, _ in values.choices]
     return said + [(name, text) for name, _, text in values.texts]
 

@@ -179,8 +179,8 @@ def named(noun: str) -> str:
     return pgettext("noun", noun)
 
 
-@register.filter
-def many(noun: str) -> str:
+@register.filter("many")
+def plural_noun(noun: str) -> str:
     """Several of what a type of task calls its item: ``questions``."""
     return numbers.several(noun)
 

@@ -21,7 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
                 path("stream/", page_api.stream, name="work_stream"),
                 path("done/", pages.submitted_page, name="work_done"),
                 path("extend/", page_api.extend, name="work_extend"),
-                path("return/", pages.give_back, name="work_return"),
+                path("return/", pages.assignment_return, name="work_return"),
                 path(
                     "items/<int:position>/recording/", recordings.recording, name="work_recording"
                 ),

@@ -30,10 +30,10 @@ __all__ = [
     "TimedOut",
     "Told",
     "TooLong",
-    "leads_inside",
-    "never_left",
+    "describe_error",
+    "is_private_address",
+    "is_unsent",
     "post",
-    "words_of",
 ]
 MOST_SAID = 1200  # bytes that are read of the answer to a webhook
 # What the bare client (``Client.http``) may raise, for a library that is handed it.
@@ -41,7 +41,7 @@ TimedOut, NetworkError = httpx2.TimeoutException, httpx2.TransportError
 
 
 class OutboundError(Exception):
-    """No whole answer came; ``str()`` says why in words. ``status`` where that much came."""
+    """No whole answer came; ``str()`` says why; ``status`` if that much came."""
 
     def __init__(self, words: str, status: int | None = None) -> None:
         super().__init__(words)
@@ -49,7 +49,7 @@ class OutboundError(Exception):
 
 
 class NotReached(OutboundError):
-    """The request never left: nothing happened at the other end."""
+    """The request was not sent: nothing happened at the other end."""
 
 
 class NotAllowedThere(NotReached):
@@ -57,12 +57,12 @@ class NotAllowedThere(NotReached):
 
 
 class NoAnswer(OutboundError):
-    """The request left, and no whole answer came: nobody knows what happened."""
+    """The request was sent but no whole answer came: its effect is unknown."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: a body in the bytes that were sent, header names in lower case."""
+    """A response with its body as sent and lower-case header names."""
 
     status: int
     body: bytes
@@ -132,26 +132,26 @@ class Client:
         except httpx2.InvalidURL as error:
             raise NotReached("The address cannot be read.") from error
         except httpx2.TransportError as error:
-            words = words_of(error, self.seconds)
-            if leads_inside(error):
+            words = describe_error(error, self.seconds)
+            if is_private_address(error):
                 raise NotAllowedThere(words) from error
-            if never_left(error):
+            if is_unsent(error):
                 raise NotReached(words) from error
             raise NoAnswer(words, status) from error
 
 
-def never_left(error: BaseException) -> bool:
-    """Whether the connection could not even be made, so that nothing was sent."""
+def is_unsent(error: BaseException) -> bool:
+    """Whether the connection failed before anything was sent."""
     return isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
-def leads_inside(error: BaseException) -> bool:
-    """Whether the address led into a private network, where nothing may be sent."""
+def is_private_address(error: BaseException) -> bool:
+    """Whether the address led into a private network."""
     return _cause(error, AddressRefused) is not None
 
 
-def words_of(error: BaseException, seconds: float, it: str = "It") -> str:
-    """What went wrong, in a sentence for a person."""
+def describe_error(error: BaseException, seconds: float, it: str = "It") -> str:
+    """Describe an error in a sentence for a person."""
     refused = _cause(error, AddressRefused)
     cut = "disconnected" in str(error) or "closed connection" in str(error)
     if isinstance(refused, AddressRefused):
@@ -162,7 +162,7 @@ def words_of(error: BaseException, seconds: float, it: str = "It") -> str:
         words = str(error)
     elif _cause(error, ssl.SSLError) is not None:
         words = "Its certificate is not accepted."
-    elif never_left(error):
+    elif is_unsent(error):
         words = f"{it} cannot be reached."
     elif isinstance(error, httpx2.ProtocolError | httpx2.UnsupportedProtocol) and not cut:
         words = "The answer is not HTTP."
@@ -180,7 +180,7 @@ def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseExcept
 
 @dataclass(frozen=True)
 class WebhookReply:
-    """What came of a webhook: a status and the beginning of the body, or why there is none."""
+    """The result of a webhook: status and start of the body, or the failure."""
 
     status: int | None
     said: str
@@ -188,7 +188,9 @@ class WebhookReply:
     took_ms: int
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> WebhookReply:
+def post_webhook(
+    url: str, body: bytes, headers: Mapping[str, str], *, seconds: float
+) -> WebhookReply:
     """Send a webhook; never raises for what the other side does."""
     began = time.monotonic()
     status, said, error = None, "", ""

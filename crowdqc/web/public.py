@@ -1,6 +1,6 @@
 """Requests without a sign-in: what answers everybody alike, and how often one network may ask.
 
-``SameForAll`` takes sessions and tokens from requests to addresses whose answer is the same for
+``StripSession`` takes sessions and tokens from requests to addresses whose answer is the same for
 everybody, so that no session is read, none is begun, and shared caches may keep the answer.
 ``AnonymousLimit`` counts all other requests that nobody has signed in for. It counts in memory, a
 process for itself: a refusal must cost less than an answer, and works without the database. Wrong
@@ -23,7 +23,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 
 from crowdqc import limits
-from crowdqc.errors import TooMuch
+from crowdqc.errors import LimitExceeded
 from crowdqc.web.middleware import PROBLEM, problem, problem_response
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -117,8 +117,8 @@ anonymous = Counter()
 right_tokens = RightTokens()
 
 
-class SameForAll:
-    """Drop sessions and tokens where they must not change the answer."""
+class StripSession:
+    """Drop sessions and tokens where they must not change the response."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -183,7 +183,7 @@ def _wait(request: HttpRequest) -> int:
 
 def _refusal(request: HttpRequest, wait: int) -> HttpResponse:
     """A refusal that costs nothing: no template, no query."""
-    error = TooMuch(f"{limits.NETWORK} {_('Wait a minute, then try again.')}")
+    error = LimitExceeded(f"{limits.NETWORK} {_('Wait a minute, then try again.')}")
     response = HttpResponse(f"{error.message}\n", content_type="text/plain; charset=utf-8")
     if request.path_info.startswith("/api/"):
         body = problem_response(problem(error), error.status)

@@ -32,7 +32,7 @@ from annotation.models import (
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.pairs.actions.pair_design import panel_task
 from annotation.pairs.actions.pair_items import add_attention, leave_out, make_pairs
-from annotation.pairs.actions.topics import About, add_topics
+from annotation.pairs.actions.topics import TopicContent, add_topics
 from annotation.payouts.actions import proposals as payouts
 from annotation.records.actions.audit import record
 from annotation.task_types.pairwise.type import PREFIX, TEMPLATE
@@ -136,7 +136,7 @@ class Study(DemoTask):
             "settings": settings,
         }
         task = self.draft("pairwise", data.title, rules)
-        topics = {topic.id: About(topic.query, topic.passage) for topic in data.topics}
+        topics = {topic.id: TopicContent(topic.query, topic.passage) for topic in data.topics}
         add_topics(by=by, task=task, topics=topics)
         for decoy in data.attention:
             beside, good = texts[decoy.key].pk, texts[f"{decoy.topic}-{decoy.against}"].pk

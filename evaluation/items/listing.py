@@ -34,7 +34,7 @@ from annotation.lists.definition import (
     Filter,
     Listing,
     Reasons,
-    one_by_one,
+    apply_to_each,
 )
 from annotation.models import Answer, Item, ItemGroup, Task, TaskVersion, TextValue
 from annotation.work.actions.answers import set_counts
@@ -278,7 +278,7 @@ def _answer_actions(access: Access) -> Sequence[Bulk]:
         def one(row: Answer, reason: str = "") -> None:
             set_counts(by=access.user, answer=row, counts=counts, reason=reason)
 
-        return one_by_one(one)
+        return apply_to_each(one)
 
     return (
         Bulk(

@@ -149,8 +149,8 @@ def _broken(reason: str, status: int | None = None) -> Completion:
 
 def _unreached(error: BaseException, seconds: float) -> Completion:
     """The connection could not be made, or was cut: then what was sent may have been billed."""
-    reason = outbound.words_of(error, seconds, "The endpoint")
-    heals, sent = not outbound.leads_inside(error), not outbound.never_left(error)
+    reason = outbound.describe_error(error, seconds, "The endpoint")
+    heals, sent = not outbound.is_private_address(error), not outbound.is_unsent(error)
     return Completion(outcome=Outcome.CONNECTION, reason=reason, heals=heals, sent=sent)
 
 

@@ -92,9 +92,11 @@ def _parts(ids: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Membership:
-    """Decide on it (``privacy.actions.erasure.ask``) and have it done in the background."""
+    """Request the erasure of a worker, and enqueue it."""
     with transaction.atomic():
-        worker = collected.ask(by=by, worker=worker, although_undecided=although_undecided)
+        worker = collected.request_erasure(
+            by=by, worker=worker, although_undecided=although_undecided
+        )
         enqueue("evaluation.jobs.erase_worker", worker.pk)
     return worker
 

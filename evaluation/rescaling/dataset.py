@@ -75,7 +75,7 @@ def freeze_explanations(task: Task, scale: RatingScale) -> Snapshot:
         "scale": scale.name,
         "counting": len(rows),
         "max_id": max(ids),
-        "left_out": judgments.left_out(task),
+        "left_out": judgments.count_left_out(task),
     }
     return keep_snapshot(task, content_hash(rows, scale), ids, counts)
 

@@ -176,7 +176,7 @@ def _claim(run_id: int) -> Run | None:
     if run is None or (run.state == RunState.RUNNING and _fresh(run, now)):
         return None
     Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
-    if erasure.is_asked(run.project_id):  # it would carry on what is being erased
+    if erasure.has_pending_erasure(run.project_id):  # it would carry on what is being erased
         return None
     if run.cancel_requested:
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, finished_at=now)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access, get_task
 from annotation.accounts.projects.forms import add_errors
-from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, one_by_one
+from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, apply_to_each
 from annotation.lists.pages import list_page
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid, Missing
@@ -69,7 +69,7 @@ def run_listing(access: Access) -> Listing:
         "cancel",
         _("Cancel runs"),
         _("Cancelled"),
-        one_by_one(lambda run: runs.cancel(by=access.user, run=run)),
+        apply_to_each(lambda run: runs.cancel(by=access.user, run=run)),
         sentence=_("They stop at their next step. What they computed so far is lost."),
         why_not=why_not,
         danger=True,

@@ -20,7 +20,7 @@ from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
 from annotation.formats.uploads import actions as uploads
 from annotation.models import ImportFile, Project, Role, User
 from annotation.privacy.actions.erasure import KEPT_DAYS
-from crowdqc.errors import Conflict, DomainError, Invalid, Missing, TooMuch
+from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.models import RunState
@@ -51,7 +51,7 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
     if request.method == "POST":
         try:
             file = _kept(request, user, project)
-        except (Invalid, Conflict, TooMuch) as refused:
+        except (Invalid, Conflict, LimitExceeded) as refused:
             error = refused
         else:
             return redirect("score_table_file", file.pk)
@@ -118,7 +118,7 @@ def table(request: HttpRequest, file_id: int) -> HttpResponse:
         return redirect(*back)
     try:
         _change(request, user, file, wanted)
-    except (Invalid, Conflict, TooMuch) as refused:
+    except (Invalid, Conflict, LimitExceeded) as refused:
         error = refused
     if wanted and not error:
         if not request.htmx:  # type: ignore[attr-defined]

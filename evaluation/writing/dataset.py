@@ -125,7 +125,7 @@ def freeze_responses(task: Task) -> Snapshot:
         "logs": sum(row.assignment_id in read.logs for row in people),
         "counting": len(read.rows),
         "max_id": max(ids),
-        "left_out": collected.left_out(task),
+        "left_out": collected.count_left_out(task),
     }
     return keep_snapshot(task, read.hash, ids, counts)
 

@@ -25,7 +25,7 @@ from django.utils.translation import gettext
 from annotation.accounts.projects.actions import invitation_token, invite
 from annotation.models import Invitation, Project, Role, User
 from annotation.notifications.actions.notices import notify, send_mail_soon
-from crowdqc.errors import Invalid, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded
 
 MOST_AT_ONCE = 200
 MOST_A_DAY = 500
@@ -73,7 +73,7 @@ def invite_by_mail(
         sent_to="", mail_attempts=0
     )
     if mailed.count() + len(addresses) > MOST_A_DAY:
-        raise TooMuch(
+        raise LimitExceeded(
             gettext("%(most_a_day)s invitations a day leave by mail. Send the others tomorrow.")
             % {"most_a_day": MOST_A_DAY}
         )

@@ -22,7 +22,7 @@ from annotation.lists.definition import (
     Filter,
     Listing,
     Reasons,
-    one_by_one,
+    apply_to_each,
 )
 from annotation.models import Membership, PanelMember
 from annotation.panels.actions import panels
@@ -111,7 +111,7 @@ def _bulk(access: Access) -> list[Bulk]:
                 form=PanelForm,
             )
         )
-    remove = one_by_one(lambda row: actions.remove_member(by=access.user, member=row))
+    remove = apply_to_each(lambda row: actions.remove_member(by=access.user, member=row))
     found.append(
         Bulk(
             "remove",

@@ -24,7 +24,7 @@ from annotation.conversations.selectors import count_waiting
 from annotation.lists.pages import list_page
 from annotation.lists.selectors import show
 from annotation.models import Invitation, Role
-from crowdqc.errors import Invalid, Missing, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded, Missing
 from crowdqc.numbers import plural
 
 PEOPLE = "annotation/accounts/projects/people.html"
@@ -92,7 +92,7 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
     if form.is_valid():
         try:
             told, first = _create_invitations(access, dict(form.cleaned_data))
-        except (Invalid, TooMuch) as error:
+        except (Invalid, LimitExceeded) as error:
             add_errors(form, error)
         else:
             messages.success(request, told)

@@ -33,7 +33,7 @@ from annotation.privacy.actions.erasure import KEPT_DAYS
 from annotation.privacy.selectors import erasure, retention
 from annotation.records.actions import locks
 from crowdqc import limits
-from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed, TooMuch
+from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, NotAllowed
 
 
 @login_required
@@ -65,7 +65,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             project = people.create_project(by=cast(User, request.user), **form.cleaned_data)
-        except (Invalid, TooMuch) as error:
+        except (Invalid, LimitExceeded) as error:
             add_errors(form, error)
         else:
             return redirect("project", project.pk)

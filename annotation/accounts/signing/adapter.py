@@ -25,7 +25,7 @@ from annotation.accounts.security.log import Kind, attempted_account, log_event
 from annotation.accounts.signing import actions, outbox, selectors
 from annotation.models import User
 from crowdqc import limits
-from crowdqc.errors import DomainError, TooMuch
+from crowdqc.errors import DomainError, LimitExceeded
 from crowdqc.sealing import sealed
 from crowdqc.web.language import known
 
@@ -115,7 +115,7 @@ class AccountAdapter(DefaultAccountAdapter):
         name = credentials.get("username") or credentials.get("email") or ""
         try:
             limits.require_sign_in_try(request, name=name)
-        except TooMuch:
+        except LimitExceeded:
             log_event(Kind.LOCKED, user=attempted_account(name), request=request)
             raise
         AuthenticationBackend.unstash_authenticated_user()

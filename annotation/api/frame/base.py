@@ -97,8 +97,8 @@ def shape_of(form: type[serializers.Serializer[Any]]) -> serializers.Serializer[
     return _shapes.get(form) or _shapes.setdefault(form, form())
 
 
-def give(form: type[serializers.Serializer[Any]], row: Any) -> dict[str, Any]:
-    """A row in the shape in which it is given out."""
+def serialize_row(form: type[serializers.Serializer[Any]], row: Any) -> dict[str, Any]:
+    """Serialize a row with this serializer."""
     found: dict[str, Any] = shape_of(form).to_representation(row)
     return found
 

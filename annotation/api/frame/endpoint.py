@@ -90,7 +90,7 @@ class Endpoint(APIView):
                 refusal = error
             else:
                 if key is not None:
-                    told = json.loads(JSONRenderer().render(self.kept(response)) or b"null")
+                    told = json.loads(JSONRenderer().render(self.stored_reply(response)) or b"null")
                     replies.store_reply(
                         by=request.user,
                         key=key,
@@ -104,7 +104,7 @@ class Endpoint(APIView):
 
     # -- keys ------------------------------------------------------------------------------------
 
-    def kept(self, response: Response) -> Any:
+    def stored_reply(self, response: Response) -> Any:
         """What is kept of a reply."""
         return response.data
 

@@ -82,8 +82,8 @@ DOMAIN_LENGTH = 80
 ERASED = Q(first__text="") | Q(second__text="")
 
 
-def made_with(*, by: User, project: Project, key: UUID | None) -> Task | None:
-    """The task that this person's form of ``key`` made; a second click waits for the first."""
+def find_task_of_form(*, by: User, project: Project, key: UUID | None) -> Task | None:
+    """Return the task that this form ``key`` created; serialises double clicks."""
     if key is None:
         return None
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -95,7 +95,7 @@ def create_task(
     *, by: User, project: Project, type: str, title: str, key: UUID | None = None
 ) -> Task:
     """A new task with its first draft; the one that is there where ``key``'s form made it."""
-    there = made_with(by=by, project=project, key=key)
+    there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there
     task_type = get_type(type)

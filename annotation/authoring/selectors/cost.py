@@ -60,7 +60,7 @@ class Cost:
         return self.assignments * self.minutes / 60
 
     @property
-    def at_most(self) -> Decimal:
+    def cost_limit(self) -> Decimal:
         return self.pay * self.assignments
 
     @property

@@ -51,7 +51,7 @@ class TaskRow:
     last_answer: Any
 
     @property
-    def to_come(self) -> int:
+    def outstanding(self) -> int:
         """Assignments that fill the slots still open."""
         open_slots = max(0, self.slots - self.answers)
         # No assignment holds a question twice, and one of documents ends where its document does.
@@ -63,12 +63,12 @@ class TaskRow:
     @property
     def needed(self) -> int:
         """Assignments in all, once every slot is filled."""
-        return self.submitted + self.to_come
+        return self.submitted + self.outstanding
 
     @property
-    def at_most(self) -> Decimal:
+    def cost_limit(self) -> Decimal:
         """Base pay of what is submitted and of what is still to come."""
-        return (self.paid + self.to_come) * self.version.pay
+        return (self.paid + self.outstanding) * self.version.pay
 
     @property
     def type(self) -> TaskType:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from annotation.access import Access
 from annotation.authoring.actions import tasks as actions
 from annotation.authoring.selectors.tasks import rows_of, with_work
-from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, one_by_one
+from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, apply_to_each
 from annotation.models import Task
 from annotation.models.tasks import TaskState
 from annotation.payouts.selectors.next_steps import next_steps
@@ -73,7 +73,7 @@ def _move(access: Access, to: str) -> Bulk:
             if row.state not in sources
         }
 
-    act = one_by_one(lambda task: actions.move(by=access.user, task=task, to=to))
+    act = apply_to_each(lambda task: actions.move(by=access.user, task=task, to=to))
     return Bulk(to, label, done, act, sentence=sentence, why_not=why_not)
 
 

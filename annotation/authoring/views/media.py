@@ -30,7 +30,7 @@ def task_build_media(request: HttpRequest, project_id: int, task_id: int) -> Htt
     fetched again that could not be.
     """
     access, task = find(request, project_id, task_id)
-    place, user = place_of(request, task).but(part="text"), access.user
+    place, user = place_of(request, task).with_changes(part="text"), access.user
     try:
         if request.POST.get("to") == "delete-unused":
             number = media.delete_unused(by=user, project=task.project)

@@ -32,12 +32,12 @@ from annotation.models import Role
 from annotation.models.tasks import TaskState
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.pairs.selectors import chain_of
-from annotation.panels.selectors import left_out
+from annotation.panels.selectors import list_excluded_workers
 from annotation.payouts.selectors.next_steps import next_steps
 from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
 from crowdqc import numbers
-from crowdqc.errors import Invalid, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded
 
 
 @login_required
@@ -65,7 +65,7 @@ def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             task = actions.create_task(by=access.user, project=access.project, **form.cleaned_data)
-        except (Invalid, TooMuch) as error:
+        except (Invalid, LimitExceeded) as error:
             add_errors(form, error)
         else:
             return redirect("task_build", project_id, task.pk)
@@ -132,7 +132,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             "of": gettext("of %(approved)s approved")
             % {"approved": numbers.money(row.approved, currency)},
             "note": gettext("%(most)s at most, once all is done")
-            % {"most": numbers.money(row.at_most, currency)},
+            % {"most": numbers.money(row.cost_limit, currency)},
         },
     ]
     context = {
@@ -153,7 +153,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "imports": formats_listed(task, row.version.settings),
         "exports": list(exports_of(task).items()) if task.current else [],
         "panels": access.project.panels.all(),
-        **left_out(task),
+        **list_excluded_workers(task),
         "domains": domains_of(access.project),
     }
     return render(request, "annotation/authoring/task.html", context)

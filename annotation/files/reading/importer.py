@@ -258,7 +258,7 @@ class Reader:
         raise Refused
 
     @staticmethod
-    def every(*reads: Callable[[], Any]) -> list[Any]:
+    def read_all(*reads: Callable[[], Any]) -> list[Any]:
         """What each of these gives; all that is wrong is noted before Refused is raised."""
         found, refused = [], False
         for read in reads:
@@ -444,7 +444,7 @@ class UniqueRows:
     what: str = "text"  # what a key has one of
     first: FirstSeen = field(default_factory=FirstSeen)
 
-    def takes(self, row: Row, key: Hashable, text: str) -> bool:
+    def is_new(self, row: Row, key: Hashable, text: str) -> bool:
         """Whether the row is new; else it is counted as there, or noted as a repeat or as bad."""
         line, same = self.first.setdefault(key, row.line, text)
         if line != row.line and not same:

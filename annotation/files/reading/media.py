@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from PIL import Image, ImageOps
 
-from crowdqc.errors import Invalid, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 25_000_000
@@ -109,7 +109,7 @@ def read_media(data: bytes, name: str) -> Media:
 def taking_turns() -> Iterator[None]:
     """Read the images of a request; TooMuch at once where two requests of this process do."""
     if not _at_once.acquire(blocking=False):
-        raise TooMuch(_("Other images are being read just now. Try again in a moment."))
+        raise LimitExceeded(_("Other images are being read just now. Try again in a moment."))
     try:
         yield
     finally:

@@ -130,8 +130,8 @@ def _store(version: TaskVersion, system: System, rows: Sequence[SystemAnswer]) -
     return len(new)
 
 
-def given_by(task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
-    """(item, replicate) of everything that the system has answered in the task."""
+def answered_items(task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
+    """Return (item, replicate) of the system's answers in the task."""
     rows = Answer.objects.filter(
         item__task=task,
         stage=Answer.Stage.MAIN,

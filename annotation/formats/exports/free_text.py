@@ -168,8 +168,8 @@ def _payouts(task: Task) -> Iterator[Row]:
         yield *values[:amount], str(values[amount]), *values[amount + 1 :]
 
 
-def left_out(task: Task, *, uncounted: bool = False) -> Mapping[str, int]:
-    """How many answers the export does not hold, and why."""
+def count_left_out(task: Task, *, uncounted: bool = False) -> Mapping[str, int]:
+    """Count answers that the export omits, by reason."""
     given = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
     shown = task.items.in_version(version_number(task)).values("pk")
     found = {"older_questions": given.exclude(item__in=shown).count()}

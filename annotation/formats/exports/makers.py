@@ -20,9 +20,9 @@ from annotation.formats.exports import manifest
 from annotation.formats.exports.pairwise import (
     PAIR_EXPORTS,
     PairExport,
+    count_left_out,
     exports_of,
     get_export,
-    left_out,
 )
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Invalid
@@ -135,7 +135,7 @@ def _about(task: Task, what: str, form: str, dimension: str = "") -> dict[str, A
     told = {"format": form, **manifest.describe(task, what)}
     if dimension:
         told["dimension"] = dimension
-    return {**told, "left_out": left_out(task, what, dimension), "runs": recipes(task)}
+    return {**told, "left_out": count_left_out(task, what, dimension), "runs": recipes(task)}
 
 
 def _archive(file: ExportFile) -> PreparedFile:

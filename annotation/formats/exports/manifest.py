@@ -32,7 +32,7 @@ def describe(task: Task, what: str, *, uncounted: bool = False) -> dict[str, Any
         "names": "pseudonyms",
     }
     if what in ("answers", "system_answers"):
-        told["left_out"] = dict(free_text.left_out(task, uncounted=uncounted))
+        told["left_out"] = dict(free_text.count_left_out(task, uncounted=uncounted))
     if what in ("items", "answers", "system_answers"):
         told["questions_of_version"] = free_text.version_number(task)
     return told

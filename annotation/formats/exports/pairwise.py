@@ -285,10 +285,10 @@ def get_export(task: Task, slug: str, form: str) -> PairExport:
     return known[slug]
 
 
-def left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]:
-    """How many judgments an export does not hold, by reason."""
+def count_left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]:
+    """Count judgments that the export omits, by reason."""
     one = PAIR_EXPORTS[slug]
-    found = judgments.left_out(task) if one.per_dimension else {}
+    found = judgments.count_left_out(task) if one.per_dimension else {}
     return {**found, **one.left_out(task, dimension)}
 
 

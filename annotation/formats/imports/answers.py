@@ -159,7 +159,7 @@ class Answers(Importer):
                 worker = self._worker(reader, row, known)
                 text = _text(reader, row, "worker")
                 at = reader.moment(row, "submitted_at")
-                if once.takes(row, (worker, item), text):
+                if once.is_new(row, (worker, item), text):
                     values = {"item_id": item, "worker_id": worker, "answer": text}
                     checked.good.append({**values, "submitted_at": at})
                     workers.add(worker)
@@ -214,7 +214,7 @@ class SystemAnswers(Importer):
                 item = _item(reader, row, keys, known.keys)
                 system, strategy = named_system(reader, row, spelled)
                 text, replicate = _text(reader, row, "system"), numbered(reader, row)
-                if once.takes(row, (system, strategy, item, replicate), text):
+                if once.is_new(row, (system, strategy, item, replicate), text):
                     checked.good.append(
                         {
                             "item_id": item,

@@ -153,7 +153,7 @@ class Candidates(Importer):
                     one_query.check(row, ["topic", "query"], values["topic"], values["query"])
                 known_answer = known_of_item(reader, row, known.fields)
                 self._one_kind(reader, row, values, kinds)
-                if once.takes(row, values["key"], content_of(values["topic"], values["text"])):
+                if once.is_new(row, values["key"], content_of(values["topic"], values["text"])):
                     checked.good.append({**values, "known": known_answer})
         if one_query.first:  # any row of a topic may give it
             none = (None, "")

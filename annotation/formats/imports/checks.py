@@ -59,13 +59,13 @@ class Checks(Importer):
         spoilt: set[Any] = set()
         for row in rows:
             with reader:
-                item, (author, about) = reader.every(
+                item, (author, about) = reader.read_all(
                     partial(known.item, reader, row, ("item_id", "text")),
                     partial(authors.author, row),
                 )
                 key = (author, item)
                 try:
-                    uncounted, (name, answer) = reader.every(
+                    uncounted, (name, answer) = reader.read_all(
                         partial(authors.uncounted, row), partial(self._said, reader, row, known)
                     )
                     about |= {"item": item, "uncounted": uncounted}

@@ -184,7 +184,9 @@ class Lines:
                     _("Leave the cell empty, or the row out."),
                 )
         codes = {self.asked[name].name: shown.code(word) for name, word in given.items()}
-        return self.said(codes), tuple((name, code, ORDINALS[code]) for name, code in codes.items())
+        return self.describe_choices(codes), tuple(
+            (name, code, ORDINALS[code]) for name, code in codes.items()
+        )
 
     def _one_way(self, row: Row, shown: Shown, given: Mapping[str, str]) -> None:
         """See that the words are of one kind, and that the row says what they stand for."""
@@ -232,9 +234,11 @@ class Lines:
                     _("It has %(told)s.") % {"told": told},
                 )
             codes[self.asked[name].name] = str(int(word))
-        return self.said(codes), tuple((name, code, int(code)) for name, code in codes.items())
+        return self.describe_choices(codes), tuple(
+            (name, code, int(code)) for name, code in codes.items()
+        )
 
-    def said(self, codes: Mapping[str, str]) -> str:
+    def describe_choices(self, codes: Mapping[str, str]) -> str:
         """What was said on the dimensions that the file has, to be compared."""
         return ", ".join(f"{name} {codes.get(name, '-')}" for name in self.compared)
 

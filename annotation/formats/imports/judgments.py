@@ -177,7 +177,7 @@ class Judgments(Importer):
             reader,
             [name for name in names if name in reader.mapping],
             {
-                key: lines.said(codes)
+                key: lines.describe_choices(codes)
                 for key, codes in itertools.chain(known.there.items(), known.again.items())
             },
             twice=gettext_noop(
@@ -197,7 +197,7 @@ class Judgments(Importer):
                 if not found.asked and key not in once.there:
                     wrong = gettext_noop("The task no longer asks for this.")
                     reader.refuse(row, "item_id", wrong, _("Leave the row out."))
-                if once.takes(row, key, found.said):
+                if once.is_new(row, key, found.said):
                     checked.good.append(found.values)
                     counts.add(found.values)
                     what.add(found.values["item"])

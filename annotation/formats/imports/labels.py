@@ -266,7 +266,7 @@ class ReadLabels:
             names = ["worker", "system", "item", "label"]
             reader.refuse(row, names, wrong, _("Keep one of the two."))
 
-    def whole(self) -> dict[str, str]:
+    def full_draft(self) -> dict[str, str]:
         """The draft with its spans."""
         return self.draft | {key: json.dumps(rows) for key, rows in self.spans.items()}
 
@@ -322,10 +322,12 @@ class Labels(Importer):
         said_in = _Grouped()
         for row in rows:
             with reader:
-                item, (author, about) = reader.every(partial(item_of, row), partial(author_of, row))
+                item, (author, about) = reader.read_all(
+                    partial(item_of, row), partial(author_of, row)
+                )
                 key = (author, item)
                 try:
-                    uncounted, at, expected, said = reader.every(
+                    uncounted, at, expected, said = reader.read_all(
                         partial(uncounted_of, row),
                         partial(reader.moment, row, "time"),
                         partial(gold.read, row, item),
@@ -466,7 +468,7 @@ class _Settling:
 
     def _values(self, one: ReadLabels) -> dict[str, list[Any]]:
         """Choices, texts and spans as they are stored. Raises Refused."""
-        draft = one.whole()
+        draft = one.full_draft()
         key = () if one.spans else tuple(draft.items())
         if key in self.seen:
             return self.seen[key]

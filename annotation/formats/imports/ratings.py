@@ -113,7 +113,7 @@ class Documents(Importer):
                 self._one(reader, row, "document", values, told)
                 self._one(reader, row, "question", values, told)
                 anchor = self._anchor(reader, row, values)
-                if once.takes(row, values["answer_id"], values["answer"]):
+                if once.is_new(row, values["answer_id"], values["answer"]):
                     checked.good.append({**values, "sentence": anchor})
         if checked.good:
             there = {row["document_id"] for row in checked.good}
@@ -234,7 +234,7 @@ class Ratings(Importer):
         )
         worker = reader.fit(row, "worker_id", 120, gettext_noop("an id"))
         said = reader.fit(row, "explanation", MAX_EXPLANATION, gettext_noop("an explanation"))
-        points = reader.every(*(partial(self._point, reader, row, name) for name in self.scales))
+        points = reader.read_all(*(partial(self._point, reader, row, name) for name in self.scales))
         try:
             evidence = numbers(reader.value(row, "evidence").strip("[]"), known.items[item])
         except Invalid as error:

@@ -119,7 +119,7 @@ class Samples(Importer):
                 content = content_of(values["text"], values["source"], values["score"])
                 # Without an id the same content is the same sample.
                 key = values["sample_id"] or self._key(content, name, known)
-                if not once.takes(row, (name, key), content):
+                if not once.is_new(row, (name, key), content):
                     continue
                 counts[name] += 1
                 if counts[name] > MAX_SAMPLES:
@@ -211,13 +211,13 @@ class Attributes(Importer):
         spoilt: set[Any] = set()
         for row in rows:
             with reader:
-                item, (author, about) = reader.every(
+                item, (author, about) = reader.read_all(
                     partial(known.item, reader, row, ("item_id", "dimension")),
                     partial(authors.author, row),
                 )
                 key = (author, item)
                 try:
-                    uncounted, (place, attribute) = reader.every(
+                    uncounted, (place, attribute) = reader.read_all(
                         partial(authors.uncounted, row), partial(self._attribute, reader, row)
                     )
                     about |= {"item": item, "uncounted": uncounted}

@@ -229,8 +229,8 @@ def resume_abandoned() -> int:
 # What is left of an upload when its time is up --------------------------------------------------
 
 
-def let_go(file: ImportFile, state: str, **changes: object) -> None:
-    """Delete what was staged of an upload; what is left says what became of it."""
+def discard_upload(file: ImportFile, state: str, **changes: object) -> None:
+    """Delete the staged data of an upload and set its final state."""
     rows = ImportFile.objects.filter(pk=file.pk)
     stored = list(rows.values_list("stored", flat=True))
     ImportPart.objects.filter(file_id=file.pk).delete()
@@ -249,7 +249,7 @@ def let_go(file: ImportFile, state: str, **changes: object) -> None:
 
 def fail(file: ImportFile, message: str, mend: str) -> None:
     """Close an upload that cannot be imported; nothing of its rows is kept."""
-    let_go(file, State.FAILED, error={"message": message, "mend": mend})
+    discard_upload(file, State.FAILED, error={"message": message, "mend": mend})
 
 
 @transaction.atomic
@@ -280,4 +280,6 @@ def drop_stale(*, before: dt.datetime) -> int:
 
 def finish(file: ImportFile, report: Report) -> None:
     """Note an import, inside its transaction; the rows live in the task from now on."""
-    let_go(file, State.IMPORTED, report=report.as_dict(), imported_at=timezone.now(), error={})
+    discard_upload(
+        file, State.IMPORTED, report=report.as_dict(), imported_at=timezone.now(), error={}
+    )

@@ -15,7 +15,7 @@ from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
 from annotation.formats.registry import format_for, kinds_of
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task
-from crowdqc.errors import DomainError, Invalid, Missing, TooMuch
+from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.web.htmx import page_or_fragment
 
 
@@ -36,7 +36,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
             file = actions.keep_file(
                 by=access.user, task=task, kind=kind, name=name, content=content
             )
-        except (Invalid, TooMuch) as refused:
+        except (Invalid, LimitExceeded) as refused:
             error = refused
         else:
             return redirect("task_import_file", project_id, task_id, file.pk)

@@ -20,7 +20,7 @@ from annotation.accounts.projects.actions import (
 )
 from annotation.authoring.actions.drafts import as_title
 from annotation.authoring.actions.media import store_media
-from annotation.authoring.actions.tasks import ERASED, made_with
+from annotation.authoring.actions.tasks import ERASED, find_task_of_form
 from annotation.files.reading.media import Media
 from annotation.files.stored.selectors import content
 from annotation.models import (
@@ -75,7 +75,7 @@ def duplicate_task(
     their known answers; never answers, workers, panels, ways in, budget, or what was paid. The form
     of a ``key`` makes one copy, however often it is sent.
     """
-    there = made_with(by=by, project=task.project, key=key)
+    there = find_task_of_form(by=by, project=task.project, key=key)
     if there is not None:
         return there, Copied(there.items.count(), 0)
     source = task.versions.latest("number")

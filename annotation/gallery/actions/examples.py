@@ -9,7 +9,7 @@ from django.db import transaction
 from annotation.authoring.actions.drafts import edit_draft, lock_draft
 from annotation.authoring.actions.items import remove_group, save_group
 from annotation.authoring.actions.media import upload_media
-from annotation.authoring.actions.tasks import create_task, made_with
+from annotation.authoring.actions.tasks import create_task, find_task_of_form
 from annotation.files.reading.importer import Row, refuse
 from annotation.formats.registry import format_for
 from annotation.gallery.example_files import make_file
@@ -27,7 +27,7 @@ def begin_task(*, by: User, project: Project, template: Template, key: UUID | No
 
     The form of a ``key`` makes one task, however often it is sent.
     """
-    there = made_with(by=by, project=project, key=key)
+    there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there
     task = create_task(by=by, project=project, type=template.type, title=template.title, key=key)

@@ -25,7 +25,7 @@ from annotation.models import Hook, HookDelivery, User
 from annotation.notifications.actions.notices import notify, people_of
 from annotation.notifications.actions.webhooks import PURPOSE
 from crowdqc.errors import DomainError
-from crowdqc.outbound import WebhookReply, post
+from crowdqc.outbound import WebhookReply, post_webhook
 from crowdqc.sealing.sealed import unseal
 
 MAX_TRIES = 10
@@ -113,7 +113,7 @@ def _deliver(row: HookDelivery) -> bool:
             "webhook-timestamp": timestamp,
             "webhook-signature": signature(secret, event_id, timestamp, body),
         }
-        told = post(row.hook.url, body, headers, seconds=settings.CROWDQC_WEBHOOK_TIMEOUT)
+        told = post_webhook(row.hook.url, body, headers, seconds=settings.CROWDQC_WEBHOOK_TIMEOUT)
     return _note(row, told)
 
 

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import edit_draft
 from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
-from annotation.authoring.actions.tasks import create_task, made_with
+from annotation.authoring.actions.tasks import create_task, find_task_of_form
 from annotation.models import Candidate, ItemGroup, Project, Task, User
 from annotation.pairs.actions.pair_items import make_texts
-from annotation.pairs.actions.topics import About, add_topics
+from annotation.pairs.actions.topics import TopicContent, add_topics
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.checklist.type import MAX_COMPONENT, free_name
@@ -43,7 +43,7 @@ def make_task(
     publishes it. The form of a ``key`` makes one task, however often it is sent. Raises Invalid
     for texts of another project, or without questions.
     """
-    there = made_with(by=by, project=project, key=key)
+    there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there
     wanted = list(texts)
@@ -79,7 +79,7 @@ def take_texts(*, by: User, task: Task, texts: Iterable[Candidate]) -> None:
         return
     topics = {text.topic: text.query for text in wanted.values()}
     shown = _passages(task.project, topics)
-    about = {key: About(query, shown.get(key, "")) for key, query in topics.items()}
+    about = {key: TopicContent(query, shown.get(key, "")) for key, query in topics.items()}
     before = set(task.groups.filter(until__isnull=True).values_list("key", flat=True))
     add_topics(by=by, task=task, topics=about)
     others = Candidate.objects.filter(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title, edit_draft
 from annotation.authoring.actions.items import STEP
-from annotation.authoring.actions.tasks import create_task, made_with
+from annotation.authoring.actions.tasks import create_task, find_task_of_form
 from annotation.models import (
     Item,
     ItemGroup,
@@ -71,7 +71,7 @@ def panel_task(
     publishes it; the form of a ``key`` makes one task. Raises Invalid for items that are no pairs
     of the task, or without workers.
     """
-    there = made_with(by=by, project=task.project, key=key)
+    there = find_task_of_form(by=by, project=task.project, key=key)
     if there is not None:
         return there
     pairs = _asked_pairs(task, items, workers)

@@ -21,14 +21,14 @@ from annotation.pairs.actions.candidates import (
     candidates_from_answers,
 )
 from annotation.pairs.actions.pair_items import make_texts, require
-from annotation.pairs.selectors import asked_of
+from annotation.pairs.selectors import list_topics_with_items
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
 
 @dataclass(frozen=True)
-class About:
-    """What workers see of a topic: its question, and the sources that the texts drew on.
+class TopicContent:
+    """What workers see of a topic: its question and sources.
 
     They never see its ``category``.
     """
@@ -39,7 +39,7 @@ class About:
 
 
 @transaction.atomic
-def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
+def add_topics(*, by: User, task: Task, topics: Mapping[str, TopicContent]) -> int:
     """Put topics into the draft, with all texts that the project has on them; returns how many.
 
     Those that are there stay as they are; one that the draft took out comes back.
@@ -72,13 +72,17 @@ def add_topics(*, by: User, task: Task, topics: Mapping[str, About]) -> int:
     return len(fresh)
 
 
-def project_topics(project: Project, keys: Collection[str] | None = None) -> dict[str, About]:
+def project_topics(
+    project: Project, keys: Collection[str] | None = None
+) -> dict[str, TopicContent]:
     """Topics on which the project has texts, with their questions; all, or those named."""
     rows = Candidate.objects.filter(project=project).order_by("topic", "query")
     if keys is not None:
         rows = rows.filter(topic__in=keys)
     found = rows.values_list("topic", "query").distinct()
-    return {topic: About(title=query) for topic, query in found}  # the last has words if any has
+    return {
+        topic: TopicContent(title=query) for topic, query in found
+    }  # the last has words if any has
 
 
 def use_project_topics(*, by: User, task: Task, keys: Collection[str] | None = None) -> int:
@@ -149,9 +153,9 @@ def add_answers(
         raise Invalid(gettext("There is no such topic."), fields={"topic": ", ".join(TOPICS)})
     about, items = _asked(source, topic), None
     if get_type(source.type).has_styles:
-        asked = asked_of(source)
+        asked = list_topics_with_items(source)
         topic, items = WRITTEN, {pk for one in asked for pk in one.items}
-        about = {one.key: About(one.query, one.sources) for one in asked}
+        about = {one.key: TopicContent(one.query, one.sources) for one in asked}
     _same_questions(task.project, about)
     new, _ = candidates_from_answers(
         by=by,
@@ -177,17 +181,17 @@ def add_answers(
     return new, topics
 
 
-def _asked(source: Task, topic: str) -> dict[str, About]:
+def _asked(source: Task, topic: str) -> dict[str, TopicContent]:
     """Topics that a task's questions (or texts) give, with the passage people had."""
     assert source.current is not None  # noqa: S101 (only a published task has answers)
     items = source.items.in_version(source.current.number).select_related("group")
     if topic == "group":
-        return {i.group.key: About(i.group.title, i.group.passage) for i in items}
+        return {i.group.key: TopicContent(i.group.title, i.group.passage) for i in items}
     rows = items.order_by("group__position", "position", "pk")
-    return {i.key: About(i.question, i.group.passage) for i in rows}
+    return {i.key: TopicContent(i.question, i.group.passage) for i in rows}
 
 
-def _same_questions(project: Project, about: Mapping[str, About]) -> None:
+def _same_questions(project: Project, about: Mapping[str, TopicContent]) -> None:
     there = Candidate.objects.filter(project=project, topic__in=about).exclude(query="")
     for key, query in there.values_list("topic", "query").distinct():
         if query.strip() != about[key].title.strip():

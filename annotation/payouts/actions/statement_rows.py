@@ -66,8 +66,8 @@ def _known(task: Task, recruitment: Recruitment | None) -> _Known:
     return known
 
 
-def taken_back(statement: Statement, payment_id: int) -> str:
-    """The name of a file since which this payment stands booked back; "" where it does not."""
+def reversing_statement(statement: Statement, payment_id: int) -> str:
+    """Return the file since which this payment is reversed, or ""."""
     known = _known(statement.task, statement.recruitment)
     return known.taken_back.get(payment_id, "")
 

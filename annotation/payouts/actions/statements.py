@@ -178,7 +178,7 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
             return _Plan(statement, row, payment, [], settles=True)
         row = {**row, **_still_differs(row, payment)}
     if payment is not None and row["outcome"] == "missing":
-        earlier = statement_rows.taken_back(statement, payment.pk)
+        earlier = statement_rows.reversing_statement(statement, payment.pk)
         if earlier:
             raise Conflict(
                 gettext("It was booked back already, since %(earlier)s lacked it.")

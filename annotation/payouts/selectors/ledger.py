@@ -39,13 +39,13 @@ def parse_filter(raw: Mapping[str, str]) -> LedgerFilter:
     return LedgerFilter(
         number("task"),
         number("worker"),
-        month if first_of(month) else "",
+        month if parse_month(month) else "",
         kind if kind in LedgerEntry.Kind.values else "",
     )
 
 
-def first_of(month: str) -> dt.date | None:
-    """The first day of ``2026-11``, or None."""
+def parse_month(month: str) -> dt.date | None:
+    """Return the first day of ``2026-11``, or None."""
     try:
         return dt.date.fromisoformat(f"{month}-01") if len(month) == 7 else None
     except ValueError:
@@ -61,7 +61,7 @@ def entries(project: Project, filters: LedgerFilter) -> QuerySet[LedgerEntry]:
         rows = rows.filter(worker=filters.worker_id)
     if filters.kind:
         rows = rows.filter(kind=filters.kind)
-    first = first_of(filters.month)
+    first = parse_month(filters.month)
     if first:
         after = (first.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
         rows = rows.filter(at__date__gte=first, at__date__lt=after)

@@ -122,8 +122,8 @@ def statements_of(task: Task) -> QuerySet[Statement]:
     return Statement.objects.filter(task=task)
 
 
-def way_of(task: Task, recruitment_id: int) -> Recruitment:
-    """One way into the task, or Missing."""
+def get_recruitment_of_task(task: Task, recruitment_id: int) -> Recruitment:
+    """Return a recruitment of the task, or raise Missing."""
     found = Recruitment.objects.filter(task=task, pk=recruitment_id).first()
     if found is None:
         raise Missing(gettext("It is not a way into this task."))

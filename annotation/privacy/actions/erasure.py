@@ -123,8 +123,10 @@ def erasing() -> Iterator[None]:
 
 
 @transaction.atomic
-def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Membership:
-    """Decide that a worker is erased: they leave the project now, the rest follows by itself.
+def request_erasure(
+    *, by: User, worker: Membership, although_undecided: bool = False
+) -> Membership:
+    """Request a worker's erasure; they leave the project now.
 
     By a requester or manager, or by the worker. Leases are returned, agreements and seats on
     panels end. Raises Conflict while payments are on their way, and while something waits for a

@@ -69,8 +69,8 @@ def waiting_erasures() -> QuerySet[Membership]:
     return Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
 
 
-def is_asked(project_id: int) -> bool:
-    """Whether somebody of the project is to be erased and is not yet."""
+def has_pending_erasure(project_id: int) -> bool:
+    """Whether an erasure in the project is requested and not done."""
     return waiting_erasures().filter(project=project_id).exists()
 
 

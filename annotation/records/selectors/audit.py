@@ -94,7 +94,7 @@ class Line:
 class Page:
     """Entries, newest first, and the start of older ones."""
 
-    describe_entries: list[Line]
+    lines: list[Line]
     older: int | None
 
 

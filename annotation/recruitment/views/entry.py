@@ -23,7 +23,7 @@ from annotation.recruitment.platforms import webhook
 from annotation.recruitment.platforms.entry_params import LEAVING, Refused
 from annotation.work.actions import assignments, visits
 from crowdqc import limits
-from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed, TooMuch
+from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
 from crowdqc.sealing import sealed
 from crowdqc.web.middleware import POLICY
@@ -177,14 +177,14 @@ def leave(request: HttpRequest) -> HttpResponse:
         "visit": visit,
         "error": error,
         "left": visit.outcome in LEAVING,
-        **way_back(visit),
+        **return_context(visit),
     }
     status = 422 if error else 200
     return render(request, "annotation/recruitment/entry/leave.html", context, status=status)
 
 
-def way_back(visit: Visit | None) -> dict[str, Any]:
-    """How somebody who came from elsewhere gets back: an address, a code, or a form."""
+def return_context(visit: Visit | None) -> dict[str, Any]:
+    """Return the context of the way back: an address, a code, or a form."""
     if visit is None:
         return {"came_from": None, "submit_to": ""}
     submit = ""
@@ -234,7 +234,7 @@ def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
             parse_whole(request.headers.get("Content-Length") or "0", high=webhook.MOST_BYTES)
             is None
         ):
-            raise TooMuch(gettext("Too long for an event."))
+            raise LimitExceeded(gettext("Too long for an event."))
         secret = sealed.unseal(recruitment.webhook_sealed, webhook.PURPOSE, gettext("The secret"))
         event = webhook.read(secret, request.headers, request.body)
         kept = visits.receive_event(recruitment=recruitment, event=event)

@@ -37,7 +37,7 @@ class ChecklistBuilder(JudgingBuilder):
     redundancy_label = gettext_lazy("People per text")
     beside_pay = ("redundancy", "items_per_assignment")
 
-    def asked(self, build: Build, item: Item | None) -> dict[str, Any]:
+    def preview_context(self, build: Build, item: Item | None) -> dict[str, Any]:
         settings = build.version.settings
         return {
             "asked": checking.in_order(settings["questions"]),

@@ -178,7 +178,7 @@ class LabelsBuilder(BuilderParts):
         item = None
         if place.part == "text":
             item = build.item(place.question)
-            listed = build.asked.select_related("media").order_by("position", "pk")
+            listed = build.counted_items.select_related("media").order_by("position", "pk")
             page = Paginator(listed, PER_PAGE).get_page(place.page)
             numbered = list(enumerate(page.object_list, page.start_index() or 1))
             found |= {"page": page, "item_rows": numbered, "open_item": item}

@@ -62,7 +62,7 @@ def check_answers(
     found = Values()
     given: dict[str, frozenset[str]] = {}
     for one in fields:
-        if not is_asked(one, given):
+        if not is_field_active(one, given):
             continue
         answer = read_answer(draft, one, length=length)
         if not answer.given and one["required"]:
@@ -83,7 +83,7 @@ def asked_fields(draft: Mapping[str, Any], fields: Sequence[Field]) -> list[Fiel
     found: list[Field] = []
     given: dict[str, frozenset[str]] = {}
     for one in fields:
-        if not is_asked(one, given):
+        if not is_field_active(one, given):
             continue
         found.append(one)
         try:
@@ -103,8 +103,8 @@ def is_open(draft: Mapping[str, Any], one: Field) -> bool:
         return True
 
 
-def is_asked(one: Field, given: Mapping[str, frozenset[str]]) -> bool:
-    """Whether all conditions of a field hold; one on a field without an answer never does.
+def is_field_active(one: Field, given: Mapping[str, frozenset[str]]) -> bool:
+    """Whether all conditions of a field hold.
 
     ``given``: the codes of each field that is answered.
     """
@@ -114,14 +114,14 @@ def is_asked(one: Field, given: Mapping[str, frozenset[str]]) -> bool:
     )
 
 
-def can_be_asked(one: Field, fields: Sequence[Field]) -> bool:
-    """Whether some answer to each field that it depends on lets all of its conditions hold."""
+def is_field_reachable(one: Field, fields: Sequence[Field]) -> bool:
+    """Whether some answers satisfy all conditions of a field."""
     for about in fields:
         rows = [row for row in one["ask_if"] if row["field"] == about["name"]]
         if not rows or about["kind"] == CHOOSE_SEVERAL:
             continue
         tried = ({about["name"]: frozenset({code})} for code in codes_of(about))
-        if not any(is_asked({"ask_if": rows}, given) for given in tried):
+        if not any(is_field_active({"ask_if": rows}, given) for given in tried):
             return False
     return True
 

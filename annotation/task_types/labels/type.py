@@ -76,8 +76,8 @@ from annotation.task_types.labels.label_studio import LabelsInLabelStudio
 from annotation.task_types.labels.rules import (
     PREFIX,
     asked_fields,
-    can_be_asked,
     check_answers,
+    is_field_reachable,
     read_answer,
 )
 from annotation.task_types.missing import Missing
@@ -358,7 +358,7 @@ def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
             said = gettext("Field %(number)s has an option without a label")
         elif any(not one["values"] for one in row["ask_if"]):
             said = gettext("Field %(number)s has a condition without a value")
-        elif not can_be_asked(row, fields):
+        elif not is_field_reachable(row, fields):
             said = gettext("Field %(number)s is never asked: its conditions cannot hold together")
         else:
             continue

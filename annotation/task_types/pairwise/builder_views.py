@@ -65,7 +65,7 @@ class JudgingBuilder(BuilderParts):
             "settings": settings,
             "shown_item": item,
             "shown_of": bundle_size(build),
-            **self.asked(build, item),
+            **self.preview_context(build, item),
         }
         if item is not None:
             found |= self.read(item, settings)
@@ -81,7 +81,7 @@ class JudgingBuilder(BuilderParts):
             }
         return found
 
-    def asked(self, build: Build, item: Item | None) -> dict[str, Any]:
+    def preview_context(self, build: Build, item: Item | None) -> dict[str, Any]:
         """What is asked of every item, and the preview's lines with nothing chosen on them."""
         settings = build.version.settings
         return {

@@ -108,7 +108,7 @@ class DocumentBuilder(RatingBuilder):
         }
         if place.part == "documents":
             if group is not None and place.page == "1":
-                found["place"] = place = place.but(page=str(own.page_of(group)))
+                found["place"] = place = place.with_changes(page=str(own.page_of(group)))
             page, rows = own.documents(place.page)
             answers = own.answers(group) if group else []
             found |= {"page": page, "rows": rows, "answers_of": answers}

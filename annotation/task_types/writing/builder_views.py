@@ -65,7 +65,7 @@ class WritingBuilder(BuilderParts):
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
         own: WritingBuild = shown["writing"]
-        return {"styles": len(own.styles), "topics": build.texts, "forms": own.asked}
+        return {"styles": len(own.styles), "topics": build.texts, "forms": own.form_questions}
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         own = WritingBuild(build)
@@ -84,7 +84,7 @@ class WritingBuilder(BuilderParts):
             found |= {"stage": stage, "shown_form": found[f"{stage}_form"]}
         if place.part == "topics":
             if topic is not None and place.page == "1":
-                found["place"] = place = place.but(page=str(own.page_of(topic)))
+                found["place"] = place = place.with_changes(page=str(own.page_of(topic)))
             page, rows = own.topics(place.page)
             found |= {"page": page, "rows": rows, "cited": own.passages(topic) if topic else []}
         return found

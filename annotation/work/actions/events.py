@@ -22,7 +22,7 @@ from annotation.models import Assignment, EventStream, User
 from annotation.models.assignments import AssignmentState
 from annotation.work.selectors.log import rename_targets
 from crowdqc.database.compiled import CompiledQuery, Placeholder, run_statement
-from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
+from crowdqc.errors import Conflict, Invalid, LimitExceeded, NotAllowed
 
 # "open" begins a page, "show" a question on it (its delta is the text found there).
 PAGE_METHODS = ("open", "focus", "blur", "visibilitychange", "scroll", "resize", "click")
@@ -104,7 +104,9 @@ def open_stream(*, by: User, assignment: Assignment, key: UUID) -> EventStream:
                 gettext("The log of this assignment was erased; nothing more is recorded.")
             )
         if run_statement(STREAMS, [assignment.pk])[0][0] >= MAX_STREAMS:
-            raise TooMuch(gettext("This assignment was opened too often to be recorded further."))
+            raise LimitExceeded(
+                gettext("This assignment was opened too often to be recorded further.")
+            )
         begun = assignment.opened_at or assignment.leased_at
         offset = (timezone.now() - begun).total_seconds() * 1000
         run_statement(OPEN, [assignment.pk, key, timezone.now(), max(0, int(offset))])
@@ -218,7 +220,7 @@ def _clean_text(raw: str) -> str:
 def _in_rate(stream: EventStream, fresh: int) -> None:
     age = max(0.0, (timezone.now() - stream.opened_at).total_seconds())
     if stream.next_seq + fresh > BURST + RATE * age:
-        raise TooMuch(
+        raise LimitExceeded(
             gettext("More events came than a person makes; they are taken later."), code="rate"
         )
 
@@ -285,7 +287,7 @@ def append_events(
     clean = [clean_event(event, number) for number, event in enumerate(events)]
     size = len(json.dumps(clean, ensure_ascii=False).encode())
     if size > MAX_BATCH_BYTES:
-        raise TooMuch(gettext("The batch is too large; send smaller ones."))
+        raise LimitExceeded(gettext("The batch is too large; send smaller ones."))
     stream = STREAM.first(key=stream_key)
     if stream is None or stream.assignment_id != assignment.pk:
         raise Invalid(
@@ -307,7 +309,7 @@ def append_events(
         return stream.next_seq
     _in_rate(stream, len(fresh))
     if stream.stored_in_all + size > MAX_ASSIGNMENT_BYTES:  # type: ignore[attr-defined]
-        raise TooMuch(gettext("The log of this assignment is full."), code="log-full")
+        raise LimitExceeded(gettext("The log of this assignment is full."), code="log-full")
     last = stream.next_seq + len(fresh) - 1
     batch = {
         "stream": stream.pk,

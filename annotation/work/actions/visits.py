@@ -40,7 +40,7 @@ from annotation.recruitment.platforms.webhook import Event
 from annotation.work.actions.leases import return_assignment, revoke_lease
 from annotation.work.selectors.known import mark_assignment
 from crowdqc import limits
-from crowdqc.errors import Conflict, Invalid, TooMuch
+from crowdqc.errors import Conflict, Invalid, LimitExceeded
 
 STATUS = "submission.status.change"
 ENDED = ("RETURNED", "TIMED-OUT", "TIMED_OUT")
@@ -171,7 +171,7 @@ def enter_visit(
     if recruitment.entry == Recruitment.Entry.BOUND and not limits.count_try(
         limits.NEW_VISITORS, recruitment.pk
     ):
-        raise TooMuch(_("Too many people came at once. Open the link again in an hour."))
+        raise LimitExceeded(_("Too many people came at once. Open the link again in an hour."))
     worker = _find_member(recruitment, coming, bound, who)
     visit = Visit.objects.create(
         recruitment=recruitment,

@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet
 from annotation.authoring.selectors.steps import check_entry, settings_of
 from annotation.models import Answer, Assignment, AssignmentItem, ChoiceValue, Item, TextValue
 from annotation.task_types import get_type
-from annotation.task_types.known import given_of, matches
+from annotation.task_types.known import matches, values_given
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class KnownFeedback:
 def draft_feedback(assignment: Assignment, entry: AssignmentItem) -> KnownFeedback:
     """Return the feedback on a complete draft before submission."""
     values = check_entry(assignment, entry)
-    right = values is not None and matches(entry.item.expected or {}, given_of(values))
+    right = values is not None and matches(entry.item.expected or {}, values_given(values))
     words = get_type(assignment.task.type).in_words(entry.draft, settings_of(assignment, entry))
     return KnownFeedback(entry.position, entry.item, words, right)
 

@@ -126,7 +126,7 @@ class Home:
 
     memberships: list[Membership]  # with ``agreed``: the consent in force, or None
     offers: list[Offer]  # best paid by the hour first, as far as that is known
-    list_in_work: list[InWork]
+    in_work: list[InWork]
     rounds: list[Qualification]  # what was said of qualification rounds
     tries: list[Assignment]  # of quizzes, submitted
 

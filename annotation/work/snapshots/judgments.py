@@ -229,8 +229,8 @@ def counts_of(task: Task) -> QuerySet[AnswerCount]:
     return rows.exclude(worker__isnull=False, worker__in=excluded)
 
 
-def left_out(task: Task) -> dict[str, int]:
-    """How many answers of people a snapshot does not hold, each under one reason."""
+def count_left_out(task: Task) -> dict[str, int]:
+    """Count people's answers that a snapshot omits, one reason each."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
     rows = main.annotate(why=_why_not(task)).values_list("why").annotate(n=Count("pk")).order_by()
     found = {why: n for why, n in rows if why}

@@ -23,7 +23,7 @@ from annotation.work.actions import answers, assignments, leases
 from annotation.work.actions import events as log
 from annotation.work.actions.drafts import DraftChanged, Version, versions_for_page
 from annotation.work.selectors import work
-from crowdqc.errors import DomainError, Invalid, TooMuch
+from crowdqc.errors import DomainError, Invalid, LimitExceeded
 from crowdqc.files import json_input
 from crowdqc.numbers import LARGEST, parse_whole
 from crowdqc.web.middleware import problem
@@ -69,7 +69,7 @@ def for_scripts(view: View) -> View:
 def read_json(request: HttpRequest) -> dict[str, Any]:
     """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
     if parse_whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
-        raise TooMuch(_("The request is too large; send smaller ones."), code="too-large")
+        raise LimitExceeded(_("The request is too large; send smaller ones."), code="too-large")
     if request.content_type == "application/json":
         raw: str | bytes = request.body
     else:

@@ -33,7 +33,7 @@ from annotation.work.selectors import earnings, known, log, work
 from annotation.work.selectors import quiz as quizzes
 from annotation.work.views.page_api import read_object, read_version
 from annotation.work.views.parts import OpenItem, pages_of
-from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed, TooMuch
+from crowdqc.errors import Conflict, Invalid, LimitExceeded, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
 from crowdqc.web.middleware import permissions_policy
 
@@ -154,7 +154,7 @@ def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
     task, worker = _task(request, task_id)
     try:
         found = assignments.claim_assignment(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
-    except TooMuch as error:
+    except LimitExceeded as error:
         messages.warning(request, error.message)
         return redirect("work_home")
     except Conflict as error:
@@ -419,8 +419,8 @@ def _must_stay(found: Assignment, entry: AssignmentItem) -> bool:
 
 @login_required
 @require_POST
-def give_back(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Return the assignment; nothing is held against anybody."""
+def assignment_return(request: HttpRequest, assignment_id: int) -> HttpResponse:
+    """Return the assignment without disadvantage."""
     found = get_own_assignment(request, assignment_id)
     leases.return_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     messages.success(
@@ -453,7 +453,7 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "uncounted": counts.count((False, True)),
         "another": another[0] if another and not visit else None,
         "quiz": quizzes.quiz_result(found) if found.quiz else None,
-        **coming_in.way_back(visit),
+        **coming_in.return_context(visit),
     }
     response = render(request, "annotation/work/done.html", context)
     return coming_in.allow_form(response, context["submit_to"])

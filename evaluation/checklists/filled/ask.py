@@ -15,7 +15,11 @@ from typing import Any, Literal
 from django.utils.translation import gettext, gettext_noop, ngettext
 from pydantic import create_model
 
-from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
+from annotation.formats.actions.system_answers import (
+    SystemAnswer,
+    answered_items,
+    store_system_answers,
+)
 from annotation.models import Item, Task
 from annotation.task_types import Values
 from annotation.task_types.checklist.type import NO, ORDINALS, YES
@@ -128,7 +132,7 @@ def _template(task: Task, way: str, params: Mapping[str, Any]) -> Template:
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Item], int]:
     """The texts that this answerer has not answered yet, and how many it has."""
-    there = {item for item, _ in given_by(task, system_of(task, params))}
+    there = {item for item, _ in answered_items(task, system_of(task, params))}
     items = texts_of(task)
     new = [item for item in items if item.pk not in there]
     return new, len(items) - len(new)

@@ -124,7 +124,7 @@ def freeze_checks(task: Task) -> Snapshot:
         "systems": len({row.system_id for row in models}),
         "counting": len(ids),
         "max_id": ids[-1],
-        "left_out": judgments.left_out(task),
+        "left_out": judgments.count_left_out(task),
     }
     return keep_snapshot(task, content_hash(rows), ids, counts)
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_noop
 
 from annotation.models import Task
-from annotation.templatetags.crowdqc import many, named
+from annotation.templatetags.crowdqc import named, plural_noun
 from annotation.work.snapshots import judgments
 from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import boards as charts
@@ -348,7 +348,7 @@ def _board(
         "noun": noun,
         "lines": shown,
         "table": plain_table(
-            title % {"nouns": many(noun).capitalize(), "model": judge},
+            title % {"nouns": plural_noun(noun).capitalize(), "model": judge},
             _columns(noun, judge, main, ranked=ranked, answers=answers),
             shown.object_list,
             axis=charts.forest_axis(scale),

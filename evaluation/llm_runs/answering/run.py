@@ -13,7 +13,11 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
+from annotation.formats.actions.system_answers import (
+    SystemAnswer,
+    answered_items,
+    store_system_answers,
+)
 from annotation.models import Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
@@ -195,7 +199,7 @@ def every_of(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
     """The answers that the system has not given yet, and how many are there already."""
-    there = given_by(task, system_of(task, params))
+    there = answered_items(task, system_of(task, params))
     every = every_of(task, params)
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
     return new, len(every) - len(new)

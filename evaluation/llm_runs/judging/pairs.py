@@ -14,7 +14,11 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from annotation.formats.actions.judgments import choices_of
-from annotation.formats.actions.system_answers import SystemAnswer, given_by, store_system_answers
+from annotation.formats.actions.system_answers import (
+    SystemAnswer,
+    answered_items,
+    store_system_answers,
+)
 from annotation.models import Answer, Item, Task
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
@@ -155,7 +159,7 @@ def wanted_of(
     task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
 ) -> tuple[list[PairRequest], int]:
     """The votes that the judge has not given yet, and how many are there already."""
-    there = given_by(task, system_of(task, params))
+    there = answered_items(task, system_of(task, params))
     every = every_of(task, params, only)
     new = [one for one in every if (one.item.pk, one.call) not in there]
     return new, len(every) - len(new)

@@ -16,9 +16,9 @@ from annotation.formats.exports import free_text, manifest
 from annotation.formats.exports.pairwise import (
     MEDIA,
     PAIR_EXPORTS,
+    count_left_out,
     exports_of,
     get_export,
-    left_out,
 )
 from annotation.formats.exports.tools.frames import dimension_of
 from annotation.models import Task
@@ -161,7 +161,7 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
     told = manifest.describe(task, slug)
     if export.per_dimension:
         told["dimension"] = dimension_of(task, dimension)
-    told["left_out"] = left_out(task, slug, dimension)
+    told["left_out"] = count_left_out(task, slug, dimension)
     told["runs"] = recipes(task)
     return form, FileSummary.of(told, export.table(task, form, dimension), form)
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from annotation.models import Membership, Project, System, Task
 from annotation.task_types import get_type
-from annotation.templatetags.crowdqc import many, mark, named
+from annotation.templatetags.crowdqc import mark, named, plural_noun
 from crowdqc.numbers import format_signed, plural, score, several
 from evaluation.methods.core import domains as method
 from evaluation.methods.core.base import Intervals
@@ -188,7 +188,7 @@ class DomainPage:
     def included(self) -> ResultTable:
         """The tasks of the domain: whether each enters, or why not."""
         several_boards, missing = len(self.boards) > 1, gettext("none")
-        authors = many(self.measure.noun).capitalize()
+        authors = plural_noun(self.measure.noun).capitalize()
         columns = (
             head_column("title", gettext("Task"), html=lambda one: one.title),
             Column.text(

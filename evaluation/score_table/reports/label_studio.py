@@ -31,7 +31,7 @@ def _said(task: LSTask, control: str) -> Iterator[tuple[str, Any]]:
     found: dict[str, Any] = {}
     for one in task.given:
         if not (one.system or one.cancelled or one.ground_truth):
-            for name, _, value in one.said():
+            for name, _, value in one.results():
                 if name == control:
                     found[one.author] = value
     yield from found.items()

@@ -20,7 +20,7 @@ from annotation.gallery.actions.duplicates import duplicate_task
 from annotation.models import AuditEntry, ImportFile, Project
 from annotation.panels.actions import panels
 from crowdqc import limits
-from crowdqc.errors import Invalid, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def test_a_person_has_so_many_projects_by_page_api_and_action_until_the_owner_al
     user = factories.make_user()
     for name in ("first", "second"):
         create_project(by=user, name=name)
-    with pytest.raises(TooMuch) as refused:
+    with pytest.raises(LimitExceeded) as refused:
         create_project(by=user, name="third")
     assert refused.value.code == "quota" and "2 of the 2" in refused.value.message
     client = Client()
@@ -54,7 +54,7 @@ def test_a_person_has_so_many_projects_by_page_api_and_action_until_the_owner_al
     entry = AuditEntry.objects.get(action="quota.set")
     assert entry.detail == {"name": "projects", "before": None, "most": 3}
     quota("--person", user.username, "--reset", "projects")
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         create_project(by=user, name="fourth")
     assert Project.objects.filter(owner=user).count() == 3
 
@@ -62,7 +62,7 @@ def test_a_person_has_so_many_projects_by_page_api_and_action_until_the_owner_al
 def test_projects_are_made_at_a_rate() -> None:
     user = factories.make_user()
     limits.require_try(limits.PROJECTS, user.pk, "", units=limits.PROJECTS.most)
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         create_project(by=user, name="one more")
 
 
@@ -71,10 +71,10 @@ def test_a_project_has_so_many_tasks_open_invitations_and_panels(settings: Any) 
     project, owner = world.project, world.requester
     settings.CROWDQC_QUOTAS = {"tasks": "2", "invitations": "1", "panels": "1"}
     create_task(by=owner, project=project, type="free_text", title="Second")
-    with pytest.raises(TooMuch) as refused:
+    with pytest.raises(LimitExceeded) as refused:
         create_task(by=owner, project=project, type="free_text", title="Third")
     assert refused.value.code == "quota" and "2 of the 2" in refused.value.message
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         duplicate_task(by=owner, task=world.task)
     client = Client()
     client.force_login(owner)
@@ -85,13 +85,13 @@ def test_a_project_has_so_many_tasks_open_invitations_and_panels(settings: Any) 
     assert client.post(url, {"title": "Third", "type": "free_text"}).status_code == 302
 
     invitation = invite(by=owner, project=project, role="worker")
-    with pytest.raises(TooMuch, match="1 invitations"):
+    with pytest.raises(LimitExceeded, match="1 invitations"):
         invite(by=owner, project=project, role="worker")
     revoke_invitation(by=owner, invitation=invitation)
     invite(by=owner, project=project, role="worker")
 
     panels.create(by=owner, project=project, name="first")
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         panels.create(by=owner, project=project, name="second")
     assert panels.get_or_create_panel(by=owner, project=project, name="first").name == "first"
 

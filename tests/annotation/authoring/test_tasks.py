@@ -167,7 +167,7 @@ def test_the_cost_counts_assignments_up_and_warns_below_the_floor() -> None:
     task = factories.make_task(project, n=8, redundancy=12, items_per_assignment=5, pay="0.10")
     cost = Build(task).cost()
     assert cost.assignments == 20  # 8 x 12 / 5, rounded up
-    assert cost.at_most == Decimal("2.00")
+    assert cost.cost_limit == Decimal("2.00")
     assert cost.measured == 0 and cost.under_floor
 
 
@@ -175,7 +175,7 @@ def test_unpaid_imported_answers_do_not_raise_what_a_task_costs_at_most() -> Non
     task = factories.make_task(n=2, redundancy=2, pay="1.00")
     factories.make_answers(task, {f"w{n}": {"q-001": "a", "q-002": "b"} for n in range(5)})
     row = task_row(task)
-    assert (row.answers, row.slots, row.at_most) == (10, 10, Decimal("0.00"))
+    assert (row.answers, row.slots, row.cost_limit) == (10, 10, Decimal("0.00"))
 
 
 def test_a_draft_shows_its_questions_before_anything_is_published() -> None:

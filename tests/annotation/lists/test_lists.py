@@ -130,7 +130,7 @@ def test_a_view_that_looks_for_the_id_of_somebody_goes_when_they_are_erased(worl
     client = signed_in(world.requester)
     for query in ("?q=A7+XQ&work=none", "?q=A7+XQ", "?q=A7+XQR"):
         client.post(people(world, query), {"do": "save_view", "name": query})
-    erasure.ask(by=world.manager, worker=Membership.objects.get(pk=lark.pk))
+    erasure.request_erasure(by=world.manager, worker=Membership.objects.get(pk=lark.pk))
     erasure.finish(worker=lark.pk)
     assert [view.query for view in SavedView.objects.all()] == ["q=A7+XQR"]
 

@@ -231,7 +231,7 @@ def test_private_networks_are_refused_when_entered_and_again_when_sent(
 
     monkeypatch.setattr(addresses, "resolve", resolved)
     url = other_side.url.replace("127.0.0.1", "hooks.example")
-    assert outbound.post(url, b"{}", {}, seconds=5).status == 204
+    assert outbound.post_webhook(url, b"{}", {}, seconds=5).status == 204
     assert asked == ["hooks.example"] and other_side.got[0].headers["host"].startswith("hooks.ex")
 
 

@@ -30,7 +30,7 @@ from annotation.notifications.actions import notices
 from annotation.notifications.actions import task_states as states
 from annotation.notifications.kinds import KINDS
 from annotation.payouts.actions import proposals as payouts
-from crowdqc.errors import Invalid, TooMuch
+from crowdqc.errors import Invalid, LimitExceeded
 from tests.support import factories
 from tests.support.factories import World
 from tests.support.pages import html_of
@@ -400,6 +400,6 @@ def test_bad_addresses_and_too_many_are_named_and_nothing_is_sent(
         assert set(refused.value.fields) == {"emails"}
     monkeypatch.setattr(invite_mail, "MOST_A_DAY", 3)
     invite_mail.invite_by_mail(**invite, emails="a@b.example b@b.example")
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         invite_mail.invite_by_mail(**invite, emails="c@b.example d@b.example")
     assert Invitation.objects.count() == 2

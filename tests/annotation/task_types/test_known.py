@@ -89,7 +89,7 @@ def test_the_answer_to_a_field_of_a_labels_task_can_be_known(
     for said, fits in ((right, True), (wrong, False)):
         values = task_type.check(task_type.clean_draft({"l-said": said}), settings)
         assert values is not None
-        assert known.matches(expected, known.given_of(values)) is fits
+        assert known.matches(expected, known.values_given(values)) is fits
 
 
 def test_a_field_of_a_labels_task_is_called_by_its_question() -> None:

@@ -16,7 +16,7 @@ from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
 from annotation.models import Assignment, AssignmentItem, AuditEntry, Item, Task
 from annotation.work.actions import assignments, leases
-from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed, TooMuch
+from crowdqc.errors import Conflict, Invalid, LimitExceeded, Missing, NotAllowed
 from tests.support import factories
 from tests.support.studies import ratings
 
@@ -265,7 +265,7 @@ def test_a_task_is_taken_again_so_often_an_hour_and_others_are_as_free_as_before
     worker = factories.make_worker(task.project)
     for _ in range(3):
         leases.return_assignment(by=worker.user, assignment=factories.claim(task, worker))
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         factories.claim(task, worker)
     assert AuditEntry.objects.filter(action__startswith="assignment.").count() == 6
     assert factories.claim(task, factories.make_worker(task.project))

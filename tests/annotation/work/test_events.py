@@ -16,7 +16,7 @@ from annotation.accounts.projects import actions as people
 from annotation.models import Assignment, EventBatch, EventStream
 from annotation.work.actions import events
 from annotation.work.selectors import log, log_words
-from crowdqc.errors import Conflict, Invalid, NotAllowed, TooMuch
+from crowdqc.errors import Conflict, Invalid, LimitExceeded, NotAllowed
 from tests.support import factories
 from tests.support.kept import kept
 
@@ -168,16 +168,16 @@ def test_size_and_rate_are_bounded(opened: dict[str, Any], monkeypatch: pytest.M
     with pytest.raises(Invalid):
         events.append_events(**opened, first_seq=0, events=clicks(events.MAX_BATCH + 1))
     large = {"method": "input", "time": 1, "delta": [1, 0, 0, "x" * 600_000]}
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         events.append_events(**opened, first_seq=0, events=[large])
     monkeypatch.setattr(events, "BURST", 10)
     monkeypatch.setattr(events, "RATE", 0)
     events.append_events(**opened, first_seq=0, events=clicks(10))
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         events.append_events(**opened, first_seq=10, events=clicks(1))
     monkeypatch.setattr(events, "BURST", 10_000)
     monkeypatch.setattr(events, "MAX_ASSIGNMENT_BYTES", 400)
-    with pytest.raises(TooMuch, match="full"):
+    with pytest.raises(LimitExceeded, match="full"):
         events.append_events(**opened, first_seq=10, events=clicks(20))
 
 

@@ -195,6 +195,6 @@ def test_a_task_shorter_than_its_assignments_needs_one_for_each_answer_to_a_ques
     found = facts(world)
     assert (found.needed, found.expected) == (5, Decimal("10.00"))
     cost = Build(world.task).cost()
-    assert (cost.assignments, cost.at_most) == (5, Decimal("10.00"))
+    assert (cost.assignments, cost.cost_limit) == (5, Decimal("10.00"))
     [row] = task_rows(world.project)
-    assert row.to_come == 5
+    assert row.outstanding == 5

@@ -195,7 +195,7 @@ def test_what_no_address_can_hold_is_refused_and_not_an_error(world: World) -> N
     refused(client.get(f"{project}/domains/%00/"), 404)
     wrong(sent(client, f"{project}/hooks/", {"url": "https://example.org/ü"}), "url")
     for host in ("a..b", f"{'a' * 64}.org"):
-        told = outbound.post(f"https://{host}/", b"{}", {}, seconds=1)
+        told = outbound.post_webhook(f"https://{host}/", b"{}", {}, seconds=1)
         assert told.error in ("The host is not known.", "It cannot be reached.")
 
 

@@ -23,7 +23,7 @@ from annotation.models import AccountMail, AuditEntry, User
 from annotation.records.actions.audit import record
 from annotation.recruitment.platforms.entry_params import entry_token
 from crowdqc import limits
-from crowdqc.errors import NotAllowed, TooMuch
+from crowdqc.errors import LimitExceeded, NotAllowed
 from tests.security.accounts.mailbox import code_for, delivered, letters, link_for
 from tests.support import factories
 from tests.support.servers import prolific
@@ -336,7 +336,7 @@ def test_what_a_visitor_without_an_account_leaves_in_the_log_has_an_end(
     """(B15) Somebody from a platform could toggle a consent for ever."""
     monkeypatch.setattr(limits, "VISITOR_ENTRIES", limits.Limit("audit-visitor", 5, 3600))
     visitor = factories.make_user("visitor-abc")
-    with pytest.raises(TooMuch):
+    with pytest.raises(LimitExceeded):
         for _ in range(6):
             record(by=visitor, project=None, action="mail.on", on=visitor)
     assert AuditEntry.objects.filter(actor=visitor).count() == 5

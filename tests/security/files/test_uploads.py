@@ -17,7 +17,7 @@ from annotation.accounts.quotas import set_quota
 from annotation.formats.actions.imports import import_content
 from annotation.formats.uploads import actions, process
 from annotation.models import ImportFile, ImportPart, Item, Membership, StoredFile, TextValue
-from crowdqc.errors import TooMuch
+from crowdqc.errors import LimitExceeded
 from tests.support import factories
 from tests.support.factories import World
 
@@ -130,7 +130,7 @@ def test_a_project_keeps_only_so_many_waiting_uploads(world: World) -> None:
     first = keep(world, answers("w1"))
     keep(world, answers("w2"))
     assert keep(world, answers("w1")).pk == first.pk
-    with pytest.raises(TooMuch, match="2 uploads wait"):
+    with pytest.raises(LimitExceeded, match="2 uploads wait"):
         keep(world, answers("w3"))
     actions.remove_upload(by=world.requester, file=first)
     assert process.process(first.pk) == "not mine"

@@ -104,4 +104,4 @@ def test_a_task_by_document_without_questions_has_nothing_to_come() -> None:
     values = {"slots": 0, "answers": 0, "questions": 0, "groups": 2, "version": version}
     for name, value in values.items():
         object.__setattr__(row, name, value)
-    assert row.to_come == 0
+    assert row.outstanding == 0

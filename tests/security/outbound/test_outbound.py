@@ -67,7 +67,7 @@ def ask_model(url: str, large: str = "") -> str:
 
 
 def call_webhook(url: str, large: str = "") -> str:
-    told = outbound.post(url, large.encode() or b"{}", {}, seconds=DEADLINE)
+    told = outbound.post_webhook(url, large.encode() or b"{}", {}, seconds=DEADLINE)
     return told.error or f"HTTP {told.status}"
 
 

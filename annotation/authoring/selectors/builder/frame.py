@@ -101,7 +101,7 @@ class Build:
         )
 
     @cached_property
-    def asked(self) -> Any:
+    def counted_items(self) -> Any:
         """The items without attention items: what is counted and paid for."""
         return self.items.filter(expected__isnull=True)
 
@@ -112,7 +112,7 @@ class Build:
 
     @cached_property
     def questions(self) -> int:
-        return self.asked.count()
+        return self.counted_items.count()
 
     @cached_property
     def texts(self) -> int:
@@ -125,7 +125,9 @@ class Build:
         """An item by its place (from 1): questions by text, pairs as they are handed out."""
         rows = self.items
         if not self.type.numbers_by_text:
-            rows = self.asked.select_related("group", "first", "second").order_by("position", "pk")
+            rows = self.counted_items.select_related("group", "first", "second").order_by(
+                "position", "pk"
+            )
         return rows[number - 1 : number].first() if self.questions else None
 
     def group(self, key: str) -> ItemGroup | None:
@@ -200,7 +202,7 @@ class Build:
 
     def cost(self) -> Cost:
         """What filling every slot takes."""
-        return cost_of(self.task, self.version, self.asked, self.groups)
+        return cost_of(self.task, self.version, self.counted_items, self.groups)
 
 
 def _items_in(number: int) -> Count:

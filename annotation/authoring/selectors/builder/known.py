@@ -41,7 +41,7 @@ class KnownBuild:
         ]
 
     @cached_property
-    def there(self) -> int:
+    def count(self) -> int:
         """How many known answers there are."""
         return int(self.build.known.count())
 
@@ -54,12 +54,12 @@ class KnownBuild:
     @property
     def shown_to(self) -> int:
         """Workers that each is shown to on average, once every other item has its answers."""
-        return round(self.build.version.redundancy * self.needed / self.there) if self.there else 0
+        return round(self.build.version.redundancy * self.needed / self.count) if self.count else 0
 
     @property
     def choices(self) -> list[Item]:
         """Items that could have one: their ids are offered while one is typed."""
-        asked = self.build.asked.select_related("first").order_by("position", "pk")
+        asked = self.build.counted_items.select_related("first").order_by("position", "pk")
         return list(asked[:LISTED])
 
 

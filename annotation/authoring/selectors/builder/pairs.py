@@ -180,11 +180,11 @@ class PairBuild:
 
     @cached_property
     def repeats(self) -> int:
-        return int(self.build.asked.filter(repeat=True).count())
+        return int(self.build.counted_items.filter(repeat=True).count())
 
     def pairs(self, number: Any) -> tuple[Page, list[PairRow]]:
         """A page of pairs, topic by topic."""
-        asked = self.build.asked.select_related("group", "first__system", "second__system")
+        asked = self.build.counted_items.select_related("group", "first__system", "second__system")
         asked = asked.annotate(
             first_begins=Left("first__text", BEGINNING),
             second_begins=Left("second__text", BEGINNING),
@@ -248,7 +248,7 @@ class PairBuild:
 
     def _summary(self) -> Summary | None:
         rows = list(
-            self.build.asked.filter(second__isnull=False)
+            self.build.counted_items.filter(second__isnull=False)
             .order_by("position", "pk")
             .values_list("first_id", "second_id", "group__key", "repeat")
         )
@@ -275,7 +275,7 @@ class PairBuild:
 
     def meetings(self) -> Counter[tuple[int, int]]:
         """Two different sources (ids, the smaller first) -> pairs of them; repeats not counted."""
-        rows = self.build.asked.filter(second__isnull=False, repeat=False).values_list(
+        rows = self.build.counted_items.filter(second__isnull=False, repeat=False).values_list(
             "first__system", "second__system"
         )
         return Counter((min(a, b), max(a, b)) for a, b in rows.order_by() if a != b)

@@ -115,7 +115,7 @@ class WritingBuild:
         ]
 
     @property
-    def asked(self) -> int:
+    def form_questions(self) -> int:
         """Questions of both forms."""
         return len(self.settings[ENTRY]) + len(self.settings[EXIT])
 

@@ -29,10 +29,10 @@ def task_build_line_step(
         names = checklist_items.add_questions(
             by=user, task=task, text=post.get("new", ""), component=post.get("new_component", "")
         )
-        return place.but(question=names[0] if len(names) == 1 else "")
+        return place.with_changes(question=names[0] if len(names) == 1 else "")
     if to == "remove":
         checklist_items.remove_question(by=user, task=task, name=place.question)
-        return place.but(question="")
+        return place.with_changes(question="")
     if to in STEPS:
         checklist_items.move_question(by=user, task=task, name=place.question, step=STEPS[to])
         return place

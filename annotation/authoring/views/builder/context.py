@@ -221,7 +221,9 @@ def row_view(
             access, task = find(request, project_id, task_id)
             place = place_of(request, task)
             try:
-                place = step(request.POST, access.user, task, place.but(part=part or place.part))
+                place = step(
+                    request.POST, access.user, task, place.with_changes(part=part or place.part)
+                )
             except Invalid as error:
                 return field_refused(request, access, task, error, into=into)
             return rows_changed(

@@ -140,7 +140,7 @@ def task_build_add(request: HttpRequest, project_id: int, task_id: int) -> HttpR
         by=access.user, task=task, group=group or (shown.group if shown else None), question=""
     )
     return rows_changed(
-        request, access, task, place.but(question=item.key, page="1", text=""), focus=True
+        request, access, task, place.with_changes(question=item.key, page="1", text=""), focus=True
     )
 
 
@@ -151,7 +151,7 @@ def task_build_remove(request: HttpRequest, project_id: int, task_id: int) -> Ht
     access, task = find(request, project_id, task_id)
     place = place_of(request, task)
     items.remove_item(by=access.user, task=task, item=_item(Build(task), place.question))
-    return rows_changed(request, access, task, place.but(question=""))
+    return rows_changed(request, access, task, place.with_changes(question=""))
 
 
 @login_required
@@ -222,11 +222,13 @@ def task_build_text_step(request: HttpRequest, project_id: int, task_id: int) ->
     if to == "add":
         group = items.save_group(by=access.user, task=task)
         last = build.texts // TEXTS_PER_PAGE + 1
-        return rows_changed(request, access, task, place.but(text=group.key, page=str(last)))
+        return rows_changed(
+            request, access, task, place.with_changes(text=group.key, page=str(last))
+        )
     group = _group(build, place.text)
     if to == "remove":
         items.remove_group(by=access.user, task=task, group=group)
-        return rows_changed(request, access, task, place.but(text=""))
+        return rows_changed(request, access, task, place.with_changes(text=""))
     keys = list(build.groups.values_list("key", flat=True))
     index = _target(keys, group.key, request.POST)
     items.place_item(by=access.user, task=task, row=group, index=index)

@@ -37,12 +37,12 @@ def task_build_field_step(
     to, name = post.get("to", ""), place.question
     to, _, number = to.partition(":")
     if to == "add":
-        return place.but(
+        return place.with_changes(
             question=label_fields.add_field(by=user, task=task, question=post.get("new", ""))
         )
     if to == "remove":
         label_fields.remove_field(by=user, task=task, name=name)
-        return place.but(question="")
+        return place.with_changes(question="")
     if to == "copy":
         pk = parse_whole(post.get("source", ""), 1)
         source = task.project.tasks.filter(pk=pk or 0).first()
@@ -51,7 +51,7 @@ def task_build_field_step(
                 gettext("No task is chosen."), fields={"source": gettext("Choose a task.")}
             )
         label_fields.copy_fields(by=user, task=task, source=source)
-        return place.but(question="")
+        return place.with_changes(question="")
     if to in STEPS:
         label_fields.move_field(by=user, task=task, name=name, step=STEPS[to])
     elif to == "option":

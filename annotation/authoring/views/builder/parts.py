@@ -41,7 +41,7 @@ class BuilderState:
             device=device if device in ("phone", "desktop") else "phone",
         )
 
-    def but(self, **changes: Any) -> BuilderState:
+    def with_changes(self, **changes: Any) -> BuilderState:
         return replace(self, **changes)
 
     @property
@@ -58,11 +58,11 @@ class BuilderState:
 
     @property
     def as_phone(self) -> str:
-        return self.but(device="phone").query
+        return self.with_changes(device="phone").query
 
     @property
     def as_desktop(self) -> str:
-        return self.but(device="desktop").query
+        return self.with_changes(device="desktop").query
 
 
 FOLDER = "annotation/authoring/free_text"
@@ -167,7 +167,7 @@ class BuilderParts:
         """What the open part and the preview need."""
         item = build.item(place.question)
         if item is not None and place.page == "1":
-            place = place.but(page=str(build.page_of(item)))
+            place = place.with_changes(page=str(build.page_of(item)))
         page, rows = build.question_page(place.page)
         shown = item or next((row.item for row in rows), None)
         group = build.group(place.text) or (shown.group if shown else build.groups.first())

@@ -73,7 +73,9 @@ def task_build_rating(request: HttpRequest, project_id: int, task_id: int) -> Ht
     except Invalid as error:
         return field_refused(request, access, task, error)
     if {"layout", "explanation_wanted", "evidence"} & set(request.POST):
-        return rows_changed(request, access, task, place_of(request, task).but(part="rules"))
+        return rows_changed(
+            request, access, task, place_of(request, task).with_changes(part="rules")
+        )
     return field_saved(request, access, task, {"note": "rules"})
 
 
@@ -126,11 +128,11 @@ def task_build_document_step(
     to = post.get("to", "")
     if to == "add":
         group = rating_documents.save_document(by=user, task=task, group=None, title="", passage="")
-        return place.but(text=group.key, question="", page="1")
+        return place.with_changes(text=group.key, question="", page="1")
     group = open_group(task, place, "document")
     if to == "remove":
         items.remove_group(by=user, task=task, group=group)
-        return place.but(text="", question="")
+        return place.with_changes(text="", question="")
     if to == "answer":
         rating_documents.add_answer(
             by=user,
@@ -141,9 +143,9 @@ def task_build_document_step(
             answer=post.get("new_answer", ""),
             system=post.get("new_system", ""),
         )
-        return place.but(question="")
+        return place.with_changes(question="")
     if to == "answer-remove":
         item = _answer(task, place.question)
         rating_documents.remove_answer(by=user, task=task, item=item)
-        return place.but(question="")
+        return place.with_changes(question="")
     raise Invalid(_("There is no such step."), fields={"to": "add, remove, answer, answer-remove."})

@@ -45,7 +45,7 @@ def task_build_dimension_step(
     to = post.get("to", "")
     if to == "add":
         group = think_topics.save_dimension(by=user, task=task, name="", rubric="")
-        return place.but(text=group.key, question="")
+        return place.with_changes(text=group.key, question="")
     if to.startswith("sample-"):
         return _samples_stepped(user, task, place, to.removeprefix("sample-"))
     if to != "remove" and to not in STEPS:
@@ -53,7 +53,7 @@ def task_build_dimension_step(
     group = open_group(task, place, DIMENSION)
     if to == "remove":
         think_topics.remove_dimension(by=user, task=task, group=group)
-        return place.but(text="", question="")
+        return place.with_changes(text="", question="")
     think_topics.move_dimension(by=user, task=task, group=group, step=STEPS[to])
     return place
 
@@ -75,7 +75,7 @@ def _samples_stepped(user: User, task: Task, place: BuilderState, to: str) -> Bu
         raise _no_such_step()
     group = open_group(task, place, DIMENSION)
     think_topics.change_samples(by=user, task=task, key=group.key, change=change)
-    return place.but(question="" if to == "remove" else key)
+    return place.with_changes(question="" if to == "remove" else key)
 
 
 def _no_such_step() -> Invalid:

@@ -70,13 +70,13 @@ def _stepped(request: HttpRequest, user: User, task: Task, place: BuilderState) 
     if to == "add":
         label = request.POST.get(f"new-{which}", "")
         made = writing_forms.add_row(by=user, task=task, which=which, label=label)
-        return place.but(question=f"{before}{made}")
+        return place.with_changes(question=f"{before}{made}")
     if to == "template":
         writing_forms.use_template(by=user, task=task, which=which)
-        return place.but(question="")
+        return place.with_changes(question="")
     if to == "remove":
         writing_forms.remove_row(by=user, task=task, which=which, name=name)
-        return place.but(question="")
+        return place.with_changes(question="")
     if to in STEPS:
         writing_forms.move_row(by=user, task=task, which=which, name=name, step=STEPS[to])
     elif to in ("more", "fewer"):
@@ -119,11 +119,11 @@ def task_build_topic_step(
     to = post.get("to", "")
     if to == "add":
         group = writing_topics.save_topic(by=user, task=task, query="")
-        return place.but(text=group.key, question="", page="1")
+        return place.with_changes(text=group.key, question="", page="1")
     if to == "remove":
         group = open_group(task, place, TOPIC)
         writing_topics.remove_topic(by=user, task=task, group=group)
-        return place.but(text="", question="")
+        return place.with_changes(text="", question="")
     if to in STEPS:
         group = open_group(task, place, TOPIC)
         writing_topics.move_topic(by=user, task=task, group=group, step=STEPS[to])
@@ -159,4 +159,4 @@ def _passages_stepped(
         return shift_row(rows, place.question, steps[to], by="key", noun=PASSAGE)
 
     writing_topics.change_passages(by=user, task=task, key=place.text, change=change)
-    return place if to in steps else place.but(question="")
+    return place if to in steps else place.with_changes(question="")

@@ -13,7 +13,7 @@ from annotation.formats.imports.published.summeval import SummEval
 from annotation.models import Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.pairs.actions.pair_items import make_texts
-from annotation.pairs.actions.topics import About, add_topics
+from annotation.pairs.actions.topics import TopicContent, add_topics
 from annotation.records.actions.audit import record
 
 TITLE = "SummEval, summaries of news"
@@ -50,7 +50,9 @@ def import_texts(
         add_topics(
             by=by,
             task=task,
-            topics={name: About(f"Article {name}", text) for name, text in study.articles.items()},
+            topics={
+                name: TopicContent(f"Article {name}", text) for name, text in study.articles.items()
+            },
         )
         make_texts(by=by, task=task)
         record(by=by, project=project, action="summeval.import", on=task, texts=total)

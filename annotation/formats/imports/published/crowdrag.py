@@ -174,7 +174,7 @@ def read_raw(path: Path, *, first: int = FIRST_VOTES) -> list[Judgment]:
             Judgment(
                 str(row["submission_id"]),
                 str(row["worker"]),
-                source.whole(row, "item_index", least=1),
+                source.read_whole(row, "item_index", least=1),
                 str(row["query_id"]),
                 pair,
                 labels,
@@ -231,7 +231,7 @@ def _judgments(folder: Path, texts: Mapping[str, str]) -> Iterator[Judgment]:
     )
     seen: set[tuple[str, str, int]] = set()
     for row in source.rows():
-        position = source.whole(row, "position", least=1)
+        position = source.read_whole(row, "position", least=1)
         where = (row["questionnaire_id"], row["worker"], position)
         if where in seen:
             source.add_error("position", position, "This worker judged two pairs at this position.")
@@ -294,7 +294,7 @@ def _models(folder: Path, pairs: set[Pair], study: CrowdRagStudy) -> Iterator[Mo
         if given is not None and given[0] == labels:  # the call that they belong to
             said = why.pop(pair)[1]
         yield ModelJudgment(
-            row["inference"], source.whole(row, "repeat", least=1), pair, labels, said
+            row["inference"], source.read_whole(row, "repeat", least=1), pair, labels, said
         )
 
 
@@ -347,7 +347,7 @@ def _experts(folder: Path, pairs: set[Pair]) -> Iterator[Judgment]:
         yield Judgment(
             row["questionnaire_id"],
             row["expert"],
-            source.whole(row, "position", least=1),
+            source.read_whole(row, "position", least=1),
             row["query_id"],
             _judged_pair(source, row, pairs),
             _labels(source, row),
@@ -383,7 +383,7 @@ def _published(folder: Path, texts: Mapping[str, str], pairs: set[Pair]) -> Publ
     for row in source.rows():
         source.known(row, "response", texts, "text")
         found.grades[row["response"]] = {
-            name: source.whole(row, name, least=1) for name in DIMENSIONS
+            name: source.read_whole(row, name, least=1) for name in DIMENSIONS
         }
     return found
 
@@ -399,7 +399,7 @@ def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> N
     )
     for row in source.rows() if _found(source, study) else ():
         where = (row["worker"], row["questionnaire_id"])
-        study.seconds[where] = source.whole(row, "time_taken")
+        study.seconds[where] = source.read_whole(row, "time_taken")
     source = Source(
         folder,
         "expert_slide_events.csv.gz",
@@ -431,9 +431,9 @@ def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> N
 
 
 def _found(source: Source, study: CrowdRagStudy) -> bool:
-    if not source.there:
+    if not source.exists:
         study.missing.append(source.name)
-    return source.there
+    return source.exists
 
 
 def _event(source: Source, row: Record, before: Sequence[SlideEvent]) -> list[SlideEvent]:
@@ -443,7 +443,7 @@ def _event(source: Source, row: Record, before: Sequence[SlideEvent]) -> list[Sl
         source.add_error("time", row["time"], "This is not a time.")
         return []
     # Slides are numbered from 0, pairs from 1.
-    event, position = row["event"], source.whole(row, "position") + 1
+    event, position = row["event"], source.read_whole(row, "position") + 1
     if event.startswith("response_"):
         event = NAMES.get(event.split("_", 2)[-1], "")
     if event not in ("enter", "leave", "submit", *DIMENSIONS):
@@ -461,13 +461,13 @@ def _ratings(source: Source, study: Study) -> Iterator[Rating]:
     }
     for row in source.rows():
         good = [source.known(row, name, points[name], "point") for name in DIMENSIONS]
-        at = source.whole(row, "submitted_at")
+        at = source.read_whole(row, "submitted_at")
         if all(good):
             yield Rating(
                 row["questionnaire_id"],
                 row["item"],
                 row["worker"],
-                source.whole(row, "resubmission"),
+                source.read_whole(row, "resubmission"),
                 dt.datetime.fromtimestamp(at / 1000, dt.UTC),
                 row["query_id"],
                 {name: int(row[name]) for name in DIMENSIONS},

@@ -34,7 +34,7 @@ class Source:
         self.line = 0  # of the row that was yielded last
 
     @property
-    def there(self) -> bool:
+    def exists(self) -> bool:
         """Whether the file exists."""
         return self.path.is_file()
 
@@ -94,7 +94,7 @@ class Source:
         mend = mend or gettext_noop("Take the file as it was published.")
         self.problems.append(Problem(self.line, column, str(value)[:MAX_SHOWN], _(wrong), _(mend)))
 
-    def whole(self, row: Record, column: str, *, least: int = 0) -> int:
+    def read_whole(self, row: Record, column: str, *, least: int = 0) -> int:
         """A whole number from ``least``; what is none is noted, and read as ``least``."""
         try:
             value = int(str(row[column]))

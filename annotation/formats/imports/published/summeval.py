@@ -64,7 +64,7 @@ def read_folder(folder: Path, *, say: Say = lambda line: None) -> SummEval:
         JUDGES,
         needed=("evaluator", "prompt", "dimension", "article_id", "summary_id", "score"),
     )
-    if not source.there:
+    if not source.exists:
         return SummEval(articles, summaries, people, missing=[JUDGES])
     found = SummEval(articles, summaries, people, _judges(source, people))
     say(f"{found.judged:,} scores of {len(found.judges):,} judges")

@@ -132,7 +132,7 @@ def _said(tasks: Iterable[LSTask]) -> Iterator[tuple[str, str, str, Any]]:
     for task in tasks:
         for one in task.given:
             if not (one.system or one.cancelled or one.ground_truth):
-                yield from ((one.author, *said) for said in one.said())
+                yield from ((one.author, *said) for said in one.results())
 
 
 def _about(tasks: Sequence[LSTask]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class LSAnnotation:
     meta: Mapping[str, Any] = field(default_factory=dict)
     marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
 
-    def said(self) -> Iterator[tuple[str, str, Any]]:
+    def results(self) -> Iterator[tuple[str, str, Any]]:
         """Control, type and value of all that it says."""
         yield from self.choices
         yield from ((name, TEXT, held) for name, held in self.texts.items())
@@ -96,7 +96,7 @@ class LSFile:
         own = self.about.get("type")
         if isinstance(own, str) and own in TYPES:
             return TYPES[own]
-        used = {kind for task in self.tasks for one in task.given for _, kind, _ in one.said()}
+        used = {kind for task in self.tasks for one in task.given for _, kind, _ in one.results()}
         told = [type for type in TYPES.values() if type.label_studio.told_by & used]
         whole = [type for type in told if type.label_studio.told_by >= used - {TEXT}]
         return next(iter(whole or told), TYPES[FreeText.slug])

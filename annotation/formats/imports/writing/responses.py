@@ -94,6 +94,6 @@ class Responses(Importer):
                 found = {**about, "item": item, "text": text}
                 found |= {"at": reader.moment(row, "answered_at")}
                 found |= {"uncounted": authors.uncounted(row)}
-                if once.takes(row, (author, item), text):
+                if once.is_new(row, (author, item), text):
                     reader.checked.good.append(found)
         reader.checked.facts += facts(reader.checked.good)

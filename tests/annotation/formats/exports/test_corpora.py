@@ -22,7 +22,7 @@ from annotation.files.conll import (
     tag_tokens,
 )
 from annotation.formats.actions.imports import import_content
-from annotation.formats.exports.pairwise import exports_of, left_out
+from annotation.formats.exports.pairwise import count_left_out, exports_of
 from annotation.models import Answer, ChoiceValue, SpanValue, Task
 from crowdqc.errors import Invalid
 from tests.support import factories
@@ -77,7 +77,7 @@ def test_spans_go_out_as_conll_and_come_back_and_what_bio_cannot_hold_is_listed(
     assert set(lost) | set(documents[1]) == stored[1]
     assert lost[Span(3, 7, "date")] == "overlaps a span before it"
     assert lost[Span(13, 18, "date")] == "begins or ends inside a token"
-    assert left_out(task, "conll") == {reason: 1 for reason in lost.values()}
+    assert count_left_out(task, "conll") == {reason: 1 for reason in lost.values()}
     (paragraph,) = json.loads(files["spacy.json"])[0]["paragraphs"]
     tokens = paragraph["sentences"][0]["tokens"]
     assert paragraph["raw"] == TEXT

@@ -17,7 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.formats.exports.pairwise import PAIR_EXPORTS, exports_of, left_out
+from annotation.formats.exports.pairwise import PAIR_EXPORTS, count_left_out, exports_of
 from annotation.models import Answer, Membership, Task
 from annotation.panels.actions import exclusions
 from annotation.work.actions import answers
@@ -175,7 +175,7 @@ def test_only_what_counts_goes_out_and_the_manifest_says_what_does_not(
     for slug in ("arena", "crowdkit-pairwise", "crowdkit-labels", "reliability"):
         text = text_of(task, slug)
         assert workers[0].pseudonym not in text and workers[2].pseudonym in text
-        assert {**left_out(task, slug)}.items() >= {"uncounted": 1, "excluded": 5}.items()
+        assert {**count_left_out(task, slug)}.items() >= {"uncounted": 1, "excluded": 5}.items()
     every = rows_of(task, "judgments")
     assert len(every) == 20 and sum(row["excluded"] == "true" for row in every) == 5
     assert [row["reason"] for row in every if row["counts"] == "false"] == ["a slip"]

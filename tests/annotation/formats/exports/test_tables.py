@@ -121,7 +121,7 @@ def test_answers_that_do_not_count_are_left_out_and_counted_unless_asked_for() -
     assert len(list(free_text.rows(task, "answers"))) == 9
     everything = list(free_text.rows(task, "answers", uncounted=True))
     assert [row[5] for row in everything].count(False) == 1 and len(everything) == 10
-    assert free_text.left_out(task) == {"older_questions": 0, "uncounted": 1}
+    assert free_text.count_left_out(task) == {"older_questions": 0, "uncounted": 1}
 
 
 def test_answers_to_a_question_that_was_reworded_are_not_passed_off_as_answers_to_it() -> None:
@@ -138,7 +138,7 @@ def test_answers_to_a_question_that_was_reworded_are_not_passed_off_as_answers_t
         "q-004",
         "q-005",
     }
-    assert free_text.left_out(task)["older_questions"] == 4
+    assert free_text.count_left_out(task)["older_questions"] == 4
 
 
 def test_a_file_that_cannot_be_finished_leaves_what_was_there(tmp_path: Path) -> None:
