@@ -101,7 +101,7 @@ MIDDLEWARE = [
     "crowdqc.outbound.web_request.NoOutboundCalls",
     "crowdqc.web.forwarded.Forwarded",
     "crowdqc.web.middleware.SecurityHeaders",
-    "crowdqc.web.public.SameForAll",
+    "crowdqc.web.public.StripSession",
     "django.middleware.security.SecurityMiddleware",
     "crowdqc.web.health.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -27,7 +27,7 @@ VERBS = re.compile(r"(?<!FOR )\b(INSERT INTO|UPDATE|DELETE FROM)\b")
 EXCEPTIONS = {
     "work.actions.assignments.open_assignment": "the row holds when it was opened, once",
     "work.actions.assignments.show_item": "the row holds when it was shown, once",
-    "work.actions.assignments.tell_known": "the row holds when it was told, once",
+    "work.actions.assignments.reveal_known_answer": "the row holds when it was told, once",
     "work.actions.assignments.save_draft": "every few seconds; only the worker's own draft",
     "work.actions.events.append": "every few seconds; append-only itself",
     "work.actions.events.open_stream": "part of the log, which is append-only itself",
@@ -37,7 +37,7 @@ EXCEPTIONS = {
     "conversations.actions.mark_seen": "a person reads what was written to them",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.settle.settle_proposal": "a part of approving, which records",
-    "records.actions.replies.keep_reply": "a copy of a reply, whose request records what it did",
+    "records.actions.replies.store_reply": "a copy of a reply, whose request records what it did",
     "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"
     ),
@@ -50,11 +50,11 @@ EXCEPTIONS = {
     "files.stored.actions.move_files": "of the machine's owner; what a file holds stays the same",
     "formats.actions.export_files.write": "the file was asked for, which records",
     "payouts.actions.rejections.remind_overdue": "a notice, which is a row",
-    "records.actions.replies.forget_old": "copies of answers that nobody asks for again",
+    "records.actions.replies.delete_old_replies": "copies of answers that nobody asks for again",
     "notifications.actions.task_states.tell_complete": "a notice, which is a row",
-    "accounts.signing.actions.sweep": "accounts that nobody proved, sessions that are over",
+    "accounts.signing.actions.delete_stale_accounts": "accounts that nobody proved, sessions that are over",
     "accounts.signing.actions.release_address": "a part of proving an address, which records",
-    "accounts.signing.actions.forget": "a part of closing an account, which records",
+    "accounts.signing.actions.erase_account_data": "a part of closing an account, which records",
     "accounts.security.log.log_event": "a log itself, which is only added to",
     "accounts.signing.actions.end_sessions": "the security log says so",
     "recruitment.actions.key_sets.check_signature": "asks for keys, once a minute at most",
