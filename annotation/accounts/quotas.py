@@ -1,8 +1,8 @@
 """Quotas of people, projects and the installation, in one table.
 
 Defaults stand here, ``CROWDQC_QUOTAS`` changes them, and whoever runs the installation gives a
-person or a project a number of its own (``manage.py crowdqc_quota``). ``hold`` is called where
-something is made, whichever page or program asks for it.
+person or a project a number of its own (``manage.py crowdqc_quota``). Every action that creates
+something calls ``require_quota``, for pages and programs alike.
 """
 
 from __future__ import annotations

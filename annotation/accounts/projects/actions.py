@@ -250,7 +250,7 @@ def invite(
     """Create an invitation; ``invitation_token`` gives its link.
 
     One to a role that moves money is given by the owner or a manager, leaves by mail only
-    (``invite_by_mail``) and is ``bound_to`` the address it was written for.
+    (``invite_by_mail``) and is ``token_project_id`` the address it was written for.
     """
     if role not in Role.values:
         raise Invalid(gettext("There is no such role."), fields={"role": gettext("Choose a role.")})

@@ -47,7 +47,7 @@ def serialize_claims(version: TaskVersion) -> None:
 def serialize_spending(task: Task) -> None:
     """Serialise claims of one task until the transaction ends.
 
-    It comes before ``line_up``.
+    It comes before ``serialize_claims``.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [SPENDING, task.pk])

@@ -31,7 +31,7 @@ def read(
     ``target`` naming the item: only then are the events of window and passages here, of which those
     count that belong to an opening of its page. ``passages`` are the texts in rank order (as
     ``Sources`` with what else was on the page). The page numbered them from ``first_number``; a
-    process numbers them from 1, their rank. The final text is the one that ``replay`` gives. Raises
+    process numbers them from 1, their rank. ``replay_text`` gives the final text. Raises
     ValueError where a delta reaches beyond the text, that is when events are missing.
     """
     rows = _in_time(events, target)

@@ -45,7 +45,7 @@ def run(
 @pytest.fixture
 @kept
 def opened() -> dict[str, Any]:
-    """What ``append`` needs: an open stream of a worker's assignment."""
+    """What ``append_events`` needs: an open stream of a worker's assignment."""
     world = factories.make_world(2)
     assignment = factories.claim(world.task, world.worker)
     key = uuid.uuid4()
