@@ -125,8 +125,9 @@ class Fixed:
 
     def stop_watches(self) -> None:
         """Let runs and calls of models take no time; when the apps are loaded."""
+        watch = SimpleNamespace(monotonic=lambda: 0.0)
         for name in TIMED:
-            importlib.import_module(name).time = SimpleNamespace(monotonic=float)  # type: ignore[attr-defined]
+            importlib.import_module(name).time = watch  # type: ignore[attr-defined]
 
     def begin(self, about: str) -> None:
         """Start anew for one request: what it shows depends on none before it."""
