@@ -29,7 +29,6 @@ from evaluation.published.studies import crowdrag_checks as published_checks
 from evaluation.replacement import run as replacement_runs
 from evaluation.replacement import texts as replacement_texts
 from evaluation.rescaling import run as rescaling
-from evaluation.runs.run_types import PUBLISHED_RUNS
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
 
@@ -65,7 +64,7 @@ RUN_TYPES = {
     )
 }
 # What belongs to an imported result and is never started by hand.
-IMPORTED = {kind.slug: kind for kind in (PUBLISHED_RUNS, published_checks.RUNS)}
+IMPORTED = {kind.slug: kind for kind in (pair_runs.PUBLISHED_RUNS, published_checks.RUNS)}
 # What the evaluation app knows of answers of a shape.
 ADAPTERS = (Texts(), Pairs(), Ratings(), ItemLabels(), Responses(), Attributes(), Checks())
 # What is told of a run that is done, or that became official.

@@ -14,6 +14,7 @@ from crowdqc.numbers import plural
 from evaluation.embeddings import embeddings, folders
 from evaluation.embeddings.entailment import CrossEncoder
 from evaluation.free_text import encoding, entailment
+from evaluation.free_text.columns import TABLES
 from evaluation.free_text.entailment import AskedEntailment
 from evaluation.methods.aqer.entailment import Entailment, start_votes
 from evaluation.methods.aqer.method import METHOD
@@ -21,7 +22,6 @@ from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
-from evaluation.runs.exports.tables import TABLES
 from evaluation.runs.freezing import options as freezing
 from evaluation.runs.freezing import snapshots
 from evaluation.runs.progress import (

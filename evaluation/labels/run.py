@@ -15,8 +15,8 @@ from annotation.work.snapshots import labels as collected
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.labels import dataset, results
+from evaluation.labels.columns import TABLES
 from evaluation.labels.dataset import LabelsDataset
-from evaluation.labels.sheets import LABEL_TABLES
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param
 from evaluation.methods.labels.method import METHOD
@@ -116,7 +116,7 @@ RUNS = RunType(
     counts=label_counts,
     refuse=refuse,
     export="label_export",
-    tables=LABEL_TABLES,
+    tables=TABLES,
     chooses=True,
     detail=lambda run: str(run.params.get("field") or ""),
     reads_texts=False,

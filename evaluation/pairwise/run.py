@@ -20,16 +20,17 @@ from evaluation.methods.pairwise.judge_boards import judge_boards
 from evaluation.methods.registry import get_method
 from evaluation.methods.rescaling import ratings
 from evaluation.models import Run
+from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise import dataset as judged
 from evaluation.pairwise import results as pair_results
+from evaluation.pairwise.columns import TABLES
 from evaluation.pairwise.dataset import PairsDataset, RatingsDataset
 from evaluation.pairwise.overlap import OVERLAP, overlap
-from evaluation.runs.exports.tables import PAIR_TABLES
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results import look_alikes
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import OWN_ROWS, RunType, SharedPage
+from evaluation.runs.run_types import OWN_ROWS, Imported, RunType, SharedPage
 
 CORE, CHECKS, RATED = pairwise.NAME, pairwise_checks.NAME, ratings.NAME
 
@@ -130,7 +131,7 @@ PAIRS = RunType(
     fail,
     counts=system_counts,
     export="pair_export",
-    tables=PAIR_TABLES,
+    tables=TABLES,
     follow_up=CHECKS,
     chooses=True,
     detail=lambda run: _("one competence") if run.params.get("pooled") else _("by dimension"),
@@ -149,7 +150,7 @@ PAIR_CHECKS = RunType(
     write,
     fail,
     page="pair_agreement",
-    tables=PAIR_TABLES,
+    tables=TABLES,
     reads_texts=False,
 )
 RATINGS = RunType(
@@ -168,4 +169,12 @@ RATINGS = RunType(
         "evaluation/rescaling/shared.html", "evaluation.rescaling.selectors.rating_boards.parts"
     ),
     public_bundle=True,
+)
+PUBLISHED_RUNS = RunType(
+    Imported(PUBLISHED, "Published results"),
+    (),
+    "what was published",
+    tables=TABLES,
+    detail=lambda run: str(run.params.get("name") or run.params.get("model_name") or ""),
+    made_of="Imported as it was published; nothing was computed.",
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +32,7 @@ class Format(StrEnum):
     MOMENT = "moment"
     HEAT = "heat"  # a coloured cell, which ``cell`` makes
     LINK = "link"  # what to do with a row
+    FILE = "file"  # stands in files alone
 
 
 DECIMALS = {Format.SHARE: 0}  # else 2
@@ -91,6 +92,9 @@ class Column:
         More classes of its cells and of its head.
     group
         The head above its own, which it shares with the columns beside it.
+    exports
+        Its names in files, and where each is stored: a field of the model, with ``__`` of another
+        one, or behind a dot a key of a JSON field; of typed rows an attribute.
     """
 
     key: str
@@ -117,6 +121,7 @@ class Column:
     head_classes: str = ""
     group: Words = ""
     value: Callable[[Any], Any] | None = None
+    exports: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def text(cls, key: str, label: Words, short: Words | None = None, **more: Any) -> Column:
@@ -179,20 +184,24 @@ class Column:
         return f"{known} {self.head_classes}".strip()
 
 
-def read(row: Any, path: str) -> Any:
+def read(row: Any, path: str, *default: Any) -> Any:
     """An attribute of a row, or by a path with dots of a part of it; None without the part."""
     for name in path.split("."):
-        row = None if row is None else getattr(row, name)
+        row = None if row is None else getattr(row, name, *default)
     return row
 
 
-RANK = Column("rank", _("Rank"), Format.RANK, short=_("Rank"), term="rank")
+RANK = Column(
+    *("rank", _("Rank"), Format.RANK, _("Rank")),
+    term="rank",
+    exports={name: name for name in ("rank_low", "rank_high", "group")},
+)
 PLOT = Column("plot", _("Interval"), Format.PLOT)
 
 
-def name_column(label: Words, *, sort: str = "") -> Column:
+def name_column(label: Words, **more: Any) -> Column:
     """The column that names a row."""
-    return Column("name", label, Format.NAME, sort=sort)
+    return Column("name", label, Format.NAME, **more)
 
 
 def head_column(key: str, label: Words, **more: Any) -> Column:
@@ -202,7 +211,7 @@ def head_column(key: str, label: Words, **more: Any) -> Column:
 
 def score_column(label: Words = "", *, digits: int = 2, **more: Any) -> Column:
     """The column that a board is ranked by."""
-    more |= {"is_main": True, "needs_interval": True}
+    more |= {"is_main": True, "needs_interval": True, "exports": {"estimate": "estimate"}}
     return Column.score("estimate", label or _("Score"), digits=digits, **more)
 
 
@@ -228,6 +237,7 @@ def interval_column(
         missing=_("none"),
         reason=reason,
         html=html,
+        exports={low: low, high: high},
     )
 
 

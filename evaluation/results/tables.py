@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -105,22 +106,27 @@ class ResultTable:
     classes: str = BOARD
     row_class: Callable[[Any], str] = no_class
 
+    @cached_property
+    def shown(self) -> list[Column]:
+        """The columns of a page; others stand in files alone."""
+        return [one for one in self.columns if one.format is not Format.FILE]
+
     @property
     def width(self) -> int:
-        return len(self.columns)
+        return len(self.shown)
 
     def heads(self) -> list[Head]:
         """A head a column."""
         return [
             Head(one, **self.sorts.get(one.sort, {}), content=self._axis_head(one))
-            for one in self.columns
+            for one in self.shown
         ]
 
     def head_groups(self) -> list[tuple[Words, int]]:
         """The heads above the heads, and how many columns each spans; none without any."""
         spans = [
             (label, len(list(columns)))
-            for label, columns in groupby(self.columns, key=lambda one: one.group)
+            for label, columns in groupby(self.shown, key=lambda one: one.group)
         ]
         return spans if any(label for label, _ in spans) else []
 
@@ -138,7 +144,7 @@ class ResultTable:
 
     def footer(self) -> Line:
         """The scale of the plots below them."""
-        at = [one.format for one in self.columns].index(Format.PLOT)
+        at = [one.format for one in self.shown].index(Format.PLOT)
         rest = Cell("", span=self.width - at - 1)
         return Line([*[Cell("")] * at, Cell(self.foot, "plot"), rest])
 
@@ -157,8 +163,8 @@ class ResultTable:
 
     def _cells(self, row: Any) -> Iterator[Cell]:
         is_sure = getattr(row, "sure", True)
-        unsure = 0 if is_sure else sum(one.needs_interval for one in self.columns)
-        for column in self.columns:
+        unsure = 0 if is_sure else sum(one.needs_interval for one in self.shown)
+        for column in self.shown:
             if not is_sure and column.needs_interval:
                 if unsure:  # one reason for all columns that need an interval
                     yield Cell(row.why, "why dim", span=unsure)

@@ -22,9 +22,8 @@ from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Method, Param, Params
 from evaluation.models import Run
-from evaluation.models.runs import PUBLISHED
+from evaluation.results.files import StoredTable
 from evaluation.runs.asking import LLMRunSpec
-from evaluation.runs.exports.tables import PAIR_TABLES, Sheet
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 
@@ -174,7 +173,7 @@ class RunType:
     page: str = ""
     place: Callable[[Run], str] = lambda run: ""
     export: str = ""
-    tables: Mapping[str, Sheet] = field(default_factory=dict)
+    tables: Mapping[str, StoredTable] = field(default_factory=dict)
     figures_exported: bool = True
     follow_up: str = ""
     shown_with: str = ""
@@ -225,16 +224,6 @@ class RunType:
                 raise Invalid(f"{self.recipe.title} needs {one.name}.", fields={one.name: one.help})
         kept = known if self.stored is None else {name: known[name] for name in self.stored}
         return self.complete({**kept, **raw})
-
-
-PUBLISHED_RUNS = RunType(
-    Imported(PUBLISHED, "Published results"),
-    (),
-    "what was published",
-    tables=PAIR_TABLES,
-    detail=lambda run: str(run.params.get("name") or run.params.get("model_name") or ""),
-    made_of="Imported as it was published; nothing was computed.",
-)
 
 
 @cache

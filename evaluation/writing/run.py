@@ -21,13 +21,13 @@ from evaluation.methods.writing import method as writing
 from evaluation.methods.writing.questionnaires import Forms, correlations, distributions
 from evaluation.methods.writing.signals import DEFAULTS
 from evaluation.models import AnswerScore, Run
-from evaluation.runs.exports.tables import WRITING_TABLES
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 from evaluation.writing import dataset as writing_data
 from evaluation.writing import logs as writing_logs
+from evaluation.writing.columns import TABLES
 from evaluation.writing.dataset import ResponsesDataset
 from evaluation.writing.logs import WritingProcess
 
@@ -183,5 +183,5 @@ RUNS = RunType(
     compute,
     write,
     export="writing_export",
-    tables=WRITING_TABLES,
+    tables=TABLES,
 )

@@ -16,10 +16,10 @@ from annotation.models import Task
 from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
 from evaluation.runs import schedules
-from evaluation.runs.exports import scores as exports
 from evaluation.runs.pages import kept_run, number_of, run_frame, send, view_links
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
+from evaluation.writing.columns import TABLES
 from evaluation.writing.run import SLUG
 from evaluation.writing.selectors import facts as writing
 from evaluation.writing.selectors import figures as writing_figures
@@ -84,7 +84,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
         "views": view_links(task, "writing_results", labels, view, keep),
         "run_choices": reads.finished_runs(task),
         "keep": keep,
-        "export_tables": tuple(exports.WRITING_TABLES),
+        "export_tables": tuple(TABLES),
     }
 
 

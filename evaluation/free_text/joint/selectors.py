@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models import Answer, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER
 from crowdqc.numbers import plural
+from evaluation.free_text.columns import AUTHORS
 from evaluation.free_text.joint.run import SLUG
 from evaluation.free_text.selectors import leaderboard
 from evaluation.models import Run, RunState
@@ -64,7 +65,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
         "verdict": place.then(next_steps.of_place(place, run.task)),
         "tables": [
             one.table(
-                leaderboard.columns_of(one, leaderboard.AUTHORS),
+                leaderboard.columns_of(one, AUTHORS),
                 title=_("Workers and language models by score, with 95% CIs"),
                 note=_("Compare nobody here with another board."),
             )

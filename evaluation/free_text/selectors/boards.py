@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from crowdqc.numbers import plural
+from evaluation.free_text.columns import SYSTEMS, WORKERS
 from evaluation.free_text.selectors import leaderboard
 from evaluation.free_text.selectors.warnings import plural_answers
 from evaluation.models import Run
@@ -64,7 +65,7 @@ def worker_tables(
     """A table a board of workers."""
     return [
         one.table(
-            leaderboard.columns_of(one, leaderboard.WORKERS),
+            leaderboard.columns_of(one, WORKERS),
             title=_("Workers by score, with 95% CIs"),
             note=_("Compare nobody here with people of another board."),
             sorts=sorts,
@@ -77,7 +78,7 @@ def system_tables(boards: Sequence[board.Board]) -> list[ResultTable]:
     """A table a board of language models."""
     return [
         one.table(
-            leaderboard.SYSTEMS,
+            SYSTEMS,
             title=_("Language models by score, with 95% CIs"),
             note=_("Compare no system here with one of another board."),
         )

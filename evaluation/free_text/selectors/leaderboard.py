@@ -8,70 +8,14 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import NBSP
 from evaluation.models import Run, SystemScore, WorkerScore
 from evaluation.results.boards import STORED, Board, Row
 from evaluation.results.columns import (
-    PLOT,
-    RANK,
     Column,
-    Format,
-    interval_column,
-    name_column,
-    score_column,
 )
 from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
-
-FIRST_ROUND = Column.score(
-    "uniterated",
-    gettext_lazy("First-round score"),
-    gettext_lazy("First round"),
-    digits=3,
-    term="first-round",
-    sort="uniterated",
-    needs_interval=True,
-    is_public=False,
-)
-ANSWERS = Column.count("n", gettext_lazy("Answers"), sort="answers")
-SCORED = (PLOT, score_column(digits=3, term="aqer", sort="score"), interval_column(3))
-WORKERS = (
-    RANK,
-    name_column(gettext_lazy("Worker"), sort="worker"),
-    *SCORED,
-    FIRST_ROUND,
-    ANSWERS,
-    Column.share(
-        "pasted",
-        gettext_lazy("Pasted"),
-        sort="pasted",
-        missing=gettext_lazy("no log"),
-        is_marked=lambda share: share >= PASTED_SHARE,
-        is_public=False,
-    ),
-    Column("flags", gettext_lazy("Flag"), Format.FLAGS, is_public=False),
-)
-SYSTEMS = (
-    RANK,
-    name_column(gettext_lazy("System")),
-    *SCORED,
-    FIRST_ROUND,
-    ANSWERS,
-    Column.signed(
-        "difference",
-        gettext_lazy("To the workers’ mean"),
-        gettext_lazy("To the mean"),
-        digits=3,
-        is_public=False,
-    ),
-)
-AUTHORS = (
-    RANK,
-    name_column(gettext_lazy("Author")),
-    *SCORED,
-    ANSWERS,
-)
 
 
 def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:

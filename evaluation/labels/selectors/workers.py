@@ -19,6 +19,7 @@ from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.labels import Block, agreement_over_time
+from evaluation.labels.columns import WORKERS
 from evaluation.labels.results import NOT_SCORED, WORSE
 from evaluation.labels.selectors.models import ModelRow
 from evaluation.labels.selectors.models import group as group_of
@@ -26,7 +27,6 @@ from evaluation.labels.selectors.study import ShownField, known_right
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.selectors.workers import pair_seconds
 from evaluation.results.cells import inline
-from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.results import look_alikes, votes_used
 
@@ -216,23 +216,7 @@ def competence_table(
     groups: Sequence[Group], *, any_known: bool, opened: int | None = None, **more: Any
 ) -> ResultTable:
     """Workers, and models below them, by their competence."""
-    known = Column.number(
-        "known_right",
-        _("Known answers"),
-        _("Known"),
-        sort="known",
-        classes="nowrap",
-        is_public=False,
-    )
-    columns = [
-        head_column("label", _("Worker"), sort="worker", classes="nowrap"),
-        PLOT,
-        Column.score("estimate", _("Competence"), sort="competence", is_main=True),
-        interval_column(needs_interval=False),
-        Column.count("n", _("Labels"), sort="labels"),
-        *([known] if any_known else ()),
-        Column.text("mistake", _("Most frequent mistake"), classes="mistake", is_public=False),
-    ]
+    columns = [one for one in WORKERS if any_known or one.sort != "known"]
     return ResultTable(
         _("Workers by competence, with 95% CIs"),
         columns,

@@ -33,6 +33,7 @@ from evaluation.bundles.makers import (
     run_of,
     written_as,
 )
+from evaluation.free_text.columns import TABLES
 from evaluation.pairwise import arena_board
 from evaluation.runs.exports import scores
 
@@ -80,9 +81,7 @@ class Command(BaseCommand):
         free.add_argument("--what", choices=[*free_text.COLUMNS, SCORES], required=True)
         free.add_argument("--uncounted", action="store_true", help="also answers that do not count")
         free.add_argument("--run", type=int, help="scores: the run's number (the last finished)")
-        free.add_argument(
-            "--table", choices=list(scores.TABLES), default="workers", help="scores: whose"
-        )
+        free.add_argument("--table", choices=list(TABLES), default="workers", help="scores: whose")
         runs = formats.add_parser(
             "run", help="the tables of a run with its figures, as one archive (ZIP)"
         )

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.http import urlencode
-from django.utils.translation import gettext, gettext_lazy, gettext_noop
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score
-from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import heat_step
 from evaluation.models import Run, RunState, SystemScore
 from evaluation.models.runs import PUBLISHED
+from evaluation.pairwise.columns import BESIDE, CONTROLLED, RAW, SYSTEMS
 from evaluation.pairwise.head import head_of
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
@@ -27,12 +27,7 @@ from evaluation.results import boards as leaderboard
 from evaluation.results.boards import Board, Row
 from evaluation.results.cells import Cell, Html, below, beside, bold, hidden, inline, link
 from evaluation.results.columns import (
-    PLOT,
-    RANK,
     Column,
-    interval_column,
-    name_column,
-    score_column,
 )
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import ResultTable
@@ -45,51 +40,8 @@ FIGURES = (
 )
 TOGETHER = gettext_noop("All together")
 RUNS_OFFERED = 8
-RAW, CONTROLLED = "raw", "controlled"  # scores: as voted, and at equal length and style
 PLACE = ("component", "estimate", "low", "high", "n")
 Told = Mapping[str, Any]
-FIRST = (RANK, name_column(gettext_lazy("System")), PLOT)
-VOTES = Column.count("n", gettext_lazy("Votes"))
-PLAIN = (
-    *FIRST,
-    score_column(gettext_lazy("Bradley-Terry score"), term="merit"),
-    interval_column(),
-    Column.score(
-        "wins",
-        gettext_lazy("Win rate vs average"),
-        gettext_lazy("Wins"),
-        term="win-rate",
-        is_public=False,
-    ),
-    Column.score(
-        "grade",
-        gettext_lazy("Mean grade"),
-        gettext_lazy("Grade"),
-        bounds=("grade_low", "grade_high"),
-        missing=gettext_lazy("none"),
-        is_public=False,
-    ),
-    VOTES,
-)
-
-
-def _beside(label: Words) -> tuple[Column, ...]:
-    """Columns of a board with two scores; ``label`` names the one that does not rank."""
-    return (
-        *FIRST,
-        score_column(term="merit"),
-        interval_column(),
-        Column.score("uniterated", label, term="controlled", is_public=False),
-        Column.signed("change", gettext_lazy("Change"), digits=2, is_public=False),
-        Column.count("words", gettext_lazy("Median words"), is_public=False),
-        VOTES,
-    )
-
-
-COLUMNS = {
-    RAW: _beside(gettext_lazy("Controlled")),
-    CONTROLLED: _beside(gettext_lazy("Raw")),
-}
 
 
 def default_dimension(asked: Sequence[AskedDimension]) -> str:
@@ -299,7 +251,7 @@ def board(
     )
     shown_score = view if controlled else RAW
     return {
-        "tables": tables(boards, COLUMNS[shown_score] if controlled else PLAIN),
+        "tables": tables(boards, BESIDE[shown_score] if controlled else SYSTEMS),
         "boards": boards,
         "rows": rows,
         "raw": raw,

@@ -19,6 +19,7 @@ from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import parse_whole, plural
 from evaluation.pairwise import collecting
+from evaluation.pairwise.columns import CONTROLLED, RAW
 from evaluation.pairwise.run import CORE, RATED
 from evaluation.pairwise.selectors import agreement as pair_agreement
 from evaluation.pairwise.selectors import boards as pair_boards
@@ -101,7 +102,7 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     told = reads.figures_of(
         run, *pair_boards.FIGURES, *pair_resistance.FIGURES, *pair_kinds.FIGURES
     )
-    view = request.GET.get("score", pair_boards.RAW)
+    view = request.GET.get("score", RAW)
     context.update(pair_boards.board(run, told, context["asked"], dimension, view=view))
     found = pair_resistance.resistance(run, told, context["raw"], dimension)
     place = place_of(
@@ -170,8 +171,8 @@ def _scores(request: HttpRequest) -> list[dict[str, str]]:
     """The two scores as links that keep the rest of the address."""
     made = []
     for slug, label in (
-        (pair_boards.RAW, gettext("Raw score")),
-        (pair_boards.CONTROLLED, gettext("Controlled for length and style")),
+        (RAW, gettext("Raw score")),
+        (CONTROLLED, gettext("Controlled for length and style")),
     ):
         query = request.GET.copy()
         query["score"] = slug

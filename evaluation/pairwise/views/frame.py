@@ -14,6 +14,7 @@ from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Task
 from annotation.templatetags.crowdqc import moment
 from crowdqc.errors import Missing
+from evaluation.pairwise.columns import TABLES
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
@@ -21,7 +22,6 @@ from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import workers
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
-from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.pages import kept_run, number_of
 from evaluation.runs.results import votes_used
@@ -98,7 +98,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         else None,
         "still_out": out,
         "wait": more_work.worth_waiting(out),
-        "export_tables": tuple(exports.PAIR_TABLES),
+        "export_tables": tuple(TABLES),
         "pair_exports": exports_of(task),
     }
     return runs, context
@@ -110,7 +110,7 @@ def study_frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, 
     run = runs.core
     context.update(
         run_choices=pair_boards.run_choices(task),
-        export_tables=tuple(exports.PAIR_TABLES),
+        export_tables=tuple(TABLES),
         state_word=_("Run %(run)s finished %(finished_at)s")
         % {"run": run.number, "finished_at": moment(run.finished_at)}
         if run

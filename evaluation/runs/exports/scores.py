@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from annotation.files.writing import tables as files
@@ -15,44 +14,14 @@ from annotation.files.writing.zips import zip_with_manifest
 from annotation.models import Answer, Candidate, Item, Membership, System
 from crowdqc.errors import Invalid
 from evaluation.models import AnswerScore, Run, RunFigure
-from evaluation.runs.exports.tables import (
-    PAIR_TABLES,
-    TABLES,
-    WRITING_TABLES,
-    Sheet,
-    found_tables,
-)
+from evaluation.results.files import StoredTable
+from evaluation.runs.exports.tables import found_tables
 from evaluation.runs.run_types import type_of
 
-__all__ = ["PAIR_TABLES", "TABLES", "WRITING_TABLES", "Archive", "lines", "manifest"]
 FORMATS = files.FORMATS
-# Columns that count something; a method may have them as numbers with a point.
-COUNTS = frozenset(
-    (
-        "n",
-        "n_others",
-        "pairs",
-        "of",
-        "rank",
-        "words",
-        "statements",
-        "citations",
-        "documents",
-        "unknown",
-        "yes",
-        "total",
-        "items",
-        "fallback",
-        "declined",
-        "tie",
-        "votes",
-        "known_n",
-        "known_right",
-    )
-)
 
 
-def tables_of(run: Run) -> Mapping[str, Sheet]:
+def tables_of(run: Run) -> Mapping[str, StoredTable]:
     """What a run of this method can be exported as."""
     return type_of(run.method).tables or found_tables(run)
 
@@ -68,28 +37,10 @@ def check(run: Run, table: str, form: str) -> None:
     files.check_format(form)
 
 
-def rows(run: Run, table: str) -> Iterator[dict[str, Any]]:
-    """Rows of a table in a fixed order, by column name; a missing figure is None."""
-    sheet = tables_of(run)[table]
-    paths = [path for _, path in sheet.names]
-    found: QuerySet[Any] = sheet.model.objects.filter(run=run).annotate(**sheet.beside)
-    found = found.order_by(*paths, "component", "pk")
-    head, at = sheet.header, len(paths) + len(sheet.columns)
-    asked = (*paths, *sheet.columns, sheet.source, *sheet.beside)
-    for values in found.values_list(*asked).iterator(chunk_size=2000):
-        for line in sheet.lines(values[at]):
-            told = zip(head, [*values[:at], *line, *values[at + 1 :]], strict=True)
-            yield {name: _whole(value) if name in COUNTS else value for name, value in told}
-
-
-def _whole(value: Any) -> Any:
-    """120 for 120.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def table(run: Run, name: str) -> Table:
     """A table of a run."""
-    return Table(tables_of(run)[name].header, rows(run, name))
+    found = tables_of(run)[name]
+    return Table(found.header, found.records(found.model.objects.filter(run=run)))
 
 
 def lines(run: Run, name: str, form: str) -> Iterator[Any]:
@@ -124,7 +75,7 @@ def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
 def _versions(run: Run) -> list[int]:
     """Numbers of the task's versions whose answers the run saw."""
     seen = Answer.objects.filter(scores__run=run)
-    if not any(sheet.model is AnswerScore for sheet in type_of(run.method).tables.values()):
+    if not any(one.model is AnswerScore for one in type_of(run.method).tables.values()):
         ids = run.snapshot.answer_ids if run.snapshot else []
         seen = Answer.objects.filter(pk__in=ids)
     return sorted(seen.order_by().values_list("version__number", flat=True).distinct())

@@ -1,0 +1,90 @@
+"""What is shown of the boards of a run on free text, and its rows as files."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.models import AnswerScore, ItemScore, SystemScore, WorkerScore
+from evaluation.results.columns import (
+    PLOT,
+    RANK,
+    Column,
+    Format,
+    interval_column,
+    name_column,
+    score_column,
+)
+from evaluation.results.files import BASE, ITEM, PLACE, SYSTEM_NAME, StoredTable, named, stored
+from evaluation.runs.exports.tables import ANSWER
+from evaluation.runs.results.figures import PASTED_SHARE
+
+FIRST_ROUND = Column.score(
+    "uniterated",
+    _("First-round score"),
+    _("First round"),
+    digits=3,
+    term="first-round",
+    sort="uniterated",
+    needs_interval=True,
+    is_public=False,
+    exports={"uniterated": "extra.uniterated"},
+)
+ANSWERS = Column.count("n", _("Answers"), sort="answers", exports={"n": "n"})
+SCORED = (PLOT, *PLACE, score_column(digits=3, term="aqer", sort="score"), interval_column(3))
+WORKERS = (
+    RANK,
+    name_column(_("Worker"), sort="worker", exports={"worker": "worker__pseudonym"}),
+    *SCORED,
+    *stored("raw", "adjusted", inside="extra"),
+    FIRST_ROUND,
+    ANSWERS,
+    *stored("normalised", "weight", "no_interval", inside="extra"),
+    Column.share(
+        "pasted",
+        _("Pasted"),
+        sort="pasted",
+        missing=_("no log"),
+        is_marked=lambda share: share >= PASTED_SHARE,
+        is_public=False,
+    ),
+    Column("flags", _("Flag"), Format.FLAGS, is_public=False),
+)
+SYSTEMS = (
+    RANK,
+    name_column(_("System"), exports=SYSTEM_NAME),
+    *SCORED,
+    *stored("raw", "adjusted", inside="extra"),
+    FIRST_ROUND,
+    ANSWERS,
+    *stored("no_interval", inside="extra"),
+    Column.signed(
+        "difference",
+        _("To the workers’ mean"),
+        _("To the mean"),
+        digits=3,
+        is_public=False,
+    ),
+)
+AUTHORS = (
+    RANK,
+    name_column(_("Author")),
+    *SCORED,
+    ANSWERS,
+)
+TABLES: dict[str, StoredTable] = {
+    "workers": StoredTable(WorkerScore, WORKERS),
+    "systems": StoredTable(SystemScore, SYSTEMS),
+    "answers": StoredTable(
+        AnswerScore,
+        (*ANSWER, *BASE, *stored("uniterated", "best", "best_trusted", inside="extra")),
+    ),
+    "questions": StoredTable(
+        ItemScore,
+        (
+            *ITEM,
+            *named(best_worker="best_answer__worker__pseudonym"),
+            *BASE,
+            *stored("spread", "agreement", "effect", "declined", inside="extra"),
+        ),
+    ),
+}
