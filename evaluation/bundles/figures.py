@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluation.bundles.manifest import FIGURES
-from evaluation.bundles.tables import Bundled, Columns, Counts, FigureTable, Line, Row, Table
+from evaluation.bundles.tables import Bundled, FigureTable, Line, Row, Table, measured, report_table
 from evaluation.labels.selectors.tables import COEFFICIENTS
 from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.methods.writing.signals import SIGNALS
+from evaluation.results.columns import Column
 from evaluation.writing.selectors.facts import group_label
 
 # Pairs, ratings and labels ---------------------------------------------------------------------
@@ -28,12 +29,12 @@ def _whole_or_class(row: Row) -> bool:
     return row.get("scope", "all") in ("all", "class")
 
 
-UNITS = (("Units", "units"),)
+UNITS = {"units": "Units"}
 PAIRS = (
     FigureTable(
         "agreement",
         "Agreement, Krippendorff’s alpha",
-        Columns("Alpha", "alpha", counts=UNITS),
+        measured("Alpha", "alpha", **UNITS),
         _dimension,
         _whole_or_class,
     ),
@@ -42,14 +43,14 @@ LABELS = (
     FigureTable(
         "agreement",
         "Agreement",
-        Columns("Value", "value", counts=UNITS),
+        measured("Value", "value", **UNITS),
         _coefficient,
         _whole_or_class,
     ),
     FigureTable(
         "class",
         "Prevalence of labels",
-        Columns("Share", "prevalence"),
+        measured("Share", "prevalence"),
         lambda row, found: str(row["label"]),
         _whole_or_class,
     ),
@@ -72,14 +73,14 @@ REPLACED = (
     FigureTable(
         "model",
         "Models beside people",
-        Columns("Advantage", "advantage", counts=(("Items", "items"), ("People", "people"))),
+        measured("Advantage", "advantage", items="Items", people="People"),
         _model,
         _whole_or_class,
     ),
     FigureTable(
         "combined",
         "Combined estimates of people and model",
-        Columns("Share", "both", "both_low", "both_high", (("Labelled", "labelled"),)),
+        measured("Share", "both", labelled="Labelled", ends=("both_low", "both_high")),
         _model_and_label,
         _whole_or_class,
     ),
@@ -102,7 +103,7 @@ def win_rates(found: Bundled) -> Iterator[Table]:
             for at, row in enumerate(one["systems"])
         ]
         lines.sort(key=lambda line: -(line.data["share"] or 0.0))
-        yield Columns("Win rate", "share", counts=(("Votes", "votes"),)).table(title, lines)
+        yield report_table(title, measured("Win rate", "share", votes="Votes"), lines)
 
 
 # Rescaled ratings ------------------------------------------------------------------------------
@@ -112,29 +113,30 @@ SETTINGS = {
     "incomplete": "without items that both rated highest",
     "no ties": "ties broken by noise",
 }
-PEOPLE_PAIRS = (("Before", "before"), ("After", "after"), ("Pairs of people", "pairs"))
+PEOPLE_PAIRS = {"before": "Before", "after": "After", "pairs": "Pairs of people"}
 RESCALED = (
     FigureTable(
         "aggregate",
         "Agreement of people, Kendall’s tau-b, before and after",
-        Columns("Change", "difference", counts=PEOPLE_PAIRS, why="noise is no sample"),
+        measured("Change", "difference", **PEOPLE_PAIRS, why="noise is no sample"),
         lambda row, found: SETTINGS[row["setting"]],
     ),
     FigureTable(
         "by_label",
         "What ratings became, from 0 to 100",
-        Columns("Mean score", "mean", counts=(("n", "n"),)),
+        measured("Mean score", "mean", n="n"),
         lambda row, found: str(row["label"]),
     ),
     FigureTable(
         "ensembles",
         "Tau-b where the annotator’s own mean is mixed in by λ",
-        Columns(
+        measured(
             "After",
             "after",
-            "",
-            "",
-            (("Before", "before"), ("Change from", "low"), ("to", "high")),
+            before="Before",
+            low="Change from",
+            high="to",
+            ends=("", ""),
             why="of the change, beside",
         ),
         lambda row, found: f"λ = {row['lambda']:g}, {SETTINGS[row['setting']]}",
@@ -165,38 +167,38 @@ def _compared(row: Row, found: Bundled) -> str:
 
 
 WITHIN = {SAMPLE_LEVEL: "within sources", POOLED: "over all texts"}
-OF_CORRELATION = (("Sources", "articles"), ("Texts", "n"))
+OF_CORRELATION = {"articles": "Sources", "n": "Texts"}
 CHECKS = (
     FigureTable(
         "correlation",
         "Checklist scores beside human scores",
-        Columns("Spearman’s ρ", counts=OF_CORRELATION, why="too few sources, or undefined"),
+        measured("Spearman’s ρ", **OF_CORRELATION, why="too few sources, or undefined"),
         _scored,
         lambda row: row["kind"] == "spearman",
     ),
     FigureTable(
         "agreement",
         "Agreement of people, Krippendorff’s alpha",
-        Columns("Alpha", "alpha", counts=(("Answers", "n"), ("By two or more", "shared"))),
+        measured("Alpha", "alpha", n="Answers", shared="By two or more"),
         _question,
     ),
     FigureTable(
         "with_people",
         "Agreement with most people over all questions, Cohen’s kappa",
-        Columns("Kappa", "kappa", counts=(("Answers", "n"),)),
+        measured("Kappa", "kappa", n="Answers"),
         _answerer,
         lambda row: row["question"] < 0,
     ),
     FigureTable(
         "signal",
         "What each question says of the human score, Kendall’s tau-b",
-        Columns("Tau-b", "tau", counts=(("Adjusted p", "adjusted"), ("Texts", "n"))),
+        measured("Tau-b", "tau", adjusted="Adjusted p", n="Texts"),
         lambda row, found: f"{_question(row, found)} ({_answerer(row, found)})",
     ),
     FigureTable(
         "compare.rows",
         "Differences from other scores in ρ with human scores",
-        Columns("Difference", "difference", counts=(("Adjusted p", "adjusted"), ("Texts", "n"))),
+        measured("Difference", "difference", adjusted="Adjusted p", n="Texts"),
         _compared,
     ),
 )
@@ -218,17 +220,16 @@ def _between(row: Row, found: Bundled) -> str:
     return f"{first} and {group_label(row['second']).lower()}, {within}"
 
 
-RESPONSES = (("Responses", "responses"),)
+RESPONSES = {"responses": "Responses"}
 
 
-def _mean(measure: str) -> Columns:
-    mean, low, high = (f"{measure}.{end}" for end in ("mean", "mean_low", "mean_high"))
-    return Columns("Mean", mean, low, high, RESPONSES)
+def _mean(measure: str) -> tuple[Column, ...]:
+    ends = (f"{measure}.mean_low", f"{measure}.mean_high")
+    return measured("Mean", f"{measure}.mean", ends=ends, **RESPONSES)
 
 
-def _estimate(path: str, measure: str, counts: Counts = ()) -> Columns:
-    value, low, high = (f"{path}.{end}" for end in ("value", "low", "high"))
-    return Columns(measure, value, low, high, counts)
+def _estimate(path: str, measure: str, **counts: str) -> tuple[Column, ...]:
+    return measured(measure, f"{path}.value", **counts, ends=(f"{path}.low", f"{path}.high"))
 
 
 SIGNAL_LABELS = {signal.slug: signal.label for signal in SIGNALS}
@@ -239,39 +240,41 @@ WRITTEN = (
     FigureTable(
         "overlap",
         "Cited passages in common (Jaccard); beside the ranking, the share cited",
-        Columns("Overlap", "value", counts=(("By chance", "chance"), ("Pairs", "pairs"))),
+        measured("Overlap", "value", chance="By chance", pairs="Pairs"),
         _between,
     ),
     FigureTable(
         "ranks",
         "Median rank of the passages that a response cites",
-        _estimate("cited", "Rank", (("Not cited", "uncited.value"), *RESPONSES)),
+        _estimate("cited", "Rank", **{"uncited.value": "Not cited"}, **RESPONSES),
         _who,
     ),
     FigureTable(
         "reuse",
         "Words taken over: BLEU of a statement and each passage it cites, 0 to 100",
-        _estimate("mean", "Mean", (("Pairs", "pairs"),)),
+        _estimate("mean", "Mean", pairs="Pairs"),
         _who,
     ),
     FigureTable(
         "readability",
         "Flesch reading ease, responses minus the passages they cite",
         _estimate(
-            "difference", "Difference", (("Ease of responses", "text.mean"), ("n", "text.n"))
+            "difference",
+            "Difference",
+            **{"text.mean": "Ease of responses", "text.n": "n"},
         ),
         _who,
     ),
     FigureTable(
         "signals",
         "How often signals of the log fired",
-        Columns("Share", "share", counts=(("Judged", "judged"), ("Workers", "workers"))),
+        measured("Share", "share", judged="Judged", workers="Workers"),
         lambda row, found: str(SIGNAL_LABELS.get(row["slug"], row["slug"])),
     ),
     FigureTable(
         "forms.correlations",
         "Answers to the questionnaires that go together, Spearman’s ρ",
-        Columns("ρ", "rho", counts=(("Answers", "n"), ("Workers", "workers"))),
+        measured("ρ", "rho", n="Answers", workers="Workers"),
         lambda row, found: f"{row['first']}, {row['second']}",
     ),
 )

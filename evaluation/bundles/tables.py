@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +17,11 @@ from evaluation.bundles.kinds.base import read_jsonl
 from evaluation.bundles.manifest import FIGURES, NAMES, RECIPE, results_file
 from evaluation.charts.boards import Estimate, Scale, forest_axis, forest_cell
 from evaluation.models import WorkerScore
+from evaluation.results.columns import Column
 
 MOST = 400  # rows of a table; the bundle has them all
 ALL = "all together"
 Row = Mapping[str, Any]
-Counts = tuple[tuple[str, str], ...]  # heads of further columns, and where their numbers stand
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Table:
 
     title: str
     measure: str
-    counts: Counts
+    heads: list[str]  # of the columns beside
     axis: SafeString
     left: int
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]]
 
 
 def written(value: Any) -> str:
@@ -114,51 +114,51 @@ def dig(data: Row, path: str) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What a table shows of each row: paths of the number, of its interval and of counts.
+def measured(
+    label: Words,
+    key: str = "estimate",
+    *,
+    ends: tuple[str, str] = ("low", "high"),
+    why: str = "",
+    **counts: Words,
+) -> tuple[Column, ...]:
+    """A number with its interval and counts beside, by their paths in the bundle.
 
     ``why`` stands in place of an interval where the row itself has no reason.
     """
+    main = Column.score(key, label, digits=3, is_main=True, bounds=ends, missing=why)
+    return main, *(Column.count(path, head) for path, head in counts.items())
 
-    measure: Words
-    key: str = "estimate"
-    low: str = "low"
-    high: str = "high"
-    counts: Counts = ()
-    why: str = ""
 
-    def table(self, title: str, lines: Sequence[Line]) -> Table:
-        """These columns of the lines."""
-        shown = lines[:MOST]
-        ends = (self.key, self.low, self.high)
-        scale = Scale.around([dig(line.data, key) for line in shown for key in ends], width=200.0)
-        left = max(0, len(lines) - MOST)
-        table = Table(title, str(self.measure), self.counts, forest_axis(scale), left)
-        table.rows += [self._row(line, scale) for line in shown]
-        return table
+def report_table(title: str, columns: Sequence[Column], lines: Sequence[Line]) -> Table:
+    """These columns of the lines, of which the first has the interval."""
+    main, *counts = columns
+    shown = lines[:MOST]
+    ends = (main.key, *(main.bounds or ()))
+    scale = Scale.around([dig(line.data, key) for line in shown for key in ends], width=200.0)
+    rows = [_row(line, main, counts, scale) for line in shown]
+    heads = [str(one.label) for one in counts]
+    left = max(0, len(lines) - MOST)
+    return Table(title, str(main.label), heads, forest_axis(scale), left, rows)
 
-    def _row(self, line: Line, scale: Scale) -> dict[str, Any]:
-        value, low, high = (dig(line.data, key) for key in (self.key, self.low, self.high))
-        estimate = None if value is None else Estimate(value, low, high)
 
-        def cell(path: str) -> SafeString:
-            return number(dig(line.data, path), f"{line.place}.{path}")
+def _row(line: Line, main: Column, counts: Sequence[Column], scale: Scale) -> dict[str, Any]:
+    value, low, high = (dig(line.data, key) for key in (main.key, *(main.bounds or ("", ""))))
+    estimate = None if value is None else Estimate(value, low, high)
+    inner = dig(line.data, main.key.rpartition(".")[0]) if "." in main.key else line.data
+    reason = inner.get("reason") or dig(line.data, "extra.no_interval") or main.missing
 
-        return {
-            "name": line.name,
-            "plot": forest_cell(scale, estimate, name=line.name, height=22.0),
-            "value": cell(self.key),
-            "low": None if low is None else cell(self.low),
-            "high": None if high is None else cell(self.high),
-            "why": self._reason(line.data),
-            "counts": [cell(path) for _, path in self.counts],
-        }
+    def cell(path: str) -> SafeString:
+        return number(dig(line.data, path), f"{line.place}.{path}")
 
-    def _reason(self, data: Row) -> str:
-        inner = dig(data, self.key.rpartition(".")[0]) if "." in self.key else data
-        said = inner.get("reason") or dig(data, "extra.no_interval")
-        return str(said or self.why)
+    return {
+        "name": line.name,
+        "plot": forest_cell(scale, estimate, name=line.name, height=22.0),
+        "value": cell(main.key),
+        "ends": [] if low is None else [cell(path) for path in main.bounds or ()],
+        "why": str(reason),
+        "counts": [cell(one.key) for one in counts],
+    }
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class FigureTable:
 
     figure: str
     title: str
-    columns: Columns
+    columns: Sequence[Column]
     name: Callable[[Row, Bundled], str]
     kept: Callable[[Row], bool] = lambda row: True
 
@@ -178,11 +178,11 @@ class FigureTable:
         lines = []
         for at, row in placed:
             data = {"slug": at, **row}
-            if dig(data, self.columns.key) is not None and self.kept(data):
+            if dig(data, self.columns[0].key) is not None and self.kept(data):
                 name = self.name(data, found)
                 lines.append(Line(name, f"{FIGURES}:{self.figure}.{at}", data))
         if lines:
-            yield self.columns.table(self.title, lines)
+            yield report_table(self.title, self.columns, lines)
 
 
 def scores(found: Bundled, model: type, measure: Words) -> Iterator[Table]:
@@ -190,8 +190,8 @@ def scores(found: Bundled, model: type, measure: Words) -> Iterator[Table]:
     who = "worker" if model is WorkerScore else "system"
     rows = list(enumerate(found.rows(model), 1))
     ranked = any(row["rank_low"] is not None for _, row in rows)
-    ranks = (("Rank from", "rank_low"), ("to", "rank_high")) if ranked else ()
-    columns = Columns(measure, counts=(("n", "n"), *ranks))
+    ranks = {"rank_low": "Rank from", "rank_high": "to"} if ranked else {}
+    columns = measured(measure, n="n", **ranks)
     names = found.names[f"{who}s"]
     dimensions = list(dict.fromkeys(row["dimension"] for _, row in rows))
     for dimension in dimensions:
@@ -206,4 +206,4 @@ def scores(found: Bundled, model: type, measure: Words) -> Iterator[Table]:
         ]
         lines.sort(key=lambda line: -(line.data["estimate"] or 0.0))
         of = f", {found.label(dimension)}" if len(dimensions) > 1 else ""
-        yield columns.table(f"{who.capitalize()}s{of}", lines)
+        yield report_table(f"{who.capitalize()}s{of}", columns, lines)

@@ -286,6 +286,6 @@ class DomainBoard(Endpoint):
         if measure is None:
             raise Missing("No task of this domain is measured so.")
         shown = domains.domain_page(access.project, name, measure)
-        rows = [row for one in shown.boards for group in one.groups for row in group["rows"]]
+        rows = [row for one in shown.boards for group in one.groups for row in group.rows]
         told = {"name": name, "measure": measure, "entries": shown.entries, "rows": rows}
         return Response(DomainBoardOut(told).data)

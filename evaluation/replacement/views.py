@@ -15,11 +15,11 @@ from annotation.access import STAFF, get_task
 from annotation.models import Role, Task
 from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole, plural
-from evaluation.charts.shared import POLICY
 from evaluation.models import Run
 from evaluation.replacement import actions, next_items
 from evaluation.replacement import selectors as reads
 from evaluation.replacement.selectors import asking, files, judging
+from evaluation.results.images import POLICY
 from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads

@@ -82,7 +82,7 @@ class Board:
     axis: SafeString
     foot: SafeString
     long: bool  # whether the axis stands below the rows too
-    groups: list[dict[str, Any]]
+    groups: list[Group]
     mean: float | None
     adjusted: bool
 
@@ -98,7 +98,7 @@ class Board:
         return ResultTable(
             f"{title}: {self.heading}" if self.heading else title,
             columns,
-            [Group(one["heading"], one["rows"]) for one in self.groups],
+            self.groups,
             heading=self.heading,
             note=note,
             axis=self.axis,
@@ -255,16 +255,14 @@ def boards(
                 axis=charts.forest_axis(scale),
                 foot=charts.forest_axis(scale, bottom=True),
                 long=len(shown) >= FOOT_AXIS_FROM,
-                groups=_grouped(inside, shown, bands)
-                if grouped
-                else [{"heading": "", "rows": shown}],
+                groups=_grouped(inside, shown, bands) if grouped else [Group("", shown)],
                 mean=mean,
                 adjusted=adjusted.get(number, False),
             )
         )
     lost = [row for row in page if not row.component]
     if lost and made:
-        made[-1].groups.append({"heading": _("On no board"), "rows": lost})
+        made[-1].groups.append(Group(_("On no board"), lost))
     return made
 
 
@@ -296,7 +294,7 @@ def _plot(
 
 def _grouped(
     rows: Sequence[Row], shown: Sequence[Row], bands: Mapping[int, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+) -> list[Group]:
     """The rows shown under the headings of their groups, of which ``rows`` are all."""
     made = []
     for number, told in sorted(bands.items()):
@@ -307,11 +305,11 @@ def _grouped(
             said = heading(told, members, also)
             if len(inside) < len(members):
                 said = _("%(heading)s (continued on another page)") % {"heading": said}
-            made.append({"heading": said, "rows": inside})
+            made.append(Group(said, inside))
     unsure = [row for row in shown if not row.sure]
     if unsure:
         # Rows that cannot be separated, under their heading in words.
-        made.append({"heading": _("Not scored"), "rows": unsure})
+        made.append(Group(_("Not scored"), unsure))
     return made
 
 

@@ -118,6 +118,7 @@ def records(columns: Sequence[Column], rows: Iterable[Any]) -> list[dict[str, An
     return [{name: read(row, path, None) for name, path in names} for row in rows]
 
 
-def figures_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows of a figure as CSV; a column that an older run does not have is empty."""
-    return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
+def csv_of(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Records, or the rows of a figure, as CSV; a column that an older run lacks is empty."""
+    names = [name for column in columns for name in column.exports]
+    return csv_text([names, *([row.get(name) for name in names] for row in rows)])

@@ -82,7 +82,7 @@ class SharedPage:
     runs: of a run and the page of a list that was asked for, without names, pseudonyms, texts and
     single answers. Every kind gives ``verdict`` (sentence, note), ``basis``, ``method`` (a plain
     sentence), ``measure``, ``units``, ``tally``, ``recipe``, ``notes`` (of ``rail_warnings.html``),
-    ``boards`` as ``charts.shared`` draws them, and ``rows``, all of them, for the tables.
+    ``tables``, which its image draws, and ``rows``, all of them, for its files.
     """
 
     template: str

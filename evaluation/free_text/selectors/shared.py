@@ -37,7 +37,6 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     tables = [*pages.worker_tables(worker_boards), *pages.system_tables(system_boards)]
     return {
         "tables": [replace(table.public(), note="") for table in tables],
-        "boards": [vars(one) for one in (*worker_boards, *system_boards)],
         "page": people["page"],
         "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
         "verdict": replace(

@@ -30,13 +30,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     found = worker_reads.worker_list(run, rows, ShownField.of(told), page=page)
     return {
         **found,
-        "boards": [
-            {
-                "heading": "",
-                "axis": found["table"].axis,
-                "groups": [vars(group) for group in found["table"].groups],
-            }
-        ],
+        "tables": [found["table"]],
         "rows": rows,
         "verdict": study.verdict(run, told, worker_reads.count_reliable(run, rows)),
         "method": METHOD % {"model": "MACE" if found["by_mace"] else "Dawid-Skene"},

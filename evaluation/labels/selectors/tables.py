@@ -11,7 +11,6 @@ from django.core.paginator import Paginator
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 
-from crowdqc.files.cells import csv_text
 from crowdqc.numbers import count, percent, plural, score
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
@@ -24,6 +23,7 @@ from evaluation.methods.labels.items import CALIBRATED, COMPARED
 from evaluation.results.cells import bold, none
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
+from evaluation.results.files import stored
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import votes_used
 
@@ -446,17 +446,10 @@ def curves(told: Told) -> list[tuple[Words, SafeString]]:
 
 
 # Columns of figures that are files of their own.
-FIGURES_CSV = {
-    "compare": ("method", *COMPARED),
-    "reliability": ("method", "confidence", "right", "low", "high", "n"),
+FILES = {
+    "compare": stored("method", *COMPARED),
+    "reliability": stored("method", "confidence", "right", "low", "high", "n"),
 }
-
-
-def figures_csv(told: Told, table: str) -> str:
-    """A table of FIGURES_CSV as CSV; a column that an older run does not have is empty."""
-    columns = FIGURES_CSV[table]
-    rows = told.get(table) or ()
-    return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
 
 
 def _method(row: Told, certainty: Told) -> MethodRow:

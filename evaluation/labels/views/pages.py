@@ -26,6 +26,7 @@ from evaluation.labels.selectors import warnings as warning_reads
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
+from evaluation.results.files import csv_of
 from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
 from evaluation.runs.pages import (
@@ -282,7 +283,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     _access, task = get_study(request, project_id, task_id)
     run = reads.shown_run(task, number_of(request))
     table = request.GET.get("table")
-    if run is not None and table in tables.FIGURES_CSV:
-        told = reads.figures_of(run, table)
-        return send_csv(run, table, tables.figures_csv(told, table))
+    if run is not None and table in tables.FILES:
+        rows = reads.figures_of(run, table).get(table) or ()
+        return send_csv(run, table, csv_of(tables.FILES[table], rows))
     return send(request, run)

@@ -37,7 +37,6 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     fineness = found["sentence"].replace(f" {basis}", "")  # the basis stands above the verdict
     return {
         **found,
-        "boards": [vars(board) for board in found["boards"]],
         "tables": [table.public() for table in found["tables"]],
         "rank_table": pair_boards.rank_table(found["ranks"], found["columns"], query=None),
         "rows": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +12,10 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Membership
 from crowdqc.errors import Missing
 from crowdqc.files.cells import csv_text
-from evaluation.charts.shared import board_svg
 from evaluation.models import Run
 from evaluation.replacement.selectors.naming import label_words
-from evaluation.results.estimates import EstimateRow
-from evaluation.results.tables import ResultTable
+from evaluation.results.images import image
+from evaluation.results.tables import Group, ResultTable
 
 Told = Mapping[str, Any]
 TABLES = (
@@ -63,36 +62,29 @@ def _people(told: Told) -> list[str]:
 
 def chart(run: Run, page: Mapping[str, Any], name: str, title: str) -> str:
     """One chart of the page as a document of its own. Raises Missing where there is none."""
-    boards = boards_of(page, name)
-    if not boards:
+    tables = drawn_tables(page, name)
+    if not tables:
         raise Missing(gettext("This run has no such chart."))
     notes = [
         page["verdict"].sentence,
         gettext("Run %(run)s. %(basis)s ε = %(epsilon)s.")
         % {"run": run.number, "basis": page["basis"], "epsilon": page["epsilon_said"]},
     ]
-    return board_svg(boards, title=title, notes=notes, measure=gettext(MEASURES[name]))
+    return image(tables, title=title, notes=notes, measure=gettext(MEASURES[name]))
 
 
-def boards_of(page: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """The rows of a chart as ``charts.shared`` draws them."""
+def drawn_tables(page: Mapping[str, Any], name: str) -> list[ResultTable]:
+    """The tables that a chart draws."""
     if name == "model":
         rows = [replace(row, detail=row.said) for row in page["models"]]
-        return [_board("", page["table"], rows)]
+        return [replace(page["table"], groups=[Group("", rows)])]
     if name == "person" and page["people"]:
         heading = gettext("%(short)s less each annotator") % {"short": page["chosen"].short}
-        return [_board(heading, page["people"])]
+        return [replace(page["people"], heading=heading)]
     if name == "combined":
-        return [_board(one["title"], one["table"]) for one in page["combined"] if not one["reason"]]
+        shown = [one for one in page["combined"] if not one["reason"]]
+        return [replace(one["table"], heading=one["title"]) for one in shown]
     return []
-
-
-def _board(
-    heading: str, table: ResultTable, rows: Sequence[EstimateRow] | None = None
-) -> dict[str, Any]:
-    shown = [row for group in table.groups for row in group.rows] if rows is None else rows
-    drawn = [replace(row, plot=row.plot or None) for row in shown]
-    return {"heading": heading, "axis": table.axis, "groups": [{"heading": "", "rows": drawn}]}
 
 
 def shared(told: Told, page: Mapping[str, Any]) -> list[Any]:
@@ -115,4 +107,4 @@ def shared(told: Told, page: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-__all__ = ["CHARTS", "TABLES", "boards_of", "chart", "shared", "table"]
+__all__ = ["CHARTS", "TABLES", "chart", "drawn_tables", "shared", "table"]

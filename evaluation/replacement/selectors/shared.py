@@ -37,7 +37,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "units": "answer,answers",
         "notes": [],
         "table": table.public(),
-        "boards": files.boards_of({**found, "table": table}, "model"),
+        "tables": files.drawn_tables({**found, "table": table}, "model"),
         "rows": files.shared(told, found),
         "tally": votes_used.tally_of(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),

@@ -250,14 +250,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     first = found[0] if found and found[0].rows else None
     return {
         "scales": found,
-        "boards": [
-            {
-                "heading": one.asked.label,
-                "axis": one.axis,
-                "groups": [{"heading": "", "rows": one.rows}],
-            }
-            for one in found
-        ],
+        "tables": [replace(one.table(), heading=one.asked.label) for one in found],
         "rows": rows,
         "verdict": best_of(first) if first else Verdict(_("No source has ratings yet.")),
         "basis": _("%(ratings)s of %(items)s by %(workers)s.")

@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 
 from annotation.files.stored.selectors import content
 from crowdqc.errors import Missing
-from crowdqc.files.cells import csv_lines
-from evaluation.charts.shared import board_svg
 from evaluation.models import Run, RunShare
+from evaluation.results.files import csv_of, records, stored
+from evaluation.results.images import image
 from evaluation.runs.run_types import SharedPage, type_of
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.recipes import method_title
@@ -31,7 +31,7 @@ KINDS = {
     "zip": "application/zip",
 }
 TABLES = ("csv", "json")  # offered only where the requester said so
-COLUMNS = (
+COLUMNS = stored(
     *("dimension", "name", "detail", "component", "estimate", "low", "high", "n"),
     *("best", "worst", "group"),
 )
@@ -122,10 +122,10 @@ def _rendered(share: RunShare, form: str, told: dict[str, Any]) -> str:
             "method": method_title(run),
         }
         notes = [sentence, f"{made} {told['basis']}"]
-        return board_svg(told["boards"], title=told["title"], notes=notes, measure=told["measure"])
-    rows = [{name: getattr(row, name, None) for name in COLUMNS} for row in told["rows"]]
+        return image(told["tables"], title=told["title"], notes=notes, measure=told["measure"])
+    rows = records(COLUMNS, told["rows"])
     if form == "csv":
-        return "".join(csv_lines([COLUMNS, *(tuple(row.values()) for row in rows)]))
+        return csv_of(COLUMNS, rows)
     return json.dumps(
         {
             **{"title": told["title"], "verdict": sentence, "run": run.number},

@@ -18,7 +18,7 @@ from crowdqc import limits
 from crowdqc.errors import Invalid, Missing
 from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
-from evaluation.charts.shared import POLICY
+from evaluation.results.images import POLICY
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.sharing import actions, pages, selectors
 

@@ -14,7 +14,8 @@ from crowdqc.files.cells import csv_text
 from crowdqc.numbers import interval, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.methods.pairwise.strata import DIFFICULTY
-from evaluation.pairwise.selectors.boards import FIRST, VOTES, SystemRow, ordered
+from evaluation.pairwise.columns import FIRST, VOTES
+from evaluation.pairwise.selectors.boards import SystemRow, ordered
 from evaluation.pairwise.selectors.facts import verdict
 from evaluation.results.columns import interval_column, score_column
 from evaluation.results.tables import BOARD, Group, ResultTable

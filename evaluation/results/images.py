@@ -1,10 +1,10 @@
-"""A board as one SVG document, to be embedded as an image anywhere: its own colours, no script."""
+"""Tables as one SVG document, to be embedded as an image anywhere: its own colours, no script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from crowdqc.numbers import interval, plural, score
 from evaluation.charts.boards import ROW
 from evaluation.charts.svg import px, text
+from evaluation.results.tables import ResultTable
 
 WIDTH, PLOT, SCORES, NUMBERS = 720.0, 236.0, 584.0, 704.0
 MOST = 40  # rows; a longer board is read on its page
@@ -36,12 +37,9 @@ _DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; frame-ancestors 'none'"
 
 
-def board_svg(
-    boards: Sequence[Mapping[str, Any]], *, title: str, notes: Sequence[str], measure: str
-) -> str:
-    """Boards (``heading``, ``axis``, ``groups`` of ``heading`` and ``rows``) as a document.
+def image(tables: Sequence[ResultTable], *, title: str, notes: Sequence[str], measure: str) -> str:
+    """The names, plots, estimates and intervals of tables as a document.
 
-    A row has ``name``, ``detail``, ``plot`` (or None), ``estimate``, ``low`` and ``high``;
     ``notes`` are the lines below the title. Rows past MOST are counted only.
     """
     parts = [text("16", 30, _cut(title, 66), "title")]
@@ -52,18 +50,18 @@ def board_svg(
     y += 24
     parts.append(text(px(NUMBERS), y, _("%(measure)s, 95%% CI") % {"measure": measure}, "dim end"))
     shown = left = 0
-    for board in boards:
-        if board["heading"]:
+    for table in tables:
+        if table.heading:
             y += 24
-            parts.append(text("16", y, board["heading"], "group"))
-        parts.append(_at(PLOT, y - 10, board["axis"]))
+            parts.append(text("16", y, table.heading, "group"))
+        parts.append(_at(PLOT, y - 10, table.axis))
         y += 8
-        for group in board["groups"]:
-            rows = group["rows"][: MOST - shown]
-            left += len(group["rows"]) - len(rows)
-            if rows and group["heading"]:
+        for group in table.groups:
+            rows = group.rows[: MOST - shown]
+            left += len(group.rows) - len(rows)
+            if rows and group.heading:
                 y += 22
-                parts.append(text("16", y, _cut(group["heading"], LINE), "group"))
+                parts.append(text("16", y, _cut(group.heading, LINE), "group"))
                 y += 6
             for row in rows:
                 parts.append(_row(row, y))
