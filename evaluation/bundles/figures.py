@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from evaluation.bundles.manifest import FIGURES
 from evaluation.bundles.tables import Bundled, FigureTable, Line, Row, Table, measured, report_table
@@ -34,7 +34,7 @@ PAIRS = (
     FigureTable(
         "agreement",
         "Agreement, Krippendorff’s alpha",
-        measured("Alpha", "alpha", **UNITS),
+        measured("Alpha", "alpha", UNITS),
         _dimension,
         _whole_or_class,
     ),
@@ -43,7 +43,7 @@ LABELS = (
     FigureTable(
         "agreement",
         "Agreement",
-        measured("Value", "value", **UNITS),
+        measured("Value", "value", UNITS),
         _coefficient,
         _whole_or_class,
     ),
@@ -73,14 +73,14 @@ REPLACED = (
     FigureTable(
         "model",
         "Models beside people",
-        measured("Advantage", "advantage", items="Items", people="People"),
+        measured("Advantage", "advantage", {"items": "Items", "people": "People"}),
         _model,
         _whole_or_class,
     ),
     FigureTable(
         "combined",
         "Combined estimates of people and model",
-        measured("Share", "both", labelled="Labelled", ends=("both_low", "both_high")),
+        measured("Share", "both", {"labelled": "Labelled"}, ends=("both_low", "both_high")),
         _model_and_label,
         _whole_or_class,
     ),
@@ -103,7 +103,7 @@ def win_rates(found: Bundled) -> Iterator[Table]:
             for at, row in enumerate(one["systems"])
         ]
         lines.sort(key=lambda line: -(line.data["share"] or 0.0))
-        yield report_table(title, measured("Win rate", "share", votes="Votes"), lines)
+        yield report_table(title, measured("Win rate", "share", {"votes": "Votes"}), lines)
 
 
 # Rescaled ratings ------------------------------------------------------------------------------
@@ -118,13 +118,13 @@ RESCALED = (
     FigureTable(
         "aggregate",
         "Agreement of people, Kendall’s tau-b, before and after",
-        measured("Change", "difference", **PEOPLE_PAIRS, why="noise is no sample"),
+        measured("Change", "difference", PEOPLE_PAIRS, why="noise is no sample"),
         lambda row, found: SETTINGS[row["setting"]],
     ),
     FigureTable(
         "by_label",
         "What ratings became, from 0 to 100",
-        measured("Mean score", "mean", n="n"),
+        measured("Mean score", "mean", {"n": "n"}),
         lambda row, found: str(row["label"]),
     ),
     FigureTable(
@@ -133,9 +133,7 @@ RESCALED = (
         measured(
             "After",
             "after",
-            before="Before",
-            low="Change from",
-            high="to",
+            {"before": "Before", "low": "Change from", "high": "to"},
             ends=("", ""),
             why="of the change, beside",
         ),
@@ -172,33 +170,33 @@ CHECKS = (
     FigureTable(
         "correlation",
         "Checklist scores beside human scores",
-        measured("Spearman’s ρ", **OF_CORRELATION, why="too few sources, or undefined"),
+        measured("Spearman’s ρ", counts=OF_CORRELATION, why="too few sources, or undefined"),
         _scored,
         lambda row: row["kind"] == "spearman",
     ),
     FigureTable(
         "agreement",
         "Agreement of people, Krippendorff’s alpha",
-        measured("Alpha", "alpha", n="Answers", shared="By two or more"),
+        measured("Alpha", "alpha", {"n": "Answers", "shared": "By two or more"}),
         _question,
     ),
     FigureTable(
         "with_people",
         "Agreement with most people over all questions, Cohen’s kappa",
-        measured("Kappa", "kappa", n="Answers"),
+        measured("Kappa", "kappa", {"n": "Answers"}),
         _answerer,
         lambda row: row["question"] < 0,
     ),
     FigureTable(
         "signal",
         "What each question says of the human score, Kendall’s tau-b",
-        measured("Tau-b", "tau", adjusted="Adjusted p", n="Texts"),
+        measured("Tau-b", "tau", {"adjusted": "Adjusted p", "n": "Texts"}),
         lambda row, found: f"{_question(row, found)} ({_answerer(row, found)})",
     ),
     FigureTable(
         "compare.rows",
         "Differences from other scores in ρ with human scores",
-        measured("Difference", "difference", adjusted="Adjusted p", n="Texts"),
+        measured("Difference", "difference", {"adjusted": "Adjusted p", "n": "Texts"}),
         _compared,
     ),
 )
@@ -225,11 +223,11 @@ RESPONSES = {"responses": "Responses"}
 
 def _mean(measure: str) -> tuple[Column, ...]:
     ends = (f"{measure}.mean_low", f"{measure}.mean_high")
-    return measured("Mean", f"{measure}.mean", ends=ends, **RESPONSES)
+    return measured("Mean", f"{measure}.mean", RESPONSES, ends=ends)
 
 
-def _estimate(path: str, measure: str, **counts: str) -> tuple[Column, ...]:
-    return measured(measure, f"{path}.value", **counts, ends=(f"{path}.low", f"{path}.high"))
+def _estimate(path: str, measure: str, counts: Mapping[str, str]) -> tuple[Column, ...]:
+    return measured(measure, f"{path}.value", counts, ends=(f"{path}.low", f"{path}.high"))
 
 
 SIGNAL_LABELS = {signal.slug: signal.label for signal in SIGNALS}
@@ -240,19 +238,19 @@ WRITTEN = (
     FigureTable(
         "overlap",
         "Cited passages in common (Jaccard); beside the ranking, the share cited",
-        measured("Overlap", "value", chance="By chance", pairs="Pairs"),
+        measured("Overlap", "value", {"chance": "By chance", "pairs": "Pairs"}),
         _between,
     ),
     FigureTable(
         "ranks",
         "Median rank of the passages that a response cites",
-        _estimate("cited", "Rank", **{"uncited.value": "Not cited"}, **RESPONSES),
+        _estimate("cited", "Rank", {"uncited.value": "Not cited"} | RESPONSES),
         _who,
     ),
     FigureTable(
         "reuse",
         "Words taken over: BLEU of a statement and each passage it cites, 0 to 100",
-        _estimate("mean", "Mean", pairs="Pairs"),
+        _estimate("mean", "Mean", {"pairs": "Pairs"}),
         _who,
     ),
     FigureTable(
@@ -261,20 +259,20 @@ WRITTEN = (
         _estimate(
             "difference",
             "Difference",
-            **{"text.mean": "Ease of responses", "text.n": "n"},
+            {"text.mean": "Ease of responses", "text.n": "n"},
         ),
         _who,
     ),
     FigureTable(
         "signals",
         "How often signals of the log fired",
-        measured("Share", "share", judged="Judged", workers="Workers"),
+        measured("Share", "share", {"judged": "Judged", "workers": "Workers"}),
         lambda row, found: str(SIGNAL_LABELS.get(row["slug"], row["slug"])),
     ),
     FigureTable(
         "forms.correlations",
         "Answers to the questionnaires that go together, Spearman’s ρ",
-        measured("ρ", "rho", n="Answers", workers="Workers"),
+        measured("ρ", "rho", {"n": "Answers", "workers": "Workers"}),
         lambda row, found: f"{row['first']}, {row['second']}",
     ),
 )

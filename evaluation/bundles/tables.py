@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.html import format_html
@@ -117,10 +118,10 @@ def dig(data: Row, path: str) -> Any:
 def measured(
     label: Words,
     key: str = "estimate",
+    counts: Mapping[str, Words] = MappingProxyType({}),
     *,
     ends: tuple[str, str] = ("low", "high"),
     why: str = "",
-    **counts: Words,
 ) -> tuple[Column, ...]:
     """A number with its interval and counts beside, by their paths in the bundle.
 
@@ -191,7 +192,7 @@ def scores(found: Bundled, model: type, measure: Words) -> Iterator[Table]:
     rows = list(enumerate(found.rows(model), 1))
     ranked = any(row["rank_low"] is not None for _, row in rows)
     ranks = {"rank_low": "Rank from", "rank_high": "to"} if ranked else {}
-    columns = measured(measure, n="n", **ranks)
+    columns = measured(measure, counts={"n": "n"} | ranks)
     names = found.names[f"{who}s"]
     dimensions = list(dict.fromkeys(row["dimension"] for _, row in rows))
     for dimension in dimensions:

@@ -53,7 +53,7 @@ def image(tables: Sequence[ResultTable], *, title: str, notes: Sequence[str], me
     for table in tables:
         if table.heading:
             y += 24
-            parts.append(text("16", y, table.heading, "group"))
+            parts.append(text("16", y, str(table.heading), "group"))
         parts.append(_at(PLOT, y - 10, table.axis))
         y += 8
         for group in table.groups:
@@ -61,7 +61,7 @@ def image(tables: Sequence[ResultTable], *, title: str, notes: Sequence[str], me
             left += len(group.rows) - len(rows)
             if rows and group.heading:
                 y += 22
-                parts.append(text("16", y, _cut(group.heading, LINE), "group"))
+                parts.append(text("16", y, _cut(str(group.heading), LINE), "group"))
                 y += 6
             for row in rows:
                 parts.append(_row(row, y))

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from annotation.access import get_access, get_item, get_task
 from annotation.models import Task
 from crowdqc.errors import Missing
+from evaluation.free_text.columns import TABLES
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import disagreement, run_facts, warnings
@@ -24,7 +25,6 @@ from evaluation.models import Run
 from evaluation.overview import results as overview_results
 from evaluation.results.boards import SORTS
 from evaluation.runs import schedules
-from evaluation.runs.exports import scores as exports
 from evaluation.runs.pages import kept_run, number_of, run_frame, send
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit
@@ -45,7 +45,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
         "view": view,
         "runs": reads.finished_runs(task),
         "keep": kept_run(request, run, "?"),
-        "tables": tuple(exports.TABLES),
+        "tables": tuple(TABLES),
     }
 
 

@@ -44,6 +44,7 @@ from evaluation.pairwise.selectors.trust import (
 from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.results.cells import Cell, beside, chip, hidden, link
 from evaluation.results.columns import Column, head_column
+from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import figures_of
@@ -215,10 +216,7 @@ class Agreement:
             Column.count("pairs", _("Pairs")),
             Column.count("judgments", _("Judgments")),
         ]
-        parts = [
-            GraphPart(row["workers"], row["pairs"], row["judgments"])
-            for row in self.parts[:SHOWN_PARTS]
-        ]
+        parts = [typed(GraphPart, row) for row in self.parts[:SHOWN_PARTS]]
         return plain_table(_("Parts of the graph"), columns, parts, classes="data")
 
 

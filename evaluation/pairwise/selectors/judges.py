@@ -24,6 +24,7 @@ from evaluation.results.boards import rank_words
 from evaluation.results.cells import Cell, beside, bold
 from evaluation.results.columns import PLOT, Column, Format, head_column
 from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
@@ -372,17 +373,15 @@ def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) 
         middle=0.5,
         name=label,
     )
-    return JudgeLine(
+    return typed(
+        JudgeLine,
+        row,
         label=label,
-        same=row["same"],
-        pairs_both=row["pairs_both"],
         itself=_share(row, "consistency", "pairs_both"),
         gold=_share(row, "alpha"),
         decisive=_share(row, "decisive", "decisive_n"),
         majority=majority,
         person=one,
-        neutral=row["neutral"],
-        rho=row["rho"],
         reason=row.get("reason") or person.get("reason") or "",
         plot=plot,
     )

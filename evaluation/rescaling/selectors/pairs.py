@@ -24,6 +24,7 @@ from evaluation.rescaling.selectors.boards import (
 )
 from evaluation.results.cells import Cell, hidden
 from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 
 SHOWS = {
@@ -132,16 +133,7 @@ def _change(told: NamedFigures, row: Row) -> Change:
         why = gettext("it rests on a single item")
     first, second = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
     label = gettext("%(first)s and %(second)s") % {"first": first, "second": second}
-    return Change(
-        label,
-        row["before"],
-        row["after"],
-        row["difference"],
-        row["low"],
-        row["high"],
-        why,
-        row["n"],
-    )
+    return typed(Change, row, label=label, why=why)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from evaluation.results.columns import (
     interval_column,
     name_column,
 )
+from evaluation.results.rows import typed
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
@@ -467,21 +468,11 @@ def corrected(
         return {}
     label = {one.name: one.label for one in asked}
     raters = {row["worker"]: row for row in told["rater"] if row["dimension"] == chosen.name}
-    named = [
-        Rater(
-            one.name, *(raters[one.id][key] for key in ("competence", "low", "high", "n", "kept"))
-        )
-        for one in people
-        if one.id in raters
-    ]
+    named = [typed(Rater, raters[one.id], name=one.name) for one in people if one.id in raters]
     named.sort(key=lambda row: (row.competence is None, row.competence or 0))
-    alphas = [name for name in AlphaLine.__annotations__ if name != "label"]
     return {
         "alphas": _alpha_table(
-            [
-                AlphaLine(label[row["dimension"]], **{name: row[name] for name in alphas})
-                for row in told["corrected"]
-            ]
+            [typed(AlphaLine, row, label=label[row["dimension"]]) for row in told["corrected"]]
         ),
         "raters": _rater_table(named, chosen.label) if named else None,
         "rated_by": len(raters),

@@ -26,6 +26,7 @@ from evaluation.rescaling.prompts import PUBLISHED_MODEL, PUBLISHED_PROMPT
 from evaluation.rescaling.selectors.boards import NamedFigures, Row
 from evaluation.results.cells import bold, chip, link
 from evaluation.results.columns import Column, head_column, interval_column
+from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 
 WORKERS, ITEMS = 12, 15
@@ -125,8 +126,7 @@ def _label_columns(level: int) -> tuple[Column, ...]:
 
 
 def _labels(rows: Sequence[Row]) -> list[LabelScores]:
-    names = ("label", "value", "n", "mean", "low", "high", "spread")
-    return [LabelScores(**{name: row[name] for name in names}) for row in reversed(rows)]
+    return [typed(LabelScores, row) for row in reversed(rows)]
 
 
 def _number(name: str) -> Cast:

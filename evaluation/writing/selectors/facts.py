@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
-from crowdqc.numbers import interval, percent, plural, score, word
+from crowdqc.numbers import count, interval, percent, plural, score, word
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
+from evaluation.results.cells import Cell, below, bold
+from evaluation.results.columns import Format
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.adapters import FirstRun
 from evaluation.runs.selectors.verdicts import NextStep, Verdict
 from evaluation.writing.dataset import MODELS, PEOPLE
@@ -46,6 +51,17 @@ class EstimateInWords:
     value: str
     interval: str = ""
     reason: str = ""
+
+    def html(self, few: str = "") -> SafeString | str:
+        """Value and interval, or the reason unless it is ``few``, which the page has said."""
+        if self.value == "none":
+            return format_html('<span class="zero">{}</span>', gettext("none"))
+        if not self.value:
+            return ""
+        if self.interval:
+            ends = format_html('<span class="dim ends">{}</span>', self.interval)
+            return format_html("{} {}", bold(self.value), ends)
+        return below(bold(self.value), self.reason if self.reason != few else "")
 
 
 @dataclass(frozen=True)
@@ -175,21 +191,49 @@ def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:
     return [(charts_writing.sign(kind), gettext(names[kind]).lower()) for kind in kinds]
 
 
+def by_style(
+    told: NamedFigures,
+    name: str,
+    title: str,
+    heads: Sequence[str],
+    cells: Callable[[Row], Sequence[Cell]],
+    *,
+    classes: str = "data two-line writing",
+) -> ResultTable:
+    """The groups of each style in a figure; ``cells`` of a row are those under the ``heads``."""
+    groups = [
+        Group(style, [MatrixRow(bold(group_label(group)), cells(row)) for group, row in rows])
+        for style, rows in told.cells(name)
+    ]
+    corner = gettext("Origin")
+    return matrix_table(title, corner, heads, groups, format=Format.NUMBER, classes=classes)
+
+
+def cells_of(told: NamedFigures, n: int, *found: tuple[EstimateInWords | str, str]) -> list[Cell]:
+    """How many there are, and estimates with what stands beside each on a narrow screen."""
+    made = [Cell(count(n), "num l1r")]
+    for one, label in found:
+        html = one.html(told.few) if isinstance(one, EstimateInWords) else one
+        made.append(Cell(html, "num", label))
+    return made
+
+
 def bins(
-    edges: Sequence[float], columns: Sequence[tuple[str, Sequence[Any]]], digits: int = 0
-) -> dict[str, Any]:
+    title: str,
+    first: str,
+    edges: Sequence[float],
+    columns: Sequence[tuple[str, Sequence[Any]]],
+    digits: int = 0,
+) -> ResultTable:
     """The table behind panels: a row a bin, a column a curve."""
-    return {
-        "heads": [name for name, _ in columns],
-        "rows": [
-            (
-                gettext("%(low)s to %(high)s")
-                % {"low": f"{low:.{digits}f}", "high": f"{high:.{digits}f}"},
-                [values[k] for _, values in columns],
-            )
-            for k, (low, high) in enumerate(pairwise(edges))
-        ],
-    }
+    rows = []
+    for k, (low, high) in enumerate(pairwise(edges)):
+        ends = {"low": f"{low:.{digits}f}", "high": f"{high:.{digits}f}"}
+        cells = [Cell(values[k], "num") for _, values in columns]
+        rows.append(MatrixRow(gettext("%(low)s to %(high)s") % ends, cells))
+    heads = [name for name, _ in columns]
+    look: dict[str, Any] = {"name_classes": "n nowrap", "classes": "data bins"}
+    return matrix_table(title, first, heads, rows, format=Format.NUMBER, **look)
 
 
 def sentence(run: Run) -> str:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from django.template.defaultfilters import floatformat
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import writing as charts
 from evaluation.charts.writing import SOURCES, ByRank
+from evaluation.results.cells import Cell, below, bold
+from evaluation.results.columns import Format
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.tables import Group, ResultTable
 from evaluation.writing.dataset import MODELS, PEOPLE
 from evaluation.writing.selectors.facts import (
     ALL,
@@ -19,6 +25,8 @@ from evaluation.writing.selectors.facts import (
     NamedFigures,
     Row,
     bins,
+    by_style,
+    cells_of,
     estimate_in_words,
     figure,
     group_label,
@@ -39,6 +47,26 @@ PAIRS = {
     (PEOPLE, PEOPLE): gettext_noop("Two people"),
     (MODELS, MODELS): gettext_noop("Two models"),
 }
+# Figure of a group -> its head, and what stands beside it on a narrow screen.
+GENERAL = {
+    "words": (gettext_noop("Words"), gettext_noop("words")),
+    "statements": (gettext_noop("Statements"), gettext_noop("statements")),
+    "citations": (gettext_noop("Citations"), gettext_noop("citations")),
+    "documents": (gettext_noop("Different passages"), gettext_noop("different passages")),
+    "citations_per_document": (
+        gettext_noop("Citations per passage"),
+        gettext_noop("citations a passage"),
+    ),
+    "documents_per_statement": (
+        gettext_noop("Passages per statement"),
+        gettext_noop("passages a statement"),
+    ),
+    "words_per_statement": (
+        gettext_noop("Words per statement"),
+        gettext_noop("words a statement"),
+    ),
+}
+MEANS = ("words", "statements", "citations", "documents")
 OTHER_STYLE = gettext_noop("same topic, another style")
 
 
@@ -48,23 +76,6 @@ class Panel:
 
     title: str
     svg: SafeString
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of a table: a group, and a cell a column."""
-
-    group: str
-    n: int
-    cells: list[Any]
-
-
-@dataclass(frozen=True)
-class Block:
-    """Rows of one style."""
-
-    label: str
-    lines: list[Line] = field(default_factory=list)
 
 
 def _topics(row: Row) -> int | None:
@@ -84,12 +95,8 @@ def overview(told: NamedFigures) -> dict[str, Any]:
             (label, [_distribution(told, rows, *measure, label) for measure in MEASURES])
             for label, rows in told.cells("general")
         ],
-        "measures": [label for _, label in MEASURES],
         "legend": legend(told.groups),
-        "table": [
-            Block(label, [_general_line(group, row) for group, row in rows])
-            for label, rows in told.cells("general")
-        ],
+        "table": _general_table(told),
         "reading": _overview_words(everyone),
     }
 
@@ -167,15 +174,24 @@ def _distribution(
     return Panel(what, charts.distribution(named, told.edges(name), what=title))
 
 
-def _general_line(group: str, row: Row) -> Line:
-    topics = _topics(row)
-    cells: list[Any] = []
-    for name in ("words", "statements", "citations", "documents"):
-        one = row[name]
-        cells.append((mean_of(one, topics), _spread(one)))
-    for name in ("citations_per_document", "documents_per_statement", "words_per_statement"):
-        cells.append((estimate_in_words(row[name], 1 if name == "words_per_statement" else 2), ""))
-    return Line(group_label(group), row["responses"], cells)
+def _general_table(told: NamedFigures) -> ResultTable:
+    def cells(row: Row) -> list[Cell]:
+        topics = _topics(row)
+        made = [Cell(count(row["responses"]), "num l1r", gettext("Responses"))]
+        for name, (_, label) in GENERAL.items():
+            if name in MEANS:
+                one = mean_of(row[name], topics)
+                html: SafeString | str = below(one.html(told.few), _spread(row[name]))
+            else:
+                digits = 1 if name == "words_per_statement" else 2
+                html = estimate_in_words(row[name], digits).html(told.few)
+            made.append(Cell(html, "num full", gettext(label)))
+        return made
+
+    heads = [gettext("Responses"), *(gettext(head) for head, _ in GENERAL.values())]
+    title = gettext("Length and citations by style and origin")
+    look = "data two-line writing stacked"
+    return by_style(told, "general", title, heads, cells, classes=look)
 
 
 def _spread(one: Row) -> str:
@@ -192,34 +208,55 @@ def passages(told: NamedFigures) -> dict[str, Any]:
     everyone = [(group, told.cell("ranks", group, ALL)) for group in told.groups]
     rows = [(group, row) for group, row in everyone if row is not None]
     return {
-        "styles": [*(told.style(name) for name in told.styles), gettext("All")],
-        "overlap": _paired(told, "overlap"),
-        "order": _paired(told, "order"),
+        "overlap": _paired(told, "overlap", gettext("Same passages")),
+        "order": _paired(told, "order", gettext("Same order")),
         "chart": charts.by_rank(
             [ByRank(g, row["probability"], *_ends(told, row)) for g, row in rows],
             what=gettext("How often a passage is cited, by its rank"),
         ),
         "legend": legend(group for group, _ in rows),
-        "ranks": [
-            (rank + 1, [_at_rank(told, row, rank) for _, row in rows])
-            for rank in range(max((len(row["probability"]) for _, row in rows), default=0))
-        ],
-        "heads": [group_label(group) for group, _ in rows],
-        "medians": [
-            Block(
-                label,
-                [
-                    Line(
-                        group_label(group),
-                        row["responses"],
-                        [estimate_in_words(row["cited"], 1), estimate_in_words(row["uncited"], 1)],
-                    )
-                    for group, row in cells
-                ],
-            )
-            for label, cells in told.cells("ranks")
-        ],
+        "rank_table": matrix_table(
+            gettext("Share of responses that cite each rank"),
+            gettext("Rank"),
+            [group_label(group) for group, _ in rows],
+            [
+                MatrixRow(
+                    str(rank + 1),
+                    [Cell(_at_rank(told, row, rank).html(told.few), "num") for _, row in rows],
+                )
+                for rank in range(max((len(row["probability"]) for _, row in rows), default=0))
+            ],
+            format=Format.NUMBER,
+            name_classes="n",
+            classes="data bins",
+        ),
+        "medians": _median_table(told),
     }
+
+
+def _median_table(told: NamedFigures) -> ResultTable:
+    ends = (("cited", gettext("cited")), ("uncited", gettext("uncited")))
+    groups = []
+    for style, rows in told.cells("ranks"):
+        lines = []
+        for group, row in rows:
+            n = format_html('<span class="dim n">{}</span>', count(row["responses"]))
+            name = format_html("{} {}", bold(group_label(group)), n)
+            cells = [
+                Cell(estimate_in_words(row[end], 1).html(told.few), "num", label)
+                for end, label in ends
+            ]
+            lines.append(MatrixRow(name, cells))
+        groups.append(Group(style, lines))
+    return matrix_table(
+        gettext("Median rank of cited and uncited passages"),
+        gettext("Origin"),
+        [gettext("Cited"), gettext("Uncited")],
+        groups,
+        format=Format.NUMBER,
+        name_classes="nowrap",
+        classes="data two-line writing tight-rows",
+    )
 
 
 def _ends(told: NamedFigures, row: Row) -> tuple[list[float | None], list[float | None]]:
@@ -239,44 +276,45 @@ def _at_rank(told: NamedFigures, row: Row, rank: int) -> EstimateInWords:
     return EstimateInWords(percent(value), f"{100 * low:.0f}–{100 * high:.0f}%")
 
 
-def _paired(told: NamedFigures, name: str) -> list[dict[str, Any]]:
-    """Rows of pairings with a cell a style, those within a style first."""
+def _paired(told: NamedFigures, name: str, heading: str) -> ResultTable | None:
+    """Pairings of sets of citations with a column a style, those within a style first."""
     found: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in told.rows(name):
         key = (row["scope"], row["first"], row["second"])
         found.setdefault(key, {})[row["style"]] = row
-    made = []
-    for (scope, first, second), by_style in found.items():
-        cells = [_pairing(by_style.get(style), second) for style in [*told.styles, ALL]]
-        if any(pairs for _, pairs, _ in cells):
-            note = (
-                gettext(OTHER_STYLE)
-                if scope == "topic"
-                else gettext("same topic and style")
-                if second
-                else ""
-            )
-            # A pairing of sets of citations: a cell for each style, the last one for all.
-            made.append(
-                {
-                    "label": gettext(PAIRS.get((first, second), f"{first}, {second}")),
-                    "note": note,
-                    "cells": cells,
-                }
-            )
-    return sorted(made, key=lambda row: row["note"] == gettext(OTHER_STYLE))
-
-
-def _pairing(row: Row | None, second: str) -> tuple[EstimateInWords, int, str]:
-    if row is None or row.get("value") is None:
-        return EstimateInWords("" if row is None else "none"), 0, ""
-    chance = row.get("chance")
-    note = (
-        gettext("by chance %(chance)s") % {"chance": score(chance, 2)}
-        if chance is not None and second
-        else ""
+    within, across = [], []
+    for (scope, first, second), styles in found.items():
+        rows = [styles.get(style) for style in [*told.styles, ALL]]
+        if not any(row and row.get("value") is not None and row.get("pairs") for row in rows):
+            continue
+        note = gettext("same topic and style") if second else ""
+        label = bold(gettext(PAIRS.get((first, second), f"{first}, {second}")))
+        cells = [_pairing(told, row, second) for row in rows]
+        if scope == "topic":
+            across.append(MatrixRow(label, cells, note=gettext(OTHER_STYLE)))
+        else:
+            within.append(MatrixRow(label, cells, note=note))
+    if not found or not within + across:
+        return None
+    said = {"heading": heading, "level": told.level}
+    return matrix_table(
+        gettext("%(heading)s, by style, with %(level)s%% intervals") % said,
+        gettext("Between"),
+        [*(told.style(name) for name in told.styles), gettext("All")],
+        within + across,
+        format=Format.NUMBER,
+        classes="data pairings",
     )
-    return estimate_in_words(row), row.get("pairs", 0), note
+
+
+def _pairing(told: NamedFigures, row: Row | None, second: str) -> Cell:
+    if row is None or row.get("value") is None:
+        return Cell(EstimateInWords("" if row is None else "none").html(), "num")
+    chance, pairs = row.get("chance"), row.get("pairs", 0)
+    note = plural(pairs, "pair") if pairs else ""
+    if note and chance is not None and second:
+        note += ", " + gettext("by chance %(chance)s") % {"chance": score(chance, 2)}
+    return Cell(below(estimate_in_words(row).html(told.few), note), "num")
 
 
 # Reuse, position, readability -------------------------------------------------------------------
@@ -300,29 +338,11 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
             )
             for label, rows in cells
         ],
-        "threshold": threshold,
-        "heavy": told.frame["heavy"],
         "legend": legend(told.groups),
-        "table": [
-            Block(
-                label,
-                [
-                    Line(
-                        group_label(group),
-                        row["pairs"],
-                        [
-                            estimate_in_words(row["mean"], 1),
-                            figure(row["median"], 1),
-                            estimate_in_words(row["below"], 1, share=True),
-                            estimate_in_words(row["heavy"], 1, share=True),
-                        ],
-                    )
-                    for group, row in rows
-                ],
-            )
-            for label, rows in cells
-        ],
+        "table": _reuse_table(told),
         "bins": bins(
+            gettext("Share of pairs below the upper end of each bin"),
+            "BLEU",
             edges,
             [
                 (f"{label}, {group_label(group).lower()}", [percent(v) for v in row["cumulative"]])
@@ -330,8 +350,33 @@ def reuse(told: NamedFigures) -> dict[str, Any]:
                 for group, row in rows
             ],
         ),
-        "bins_of": gettext("Share of pairs below the upper end of each bin"),
     }
+
+
+def _reuse_table(told: NamedFigures) -> ResultTable:
+    below_said = {"threshold": floatformat(told.frame["threshold"])}
+    heavy_said = {"heavy": floatformat(told.frame["heavy"])}
+    labels = (
+        *(gettext("mean"), gettext("median")),
+        gettext("below %(threshold)s") % below_said,
+        gettext("from %(heavy)s on") % heavy_said,
+    )
+
+    def cells(row: Row) -> list[Cell]:
+        values: tuple[EstimateInWords | str, ...] = (
+            estimate_in_words(row["mean"], 1),
+            figure(row["median"], 1),
+            estimate_in_words(row["below"], 1, share=True),
+            estimate_in_words(row["heavy"], 1, share=True),
+        )
+        return cells_of(told, row["pairs"], *zip(values, labels, strict=True))
+
+    heads = [
+        *(gettext("Pairs"), gettext("Mean"), gettext("Median")),
+        gettext("Below %(threshold)s") % below_said,
+        gettext("From %(heavy)s on") % heavy_said,
+    ]
+    return by_style(told, "reuse", gettext("Sentence BLEU by style and origin"), heads, cells)
 
 
 def citations(told: NamedFigures) -> dict[str, Any]:
@@ -353,24 +398,21 @@ def citations(told: NamedFigures) -> dict[str, Any]:
             for label, rows in cells
         ],
         "legend": legend(told.groups),
-        "table": [
-            Block(
-                label,
-                [
-                    Line(
-                        group_label(group),
-                        row["marks"],
-                        [
-                            estimate_in_words(row["first"], 0, share=True),
-                            estimate_in_words(row["last"], 0, share=True),
-                        ],
-                    )
-                    for group, row in rows
-                ],
-            )
-            for label, rows in cells
-        ],
+        "table": by_style(
+            told,
+            "position",
+            gettext("Place of the first and the last citation"),
+            [gettext("Marks"), gettext("First citation"), gettext("Last citation")],
+            lambda row: cells_of(
+                *(told, row["marks"]),
+                (estimate_in_words(row["first"], 0, share=True), gettext("first")),
+                (estimate_in_words(row["last"], 0, share=True), gettext("last")),
+            ),
+            classes="data two-line writing small",
+        ),
         "bins": bins(
+            gettext("Density in each part of the text; 1 is an even spread"),
+            gettext("Part of the text"),
             edges,
             [
                 (f"{label}, {group_label(group).lower()}", [score(v, 2) for v in row["density"]])
@@ -379,13 +421,12 @@ def citations(told: NamedFigures) -> dict[str, Any]:
             ],
             digits=2,
         ),
-        "bins_of": gettext("Density in each part of the text; 1 is an even spread"),
     }
 
 
 def readability(told: NamedFigures) -> dict[str, Any]:
     """Figure 5: how easily texts and their sources read."""
-    edges, cells = told.edges("readability"), told.cells("readability")
+    edges = told.edges("readability")
     everyone = [(group, told.cell("readability", group, ALL)) for group in told.groups]
     rows = [(group, row) for group, row in everyone if row is not None]
     tops = [
@@ -410,25 +451,24 @@ def readability(told: NamedFigures) -> dict[str, Any]:
             for group, row in rows
         ],
         "legend": legend([*told.groups, SOURCES]),
-        "table": [
-            Block(
-                label,
-                [
-                    Line(
-                        group_label(group),
-                        row["text"]["n"],
-                        [
-                            _quartiles(row["text"]),
-                            _quartiles(row["source"]),
-                            estimate_in_words(row["difference"], 1),
-                        ],
-                    )
-                    for group, row in in_style
-                ],
-            )
-            for label, in_style in cells
-        ],
+        "table": by_style(
+            told,
+            "readability",
+            gettext("Reading ease by style and origin"),
+            [
+                *(gettext("Responses"), gettext("Text"), gettext("Its sources")),
+                gettext("Text less sources"),
+            ],
+            lambda row: cells_of(
+                *(told, row["text"]["n"]),
+                (_quartiles(row["text"]), gettext("text")),
+                (_quartiles(row["source"]), gettext("sources")),
+                (estimate_in_words(row["difference"], 1), gettext("less sources")),
+            ),
+        ),
         "bins": bins(
+            gettext("Responses in each bin; what lies outside is in the first or last one"),
+            gettext("Reading ease"),
             edges,
             [
                 (_part_label(group, part), [count(n) for n in row[part]["histogram"]])
@@ -436,7 +476,6 @@ def readability(told: NamedFigures) -> dict[str, Any]:
                 for part in ("text", "source")
             ],
         ),
-        "bins_of": gettext("Responses in each bin; what lies outside is in the first or last one"),
     }
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
+from django.template.defaultfilters import floatformat
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.models import Answer, Task
@@ -17,6 +25,11 @@ from crowdqc.numbers import MINUS, clock, count, percent, plural, score
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.writing.signals import PARAMETERS, SIGNALS
 from evaluation.models import AnswerScore, Run
+from evaluation.results.cells import Cell, below, beside, bold, link
+from evaluation.results.columns import Column, Format
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.rows import typed
+from evaluation.results.tables import plain_table
 from evaluation.writing.dataset import MODELS, PEOPLE
 from evaluation.writing.run import OWN, asked_points
 from evaluation.writing.selectors.facts import (
@@ -66,6 +79,7 @@ class ResponseRow:
     words: int | None
     minutes: float | None
     flags: list[dict[str, Any]]
+    why: str  # stands in place of the figures
 
     @property
     def name(self) -> str:
@@ -73,7 +87,15 @@ class ResponseRow:
         return str(self.answer.worker.pseudonym if self.answer.worker else self.answer.system)
 
     @property
-    def seen(self) -> bool:
+    def no_log(self) -> str:
+        """Why there are no minutes; "" where there are."""
+        if self.answer.assignment.log_erased_at:
+            return _("log erased")
+        return _("no log") if self.minutes is None else ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether the run shown saw it."""
         return self.words is not None
 
 
@@ -136,10 +158,13 @@ def page(task: Task, run: Run, wanted: ListFilter, number: Any) -> tuple[Page, l
         row.answer_id: row
         for row in AnswerScore.objects.filter(run=run, answer__in=answers, dimension=OWN)
     }
-    return shown, [_row(answer, scores.get(answer.pk), styles) for answer in answers]
+    unseen = _("not in run %(number)s") % {"number": run.number}
+    return shown, [_row(answer, scores.get(answer.pk), styles, unseen) for answer in answers]
 
 
-def _row(answer: Answer, scored: AnswerScore | None, styles: Mapping[str, str]) -> ResponseRow:
+def _row(
+    answer: Answer, scored: AnswerScore | None, styles: Mapping[str, str], unseen: str
+) -> ResponseRow:
     name = str(answer.item.settings.get("style", ""))
     told = scored.extra if scored is not None else {}
     words = scored.estimate if scored is not None else None
@@ -150,6 +175,7 @@ def _row(answer: Answer, scored: AnswerScore | None, styles: Mapping[str, str]) 
         words=None if words is None else round(words),
         minutes=told.get("minutes"),
         flags=_flags(told),
+        why=unseen,
     )
 
 
@@ -181,7 +207,75 @@ def _flags(told: Mapping[str, Any]) -> list[dict[str, Any]]:
 def responses(task: Task, told: NamedFigures, wanted: ListFilter, number: Any) -> dict[str, Any]:
     """The table of all responses, those that do not count marked."""
     shown, rows = page(task, told.run, wanted, number)
-    return {"page": shown, "rows": rows, "chosen": wanted, **_choices(told)}
+    table = plain_table(
+        *(_("Responses to the topics of this task"), _response_columns(task), rows),
+        empty=_("No response is like this."),
+    )
+    return {"page": shown, "table": table, "chosen": wanted, **_choices(told)}
+
+
+def _title(task: Task, row: ResponseRow, *, leads: bool) -> SafeString:
+    group = row.answer.item.group
+    title = Truncator(group.title or group.key).chars(60)
+    if not leads:
+        return format_html('<span class="title">{}</span>', title)
+    return link(reverse("replay", args=[task.project_id, task.pk, row.answer.pk]), title, "title")
+
+
+def _author(task: Task, row: ResponseRow) -> SafeString | str:
+    if not row.answer.worker_id:
+        return row.name
+    return link(reverse("worker_card", args=[task.project_id, row.answer.worker_id]), row.name)
+
+
+def _citations(row: ResponseRow) -> SafeString:
+    unknown = row.figures.get("unknown")
+    note = _("%(unknown)s of no passage") % {"unknown": unknown} if unknown else ""
+    return below(count(row.figures.get("citations")), note)
+
+
+def _minutes(row: ResponseRow) -> Cell:
+    html = ""
+    if row.answer.worker_id:
+        html = row.no_log or floatformat(row.minutes, 0)
+    return Cell(html, "num zero" if row.minutes is None else "num", _("Minutes"))
+
+
+def _signal_flags(task: Task, row: ResponseRow, *, wordy: bool = False) -> SafeString:
+    context = {"task": task, "row": row, "wordy": wordy}
+    return render_to_string("evaluation/writing/_flags.html", context)
+
+
+def _fired(task: Task, row: ResponseRow) -> Cell:
+    html = _signal_flags(task, row) if row.answer.worker_id else ""
+    return Cell(html, "full" if row.flags else "l0")
+
+
+def _counts(row: ResponseRow) -> SafeString | str:
+    if row.answer.counts:
+        return _("yes")
+    return below(_("no"), Truncator(row.answer.uncounted_reason).chars(60))
+
+
+def _response_columns(task: Task) -> Sequence[Column]:
+    seen: dict[str, Any] = {"needs_interval": True}
+    return (
+        Column.text(
+            *("topic", _("Topic")),
+            html=lambda row: _title(task, row, leads=bool(row.answer.worker_id)),
+            classes="l1",
+        ),
+        Column.text("author", _("Author"), html=partial(_author, task), classes="nowrap l1r"),
+        Column.text("style", _("Style"), _("Style"), classes="nowrap"),
+        Column.count("words", _("Words"), **seen),
+        Column.number("citations", _("Citations"), html=_citations, **seen),
+        Column.count(
+            "passages", _("Passages"), value=lambda row: row.figures.get("documents"), **seen
+        ),
+        Column.number("minutes", _("Minutes at work"), cell=_minutes, **seen),
+        Column.text("flags", _("Signals"), cell=partial(_fired, task), **seen),
+        Column.text("counts", _("Counts"), _("Counts"), html=_counts),
+    )
 
 
 def _choices(told: NamedFigures) -> dict[str, Any]:
@@ -211,41 +305,132 @@ def signals(task: Task, told: NamedFigures, wanted: ListFilter, number: Any) -> 
     narrowed = ListFilter(wanted.style, PEOPLE, wanted.signal or "any", "topic")
     shown, rows = page(task, told.run, narrowed, number)
     return {
-        "table": [_signal(slug, rates[slug], kept) for slug in LABELS if slug in rates],
+        "table": plain_table(
+            _("Signals with their base rates"),
+            RATES,
+            [_signal(slug, rates[slug], kept) for slug in LABELS if slug in rates],
+            classes="data two-line signals",
+        ),
         "kept": kept,
         "page": shown,
-        "rows": rows,
+        "fired": rows
+        and plain_table(_("Responses with the signals that fired"), _fired_columns(task), rows),
         "chosen": wanted,
         **_choices(told),
     }
 
 
-def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+def _fired_columns(task: Task) -> Sequence[Column]:
+    return (
+        Column.text(
+            *("name", _("Response")),
+            html=lambda row: below(_title(task, row, leads=True), row.name),
+            classes="l1",
+        ),
+        Column.text("style", _("Style"), _("Style"), classes="nowrap"),
+        Column.count("words", _("Words")),
+        Column.number(
+            *("minutes", _("Minutes at work"), _("Minutes")),
+            html=lambda row: (
+                zero(row.no_log) if row.minutes is None else floatformat(row.minutes, 0)
+            ),
+        ),
+        Column.text(
+            *("flags", _("What was found, with the time in the replay")),
+            html=lambda row: _signal_flags(task, row, wordy=True),
+            classes="full",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class SignalRow:
+    """A signal: how it is calculated, and how often it fires here."""
+
+    label: str
+    sentence: str
+    thresholds: Sequence[str]
+    rate: EstimateInWords
+    fired: int
+    judged: int
+    workers: str
+    not_recorded: int
+    too_little: int
+
+    @property
+    def what(self) -> SafeString:
+        lines = format_html_join("", "<li>{}</li>", ((one,) for one in self.thresholds))
+        return format_html(
+            '{}<p>{}</p><details class="more"><summary>{}</summary><ul>{}</ul></details>',
+            *(bold(self.label), self.sentence, _("Thresholds"), lines),
+        )
+
+    @property
+    def fires(self) -> SafeString:
+        if not self.judged:
+            return zero(_("none judged"))
+        return beside(bold(count(self.fired)), _("of %(n)s") % {"n": count(self.judged)})
+
+
+def zero(text: str) -> SafeString:
+    """What stands for no figure."""
+    return format_html('<span class="zero">{}</span>', text)
+
+
+def _judged(label: str, html: Callable[[SignalRow], SafeString | str], classes: str = "num") -> Any:
+    """Makes the cell of what is known of signals that could be judged."""
+
+    def cell(row: SignalRow) -> Cell:
+        if not row.judged:
+            return Cell("", f"{classes} l0", gettext(label))
+        return Cell(html(row), classes, gettext(label))
+
+    return cell
+
+
+RATES = (
+    Column.text(
+        *("what", gettext_lazy("Signal and how it is calculated")),
+        html=lambda row: row.what,
+        classes="l1 what",
+    ),
+    Column.number(
+        "fired", gettext_lazy("Fires"), "", html=lambda row: row.fires, classes="nowrap l1r"
+    ),
+    Column.number(
+        *("rate", gettext_lazy("Base rate")),
+        cell=_judged(gettext_noop("Base rate"), lambda row: row.rate.html()),
+    ),
+    Column.number(
+        *("workers", gettext_lazy("Of how many workers")),
+        cell=_judged(gettext_noop("Workers"), lambda row: row.workers, "num nowrap"),
+    ),
+    Column.count("too_little", gettext_lazy("Too little"), fades_zero=True),
+    Column.count("not_recorded", gettext_lazy("Not recorded"), fades_zero=True),
+)
+
+
+def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> SignalRow:
     signal = next(one for one in SIGNALS if one.slug == slug)
     used = kept.get("parameters", {})
     ends = ""
     if row["low"] is not None:
         ends = f"{100 * row['low']:.1f}–{100 * row['high']:.1f}%"
-    share = row["share"]
-    rate = EstimateInWords("none" if share is None else percent(share, 1), ends, row["reason"])
-    # A signal: how it is calculated, and how often it fires here.
-    return {
-        "slug": slug,
-        "label": signal.label,
-        "sentence": signal.sentence,
-        "thresholds": [
+    share, workers = row["share"], plural(row["workers"], "worker")
+    return typed(
+        SignalRow,
+        row,
+        label=signal.label,
+        sentence=signal.sentence,
+        thresholds=[
             f"{used.get(name, PARAMETERS[name].default):g} {PARAMETERS[name].words}"
             for name in THRESHOLDS.get(slug, ())
             if name in PARAMETERS
         ],
-        "rate": rate,
-        "fired": row["fired"],
-        "judged": row["judged"],
-        "workers": _("%(fired)s of %(workers)s")
-        % {"fired": count(row["workers_fired"]), "workers": plural(row["workers"], "worker")},
-        "not_recorded": row["not_recorded"],
-        "too_little": row["too_little"],
-    }
+        rate=EstimateInWords("none" if share is None else percent(share, 1), ends, row["reason"]),
+        workers=_("%(fired)s of %(workers)s")
+        % {"fired": count(row["workers_fired"]), "workers": workers},
+    )
 
 
 # Questionnaires -------------------------------------------------------------------------------
@@ -271,7 +456,10 @@ def questionnaires(task: Task, told: NamedFigures) -> dict[str, Any]:
             if row["first"].startswith(f"{form}.") and {row["first"], row["second"]} <= set(asked)
         ]
         if questions:
-            parts.append({"title": title, "questions": questions, "pairs": pairs})
+            said = _("Spearman’s ρ between questions, %(title)s") % {"title": title.lower()}
+            look = "data two-line small"
+            table = pairs and plain_table(said, CORRELATIONS, pairs, classes=look)
+            parts.append({"title": title, "questions": questions, "pairs": table})
     return {"parts": parts, "n": found.get("n", 0)}
 
 
@@ -291,27 +479,61 @@ def _question(told: NamedFigures, row: Any, rows: list[Mapping[str, Any]]) -> di
             if n
             else "",
         )
-        made.append((told.style(one["style"]), n, shares, mean, bar))
-    heads = [
-        named[p] if named.get(p, "") in ("", str(p)) else f"{named[p]}"
-        for p in points
-        if p in named
-    ]
+        cells = [
+            Cell(bar, "plot"),
+            *(Cell(share, "num") for share in shares),
+            Cell(mean.html(), "num nowrap"),
+            Cell(count(n), "num"),
+        ]
+        made.append(MatrixRow(told.style(one["style"]), cells))
+    heads = [named[p] for p in points if p in named]
     heads += [str(p) for p in points if p not in named]
-    # A question of a form: a row a style, the share of each point.
-    return {"label": row["label"], "question": row["question"], "points": heads, "rows": made}
+    plot, numbers = Column("", _("Columns, a point each"), Format.PLOT), [_("Mean"), _("Answers")]
+    return {
+        "label": row["label"],
+        "question": row["question"],
+        "table": matrix_table(
+            row["question"],
+            _("Style"),
+            [plot, *(Column.number("", head) for head in [*heads, *numbers])],
+            made,
+            name_classes="nowrap",
+            classes="data form-answers",
+        ),
+    }
 
 
-def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class CorrelationRow:
+    """How far the answers to two questions go together."""
+
+    names: str
+    rho: EstimateInWords
+    n: int
+
+
+CORRELATIONS = (
+    Column.text("names", gettext_lazy("Questions"), classes="l1"),
+    Column.number(
+        *("rho", gettext_lazy("Spearman’s ρ"), ""),
+        term="rho",
+        html=lambda row: row.rho.html(),
+        classes="l1r nowrap",
+    ),
+    Column.count("n", gettext_lazy("Answers")),
+)
+
+
+def _correlation(row: Mapping[str, Any], asked: Mapping[str, Any]) -> CorrelationRow:
     low, high = row["low"], row["high"]
     ends = (
         _("%(low)s to %(high)s") % {"low": score(low, 2), "high": score(high, 2)}
         if low is not None
         else ""
     )
-    return {
-        "first": asked[row["first"]][1]["label"],
-        "second": asked[row["second"]][1]["label"],
-        "rho": EstimateInWords(score(row["rho"], 2), ends, row["reason"]),
-        "n": row["n"],
-    }
+    first, second = (asked[row[name]][1]["label"] for name in ("first", "second"))
+    return CorrelationRow(
+        _("%(first)s and %(second)s") % {"first": first, "second": second.lower()},
+        EstimateInWords(score(row["rho"], 2), ends, row["reason"]),
+        row["n"],
+    )

@@ -35,6 +35,7 @@ from evaluation.pairwise.selectors.trust import within_shares
 from evaluation.results.cells import Cell, bold, hidden, link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
@@ -181,15 +182,13 @@ def _sides(rows: Sequence[Row], labels: Mapping[str, str]) -> tuple[list[Side], 
             scale, drawn.known_estimate(row["right"], *span), middle=0.5, name=label
         )
         made.append(
-            Side(
-                label,
-                row["right"],
-                row["low"],
-                row["high"],
-                row["n"],
-                row["reason"] or "",
-                plot,
-                row.get("family", 0),
+            typed(
+                Side,
+                row,
+                label=label,
+                reason=row["reason"] or "",
+                plot=plot,
+                family=row.get("family", 0),
             )
         )
     return made, charts.forest_axis(scale)
@@ -202,16 +201,12 @@ def _share_span(row: Row) -> tuple[float | None, float | None]:
 
 
 def _drift(row: Row, labels: Mapping[str, str]) -> Drift:
-    return Drift(
-        _label(row["dimension"], labels),
-        row["early"],
-        row["late"],
-        row["difference"],
-        row["low"],
-        row["high"],
-        row["slope"],
-        row["reason"] or "",
-        row.get("family", 0),
+    return typed(
+        Drift,
+        row,
+        label=_label(row["dimension"], labels),
+        reason=row["reason"] or "",
+        family=row.get("family", 0),
     )
 
 
@@ -237,19 +232,17 @@ def _directions(told: Mapping[str, Any], labels: Mapping[str, str]) -> list[Dire
     for row in told["within_item"]:
         across = later.get(row["dimension"], {})
         made.append(
-            Directions(
-                _label(row["dimension"], labels),
-                row["forward"],
-                row["backward"],
-                row["both"],
-                row["delta"],
-                row["low"],
-                row["high"],
-                across.get("early"),
-                across.get("late"),
-                across.get("delta"),
-                across.get("low"),
-                across.get("high"),
+            typed(
+                Directions,
+                row,
+                label=_label(row["dimension"], labels),
+                excess_low=row["low"],
+                excess_high=row["high"],
+                early=across.get("early"),
+                late=across.get("late"),
+                apart=across.get("delta"),
+                change_low=across.get("low"),
+                change_high=across.get("high"),
             )
         )
     return made
@@ -272,28 +265,16 @@ def _straight(run: Run, told: Mapping[str, Any]) -> Straight | None:
         for one in most
         if one["share"]
     ]
-    return Straight(
-        row["share"],
-        row["low"],
-        row["high"],
-        row["chance"],
-        row["n"],
-        _straight_table(workers) if workers else None,
-        row["reason"] or "",
+    return typed(
+        Straight,
+        row,
+        table=_straight_table(workers) if workers else None,
+        reason=row["reason"] or "",
     )
 
 
 def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
-    return Repeat(
-        _label(row["dimension"], labels),
-        row["same"],
-        row["low"],
-        row["high"],
-        row["chance"],
-        row["others"],
-        row["n"],
-        row["reason"] or "",
-    )
+    return typed(Repeat, row, label=_label(row["dimension"], labels), reason=row["reason"] or "")
 
 
 def _tau_table(told: Mapping[str, Any], labels: Mapping[str, str]) -> ResultTable | None:
