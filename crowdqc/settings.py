@@ -139,7 +139,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "evaluation.shell.shell",
             ],
-            "builtins": ["annotation.templatetags.crowdqc", "django.templatetags.i18n"],
+            "builtins": [
+                "annotation.templatetags.crowdqc",
+                "crowdqc.web.tables",
+                "django.templatetags.i18n",
+            ],
             "loaders": [
                 (
                     "crowdqc.web.templates.Loader",

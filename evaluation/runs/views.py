@@ -25,6 +25,7 @@ from crowdqc.numbers import parse_whole, plural, several
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.models import Run, RunState
 from evaluation.official import effect as official_effect
+from evaluation.official import tables as official_tables
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types, schedules
 from evaluation.runs.adapters import ShapeAdapter, adapter_of
@@ -171,13 +172,18 @@ def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResp
                 request, _("Run %(number)s is the official run now.") % {"number": number}
             )
             return redirect(run_words.results_page(found.task))
+    effect = official_effect.effect(found)
     context = {
         "run": found,
         "title": reads.title_of(found.task),
         "task": found.task,
         "error": error,
         "standing": stands,
-        "effect": official_effect.effect(found),
+        "effect": effect,
+        "tables": official_tables.rank_tables(effect),
+        "panels": official_tables.panel_table(effect),
+        "pending": official_tables.pending_table(effect),
+        "bonuses": official_tables.bonus_table(effect),
     }
     status = error.status if error is not None else 200
     return render(request, "evaluation/runs/official.html", context, status=status)

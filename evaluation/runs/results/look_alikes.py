@@ -6,17 +6,24 @@ Evidence for whoever reads the votes. Nothing acts on it: no score, payout or ex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Task
-from crowdqc.numbers import percent
 from evaluation.methods.core.base import FloatArray, IntArray, Table
 from evaluation.methods.workers.copies import look_alikes
 from evaluation.models import Run
+from evaluation.results.cells import link
+from evaluation.results.columns import Column, head_column
+from evaluation.results.rows import typed
+from evaluation.results.tables import plain_table
 from evaluation.runs.adapters import adapter_of
 
 FIGURE = "look_alikes"
@@ -71,6 +78,29 @@ def card_url(task: Task, worker: int) -> str:
     return reverse("worker_card", args=[task.project_id, worker])
 
 
+@dataclass(frozen=True)
+class LookAlikes:
+    """Two workers, and how often they agree."""
+
+    people: SafeString
+    shared: int
+    agreement: float
+    expected: float
+    p: float
+
+
+COLUMNS = (
+    head_column("people", gettext_lazy("Workers")),
+    Column.count("shared", gettext_lazy("Shared answers"), gettext_lazy("Shared")),
+    Column.share("agreement", gettext_lazy("Agree")),
+    Column.share("expected", gettext_lazy("Expected")),
+    Column.number(
+        *("p", gettext_lazy("p, for all pairs"), "p"),
+        value=lambda row: f"{row.p:.3f}".lstrip("0") if row.p >= 0.001 else "<.001",
+    ),
+)
+
+
 def listed(
     run: Run,
     told: Mapping[str, Any],
@@ -86,21 +116,19 @@ def listed(
     if not found or not (found["rows"] or found.get("dependent")):
         return None
     task: Task = run.task
-    url = url or adapter_of(task).votes_url
+    page = url or adapter_of(task).votes_url
+
+    def person(pk: int) -> SafeString | str:
+        return link(page(task, pk), names[pk], "") if pk in names else _("a deleted worker")
+
     rows = [
-        {
-            "people": [
-                {
-                    "name": names.get(pk, _("a deleted worker")),
-                    "url": url(task, pk) if pk in names else "",
-                }
-                for pk in row["workers"]
-            ],
-            "shared": row["shared"],
-            "agreement": percent(row["agreement"]),
-            "expected": percent(row["expected"]),
-            "p": f"{row['p']:.3f}".lstrip("0") if row["p"] >= 0.001 else "<.001",
-        }
+        typed(
+            LookAlikes,
+            row,
+            people=format_html_join(", ", "{}", ((person(pk),) for pk in row["workers"])),
+        )
         for row in found["rows"][:LISTED]
     ]
-    return {"rows": rows, "n": len(found["rows"]), "tested": found["tested"]}
+    title = _("Pairs of workers who answer alike")
+    table = plain_table(title, COLUMNS, rows, classes="data") if rows else None
+    return {"table": table, "n": len(found["rows"]), "tested": found["tested"]}

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import count, percent, several
+from crowdqc.numbers import count, several
 from evaluation.models import Run
+from evaluation.results.cells import link
+from evaluation.results.columns import Column, head_column
+from evaluation.results.rows import typed
+from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.run_types import asking_of
 
 Told = Mapping[str, Any]
@@ -25,12 +32,28 @@ class FlaggedAnswer:
 
 
 @dataclass(frozen=True)
+class SameLabel:
+    """How many pairs got the same label in both orders on a dimension."""
+
+    name: str
+    share: float
+    pairs: int
+
+
+SAME = (
+    head_column("name", gettext_lazy("Dimension")),
+    Column.share("share", gettext_lazy("Same")),
+    Column.count("pairs", gettext_lazy("Pairs")),
+)
+
+
+@dataclass(frozen=True)
 class CallOutcome:
     """What came of the calls; ``next_url`` leads to where it shows."""
 
     figures: list[dict[str, str]]  # a strip of key figures
-    same: list[tuple[str, str, str]]  # dimension, share with the same label in both orders, pairs
-    flagged: list[FlaggedAnswer]
+    same: ResultTable | None  # the share of pairs with the same label in both orders
+    flagged: ResultTable | None
     more: int  # flagged ones that are not listed
     next_words: str
     next_url: str
@@ -57,20 +80,40 @@ def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
     settings = run.task.current.settings if asked.get("same") and run.task.current else {}
     labels = {one["name"]: one.get("label", "") for one in settings.get("dimensions", [])}
     same = [
-        (
+        SameLabel(
             labels.get(row["dimension"]) or row["dimension"],
-            percent(row["same"] / row["pairs"]),
-            count(row["pairs"]),
+            row["same"] / row["pairs"],
+            row["pairs"],
         )
         for row in asked.get("same", [])
     ]
     flagged = [
-        FlaggedAnswer(row["item"], row["flag"], row["call"])
+        typed(FlaggedAnswer, row)
         for row in (asked["flagged"] if isinstance(asked.get("flagged"), list) else [])
     ]
     more = counts.get("flagged", 0) - len(flagged)
     words, url, label = asking.next_step(run, counts["answered"])
-    return CallOutcome(figures, same, flagged, more, _(words), url, _(label))
+    return CallOutcome(
+        figures, _same_table(same), _flag_table(run, flagged), more, _(words), url, _(label)
+    )
+
+
+def _same_table(rows: Sequence[SameLabel]) -> ResultTable | None:
+    title = _("Share of pairs with the same label in both orders")
+    return plain_table(title, SAME, rows, classes="data") if rows else None
+
+
+def _flag_table(run: Run, rows: Sequence[FlaggedAnswer]) -> ResultTable | None:
+    def call(row: FlaggedAnswer) -> SafeString:
+        return link(reverse("models_call", args=[run.project_id, row.call]), str(row.call), "")
+
+    columns = [
+        head_column("item", _("Item"), classes="mono"),
+        Column.text("flag", _("What a person would have been told")),
+        Column.text("call", _("Call"), html=call),
+    ]
+    title = _("Answers outside the rules of the task")
+    return plain_table(title, columns, rows, classes="data") if rows else None
 
 
 def _figure(label: str, value: int) -> dict[str, str]:
