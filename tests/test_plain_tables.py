@@ -57,6 +57,16 @@ def test_rows_of_several_names_and_no_scroll() -> None:
     assert '<th scope="row">a</th><td class="num">1</td>' in page
 
 
+def test_rows_have_ids_and_a_table_without_rows_says_so() -> None:
+    text = (
+        '{% table rows as row caption="x" id="model" key=row.pk empty="None yet." %}'
+        '{% column "Name" %}{{ row.pk }}{% endcolumn %}{% column "n" %}{% endcolumn %}'
+        "{% endtable %}"
+    )
+    assert '<tr id="model-5"><td>5</td>' in written(text, rows=[{"pk": 5}])
+    assert '<tr><td colspan="2" class="dim">None yet.</td></tr>' in written(text, rows=[])
+
+
 def test_heads_are_in_the_language_of_the_page_and_explain_their_terms() -> None:
     column = '{% column _("Submitted") term="rank" %}{% endcolumn %}'
     with translation.override("de"):

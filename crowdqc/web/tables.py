@@ -96,7 +96,11 @@ class ColumnNode(Node):
 
 
 class TableNode(Node):
-    """Rows under columns; ``row_class`` is resolved for each row, ``bare`` is without a scroll."""
+    """Rows under columns.
+
+    ``row_class`` is resolved for each row, ``id`` with ``key`` names it ("model-5"), ``empty``
+    stands there without rows, ``bare`` is without what scrolls.
+    """
 
     child_nodelists = ("columns",)
 
@@ -134,8 +138,15 @@ class TableNode(Node):
                 cells = format_html_join(
                     "", "{}", ((one.cell(context, opening),) for one, opening in columns)
                 )
-                classes = _attributes(("class", self._option("row_class", context)))
-                lines.append((classes, cells))
+                key = self._option("key", context)
+                attributes = _attributes(
+                    ("id", f"{self._option('id', context)}-{key}" if key else ""),
+                    ("class", self._option("row_class", context)),
+                )
+                lines.append((attributes, cells))
+        if not lines and (empty := self._option("empty", context)):
+            cell = format_html('<td colspan="{}" class="dim">{}</td>', len(shown), empty)
+            lines.append((SafeString(""), cell))
         html = format_html(
             '<table{}><caption class="hidden">{}</caption>'
             "<thead><tr>{}</tr></thead><tbody>{}</tbody></table>",
@@ -177,7 +188,7 @@ def column(parser: Parser, token: Token) -> ColumnNode:
 
 @register.tag("table")
 def table(parser: Parser, token: Token) -> TableNode:
-    """``{% table ROWS as ROW [caption=…] [class="…"] [row_class=…] [bare] %}``."""
+    """``{% table ROWS as ROW [caption=…] [class="…"] [row_class=…] [id="…" key=…] [bare] %}``."""
     bits = token.split_contents()
     if len(bits) < 4 or bits[2] != "as":
         raise template.TemplateSyntaxError("A table is written {% table ROWS as ROW … %}.")
