@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from annotation.models import Assignment
 from tests.browser.sign_in import sign_in
 from tests.support import factories
+from tests.support.studies import judging
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 MOST = 8  # of a worker's page, the document included
@@ -46,6 +47,20 @@ def test_a_page_of_answering_needs_at_most_eight_requests(
         "worker.css",
         "worker.js",
     ]
+
+
+def test_pairs_in_another_language_need_at_most_eight_requests(
+    page: Page, world: factories.World, live_server: Any
+) -> None:
+    """Keys are shown in a third font, and what scripts say comes as a script of its own."""
+    assert world.worker.user is not None
+    world.worker.user.language = "de"
+    world.worker.user.save()
+    pairs = factories.claim(judging.make_pairs(world.project, 3), world.worker)
+    asked = requests_of(page, live_server.url + reverse("work_item", args=[pairs.pk, 1]))
+    expect(page.locator(".judgment.current")).to_have_count(1)
+    assert any(url.endswith("/words/de.js") for url in asked)
+    assert len(asked) <= MOST, asked
 
 
 def test_the_home_of_a_worker_needs_at_most_eight_requests(
