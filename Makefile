@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test studies check bench screens pictures docs map messages sbom lock
+.PHONY: help run test studies check bench screens pictures docs map measure messages sbom lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -26,6 +26,7 @@ help:
 	@echo "make pictures pictures of the documentation, from a fresh make run, into docs/screens"
 	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
 	@echo "make map      the diagram and table of packages from their imports, into docs/develop"
+	@echo "make measure  how large the code is, beside a commit: ARGS=\"--against COMMIT\""
 	@echo "make messages catalogues of other languages, and how much of each package is translated"
 	@echo "make sbom     what is in it (CycloneDX) from the lock files, into build/sbom.json"
 	@echo "make lock     resolve requirements/*.in again"
@@ -66,6 +67,9 @@ docs: .venv/.dev
 
 map: .venv/.dev
 	@exec $(VPY) -m tests.support.map
+
+measure: .venv/.dev
+	@exec $(VPY) -m tests.support.measure $(ARGS)
 
 messages: .venv/.dev
 	@DJANGO_SETTINGS_MODULE=tests.settings exec $(VPY) -m tests.support.messages

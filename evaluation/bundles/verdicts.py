@@ -18,7 +18,7 @@ from evaluation.pairwise.head import head_words, with_head
 from evaluation.replacement.selectors.verdicts import verdict_of
 from evaluation.rescaling.selectors.boards import raised_words
 from evaluation.runs.selectors.verdicts import Place, first_place
-from evaluation.writing.selectors.facts import length_words, too_few_topics
+from evaluation.writing.selectors.facts import length_verdict, too_few_topics
 
 BY_VOTES = " by the votes; at equal length and style this is not shown"
 
@@ -112,13 +112,14 @@ def follows_human_scores(found: Bundled) -> str:
         and row["estimate"] is not None
     ]
     if not rows:
-        return no_human_scores().sentence
+        return no_human_scores()[0].text
     at, claim = surest(rows)
     names = {one["component"]: one["name"] for one in found.figures["answerers"]}
-    return follows_human(names[rows[at]["answerer"]], rows[at], claim).sentence
+    return follows_human(names[rows[at]["answerer"]], rows[at], claim).text
 
 
 def who_writes_longer(found: Bundled) -> str:
     """Whether people and models differ in length, as the page says it."""
     topics = found.recipe["counts"].get("questions")
-    return length_words(found.figures["general"], too_few_topics(topics))
+    found_verdict = length_verdict(found.figures["general"], too_few_topics(topics))
+    return found_verdict.text if found_verdict else ""

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
@@ -16,25 +15,25 @@ from annotation.work.snapshots.judgments import system_names, version_items
 from crowdqc.numbers import count, money, plural, score
 from evaluation.live.budget import Used, used_by
 from evaluation.live.judging.selectors import judges_of, problem_of
+from evaluation.live.messages import MESSAGES
 from evaluation.models import LiveEvaluation
 from evaluation.pairwise.selectors.resistance.advice import before_use
 from evaluation.results.columns import Column, head_column, interval_column
 from evaluation.results.estimates import EstimateRow
+from evaluation.results.findings import Action, Finding, Screen, arrange
 from evaluation.results.tables import ResultTable, plain_table
-from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import NextStep, Place, highest, why_not_exact
+from evaluation.runs.next_actions import review_action
+from evaluation.runs.selectors.verdicts import Place, highest, why_not_exact
+from evaluation.runs.study_state import read_state
 
 REFRESH = 5  # seconds between two looks at an open one
 
 NOTHING_KNOWN = 0.5  # the half-width of an interval from 0 to 1
 
-STANDS_STILL = {
-    TaskState.PAUSED: gettext_noop("The task is paused, so nobody can claim work."),
-    TaskState.CLOSED: (
-        gettext_noop(
-            "The task is closed, so nobody can claim work. Reopen it or end the evaluation."
-        )
-    ),
+NOT_OPEN = {
+    TaskState.DRAFT: "live_task_draft",
+    TaskState.PAUSED: "live_task_paused",
+    TaskState.CLOSED: "live_task_closed",
 }
 
 
@@ -85,7 +84,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "going": going,
         "figures": figures(evaluation, used, board, task.project.currency),
         "table": _table(board, alone=alone),
-        "verdict": _verdict(board).then(*_steps(evaluation, used, task, _verdict(board))),
+        "screen": _screen(evaluation, used, task, _place(board)),
         "alone": alone,
         "judges": judges_page(evaluation, task, board),
         "models_cost": money(used.models, task.project.currency),
@@ -106,47 +105,40 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
     }
 
 
-def _verdict(board: dict[str, Any]) -> Place:
-    """Which system has surely the highest win rate; without judgments, that there are none."""
-    found = highest(_ranked(board), _("win rate"))
-    return found if found.sentence else Place(_("No pair is judged yet."))
+def _place(board: dict[str, Any]) -> Place:
+    """Which system has surely the highest win rate; without a sentence where none is judged."""
+    return highest(_ranked(board), _("win rate"))
 
 
-def _steps(
-    evaluation: LiveEvaluation, used: Used, task: Task, place: Place
-) -> Iterator[NextStep | None]:
-    """What people have to do while it is open, and what its result means once it has ended."""
-    if evaluation.state == LiveEvaluation.State.ENDED:
-        if place.sure:
-            yield before_use(task, evaluation.dimension)
-            yield next_steps.only_pay(task)
-            yield NextStep(_("Nothing to do: use the system that won."))
-        yield NextStep(
-            _("Choose by cost or another reason, or compare more outputs in another task."),
-            _("New task"),
-            reverse("task_new", args=[task.project_id]),
-            requester=True,
-        )
-        return
+def _screen(evaluation: LiveEvaluation, used: Used, task: Task, place: Place) -> Screen:
+    """Which system wins, and what people have to do."""
+    verdict = place.finding("win_rate") or MESSAGES.find("live_no_judgments")
+    if evaluation.state != LiveEvaluation.State.ENDED:
+        return arrange([verdict, *_open_actions(evaluation, used, task)])
+    if place.sure:
+        state = read_state(task)
+        before = before_use(task, evaluation.dimension)
+        return arrange([verdict, before, review_action(state) if state else None])
+    action = Action(_("New task"), reverse("task_new", args=[task.project_id]), requester=True)
+    return arrange([verdict, MESSAGES.find("compare_more_outputs", action=action)])
+
+
+def _open_actions(evaluation: LiveEvaluation, used: Used, task: Task) -> Iterator[Finding]:
+    """What an open evaluation waits for, most urgent first."""
+    send = Action(_("How to send"), "#send")
     if not used.asked:
-        yield NextStep(
-            _("Send outputs of the systems for the same prompts."), _("How to send"), "#send"
-        )
+        yield MESSAGES.find("send_outputs", action=send)
     by_people = evaluation.decided_by == LiveEvaluation.DecidedBy.PEOPLE
-    if by_people and task.state in STANDS_STILL:
+    state = TaskState(task.state)
+    if by_people and used.asked and state in NOT_OPEN:
         page = reverse("task", args=[task.project_id, task.pk])
-        yield NextStep(_(STANDS_STILL[TaskState(task.state)]), _("Open the task"), page)
+        yield MESSAGES.find(NOT_OPEN[state], action=Action(_("Open the task"), page))
     if used.held >= used.asked and not used.leases:
         prompts = plural(used.prompts_left, "prompt")
-        said = _("Send more outputs: all pairs are judged, and %(prompts)s more fit.")
-        yield NextStep(said % {"prompts": prompts}, _("How to send"), "#send")
+        yield MESSAGES.find("send_more_outputs", action=send, prompts=prompts)
     if by_people:
-        yield NextStep(
-            _("Let workers compare the pairs that wait; it ends by itself when that is enough."),
-            _("Invite workers"),
-            reverse("people", args=[task.project_id]),
-        )
-    yield NextStep(_("Nothing to do: models judge, and it ends by itself."))
+        people = Action(_("Invite workers"), reverse("people", args=[task.project_id]))
+        yield MESSAGES.find("live_pairs_open", action=people)
 
 
 def _ranked(board: dict[str, Any]) -> list[EstimateRow]:
@@ -194,8 +186,8 @@ def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
         return _("Send outputs of the systems; the first ones publish the task.")
     if evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS and used.held < used.asked:
         return _("Models judge the pairs. It ends by itself; no person is asked.")
-    if task.state in STANDS_STILL:
-        return _(STANDS_STILL[TaskState(task.state)])
+    if (code := NOT_OPEN.get(TaskState(task.state))) is not None:
+        return MESSAGES.text(code)
     if used.held >= used.asked and not used.leases:
         return _("Every pair is judged. Send more outputs: up to %(prompts)s.") % {
             "prompts": plural(used.prompts_left, "prompt")

@@ -21,12 +21,13 @@ from annotation.work.snapshots import judgments
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
-from evaluation.free_text.selectors.warnings import Warning, item_numbers, warnings
+from evaluation.free_text.selectors.warnings import item_numbers, warnings
 from evaluation.models import Run
 from evaluation.overview.selectors import Facts, below_floor, many_of, noun_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.panels import selectors as panels
+from evaluation.results.findings import Finding, Severity
 from evaluation.runs.selectors.lists import figures_of
 
 CENT = Decimal("0.01")
@@ -175,18 +176,18 @@ def _warnings(found: Facts) -> Iterator[Todo]:
     told = _told(found, run)
     url = reverse("task_results", args=[found.access.project.pk, run.task_id])
     title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
-    for one in [note for note in told if note.level == "warn"][:MOST_WARNINGS]:
+    for one in [note for note in told if note.severity == Severity.WARNING][:MOST_WARNINGS]:
         yield Todo(
             "warn",
-            one.head,
+            one.text,
             _("%(text)s (%(title)s, run %(number)s)")
-            % {"text": one.text, "title": title, "number": run.number},
+            % {"text": one.detail, "title": title, "number": run.number},
             url,
             _("See results"),
         )
 
 
-def _told(found: Facts, run: Run) -> list[Warning]:
+def _told(found: Facts, run: Run) -> list[Finding]:
     """What the run says of itself."""
     if run.method == CORE:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)

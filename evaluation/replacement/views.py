@@ -20,11 +20,12 @@ from evaluation.replacement import actions, next_items
 from evaluation.replacement import selectors as reads
 from evaluation.replacement.selectors import asking, files, judging
 from evaluation.results.images import POLICY
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
-from evaluation.runs.selectors import next_steps
 from evaluation.runs.sharing.selectors import menu_of
+from evaluation.runs.study_state import read_state
 
 
 @login_required
@@ -38,6 +39,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             reads.page(run, told, model=number_of(request, "model")),
             recipe=run_reads.recipe_pairs(run, told.get("recipe")),
         )
+        context["screen"] = page_screen(context["study_state"], context["findings"])
         if not context["access"].is_requester:
             context["offer"] = {}
     return render(request, "evaluation/replacement/page.html", context)
@@ -60,7 +62,7 @@ def _frame(
     context = {
         "task": task,
         "access": access,
-        "first_step": next_steps.of_run(run, active=active),
+        "study_state": read_state(task, run, active=active) if run is not None else None,
         "title": run_reads.title_of(task),
         "run": run,
         "active": active,

@@ -208,19 +208,6 @@ def _alone(rank: str, above: str, group: Mapping[str, Any]) -> str:
     return _("%(rank)s: above %(below)s") % told if under else rank
 
 
-def groups_sentence(groups: Sequence[Mapping[str, Any]]) -> str:
-    """How many groups a board of one component has, where the borders between them are sure."""
-    if not groups:
-        return _("Nobody has enough answers for an interval yet.")
-    if len(groups) == 1:
-        return _("They cannot be told apart.")
-    if all(group["clear_above"] for group in groups[1:]):
-        return _("%(groups)s groups can be told apart, nothing finer.") % {
-            "groups": word(len(groups)).capitalize()
-        }
-    return ""  # the verdict and the headings say it
-
-
 def boards(
     rows: Sequence[Row],
     page: Sequence[Row],

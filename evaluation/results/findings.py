@@ -32,7 +32,8 @@ class Severity(IntEnum):
 class Action:
     """A button: its label, where it leads, and whether only requesters may open it.
 
-    ``cost`` is what pressing it commits at most. ``posts``: it sends a form.
+    ``cost`` is what pressing it commits at most. ``posts``: it sends a form. ``template``: of a
+    form that asks again in place, instead of a link.
     """
 
     label: Words
@@ -40,6 +41,7 @@ class Action:
     requester: bool = False
     cost: str = ""
     posts: bool = False
+    template: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,21 +103,30 @@ class Catalogue:
         *,
         claim: Claim | None = None,
         action: Action | None = None,
+        detail: str = "",
         **values: Any,
     ) -> Finding:
-        """Make a finding. Raises KeyError for an unknown code, UnsureClaimError as it says."""
+        """Make a finding; ``detail`` instead of the message's own.
+
+        Raises KeyError for an unknown code, UnsureClaimError as it says.
+        """
         message = self.messages[code]
         if message.needs_sure and (claim is None or not claim.is_sure):
             raise UnsureClaimError(code)
         return Finding(
             code,
             message.severity,
-            str(message.text % values if values else message.text),
-            str(message.detail % values if values and message.detail else message.detail),
+            self.text(code, **values),
+            detail or str(message.detail % values if values and message.detail else message.detail),
             action,
             claim,
             excludes=message.excludes,
         )
+
+    def text(self, code: str, **values: Any) -> str:
+        """Write the sentence of a message."""
+        text = self.messages[code].text
+        return str(text % values if values else text)
 
 
 @dataclass(frozen=True)
@@ -143,23 +154,26 @@ def arrange(findings: Iterable[Finding | None]) -> Screen:
     """Order findings by severity; within one, as given, minor warnings last.
 
     A finding that contradicts a more important one is left out and logged. The first verdict and
-    the first action are shown, and up to three warnings.
+    the first action are shown, and up to three warnings. Further verdicts and warnings are folded.
     """
     given = [one for one in findings if one is not None and one.text]
     kept: list[Finding] = []
     for one in sorted(given, key=lambda one: (one.severity, one.is_minor)):
         against = next((other for other in kept if contradict(one, other)), None)
+        if one in kept:
+            continue
         if against is not None:
             logger.warning("finding %s left out: contradicts %s", one.code, against.code)
         else:
             kept.append(one)
     by = {level: [one for one in kept if one.severity == level] for level in Severity}
+    verdicts, actions = by[Severity.VERDICT], by[Severity.ACTION]
     warnings = by[Severity.WARNING]
     return Screen(
-        verdict=next(iter(by[Severity.VERDICT]), None),
-        action=next(iter(by[Severity.ACTION]), None),
+        verdict=next(iter(verdicts), None),
+        action=next(iter(actions), None),
         warnings=tuple(warnings[:SHOWN_WARNINGS]),
-        folded=(*warnings[SHOWN_WARNINGS:], *by[Severity.NOTE]),
+        folded=(*verdicts[1:], *actions[1:], *warnings[SHOWN_WARNINGS:], *by[Severity.NOTE]),
     )
 
 

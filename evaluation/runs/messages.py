@@ -7,12 +7,46 @@ from django.utils.translation import ngettext_lazy
 
 from evaluation.results.findings import Catalogue, Message, Severity
 
-ACTION, NOTE = Severity.ACTION, Severity.NOTE
+VERDICT, ACTION = Severity.VERDICT, Severity.ACTION
 # Nothing more is asked for while these answers are outstanding.
 OUTSTANDING = ("open_answers", "paused_answers", "closed_answers", "too_few_workers")
 
 MESSAGES = Catalogue(
     {
+        # Who can be first, by the possible ranks, which hold for all rows at once.
+        "place_unknown": Message(
+            _("Nobody can be called first: no interval is known yet."), VERDICT
+        ),
+        "place_alone": Message(
+            _("%(names)s is alone on its board, so nothing is compared."), VERDICT
+        ),
+        "place_any": Message(
+            _("Any of these %(n)s %(noun)s may be the best: %(by)s are too few to say which."),
+            VERDICT,
+        ),
+        "place_first": Message(_("%(names)s is first."), VERDICT),
+        "place_first_next": Message(_("%(names)s is first. %(after)s is %(place)s."), VERDICT),
+        "place_first_next_several": Message(
+            _("%(names)s is first. %(after)s can be %(place)s."), VERDICT
+        ),
+        "place_both": Message(
+            _("%(names)s may both be the best: %(by)s are too few to say which."), VERDICT
+        ),
+        "place_both_next": Message(
+            _(
+                "%(names)s may both be the best (%(by)s are too few to say). %(after)s is "
+                "%(place)s."
+            ),
+            VERDICT,
+        ),
+        "place_several": Message(
+            _("%(names)s may all be the best: %(by)s are too few to say which."), VERDICT
+        ),
+        "place_several_next": Message(
+            _("%(names)s may all be the best (%(by)s are too few to say). %(after)s is %(place)s."),
+            VERDICT,
+        ),
+        # What to do.
         "run_in_progress": Message(
             _("Run %(active)s is in progress. This page shows run %(run)s."), ACTION
         ),
@@ -56,8 +90,8 @@ MESSAGES = Catalogue(
         ),
         "review_work": Message(
             ngettext_lazy(
-                "%(assignments)s waits for review. A low score alone is no reason to reject work.",
-                "%(assignments)s wait for review. A low score alone is no reason to reject work.",
+                "%(assignments)s waits for review.",
+                "%(assignments)s wait for review.",
                 "n",
             ),
             ACTION,

@@ -19,8 +19,8 @@ from evaluation.runs.exports import scores as exports
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.run_types import type_of
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import more_work, next_steps
 from evaluation.runs.sharing.selectors import menu_of
+from evaluation.runs.study_state import read_state
 
 
 def number_of(request: HttpRequest, name: str = "run") -> int | None:
@@ -40,7 +40,9 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
     last = schedules.last_run(task, standing.official_run if standing else None)
     since = schedules.count_new_answers(task, last)
     words = reads.start_words(since, first=last is None, noun=noun)
-    out = more_work.still_out(task) if run is not None else None
+    study = None
+    if run is not None:
+        study = read_state(task, run, active=active, new_answers=since, standing=standing)
     return {
         "task": task,
         "title": reads.title_of(task),
@@ -52,11 +54,7 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
         "fresh": since,
         **menu_of(run),
         "start_words": words,
-        "first_step": next_steps.of_run(
-            run, active=active, fresh=since, standing=standing, again=words
-        ),
-        "still_out": out,
-        "wait": more_work.worth_waiting(out),
+        "study_state": study,
     }
 
 
@@ -83,6 +81,7 @@ def kept_run(request: HttpRequest, run: Run | None, mark: str = "&") -> str:
 
 def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict[str, Any]:
     """What the page of another method on a task's texts says of its run."""
+    active = reads.active_of(task, method)
     return {
         "task": task,
         "title": reads.title_of(task),
@@ -90,7 +89,8 @@ def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict
         "view": view,
         "keep": "",
         "runs": [],
-        "active": reads.active_of(task, method),
+        "active": active,
+        "study_state": read_state(task, run, active=active) if run is not None else None,
         "method": method,
     }
 

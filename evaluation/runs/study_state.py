@@ -9,12 +9,16 @@ from enum import StrEnum
 from functools import cached_property
 
 from django.db.models import Count, Max, Q, Sum
+from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, AssignmentItem, Membership, PanelMember, Role, Task
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.payouts.selectors.proposals import unsettled_assignments
+from annotation.templatetags.crowdqc import moment
+from crowdqc.numbers import count, money, plural, several
 from evaluation.models import Run
+from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.standing import Standing
 from evaluation.runs.planning.price import Price, price_of
 from evaluation.runs.schedules import NewAnswers
@@ -57,16 +61,14 @@ class Slots:
 class StudyState:
     """What is known of a study beside its figures.
 
-    ``able_workers`` may take the task and are not left out of its results. ``redundancy`` is how
-    many answers an item asks for. ``review_count`` assignments wait for a decision, for
-    ``review_pay`` at most. ``new_answers`` came or changed since the run shown.
+    ``redundancy`` is how many answers an item asks for. ``review_count`` assignments wait for a
+    decision, for ``review_pay`` at most. ``new_answers`` came or changed since the run shown.
     """
 
     task: Task
     collection: Collection
     slots: Slots
     redundancy: int
-    able_workers: int
     review_count: int
     review_pay: Decimal
     run: Run | None = None
@@ -75,9 +77,33 @@ class StudyState:
     standing: Standing | None = None
 
     @cached_property
+    def able_workers(self) -> int:
+        """Workers who may take the task and are not left out of its results; one query."""
+        return count_able_workers(self.task)
+
+    @cached_property
     def price(self) -> Price | None:
         """The price of answers at the version in force: two queries, on first use."""
         return price_of(self.task, self.task.current) if self.task.current else None
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """How far the collection is, as names and values; none where nobody was asked."""
+        if self.collection == Collection.UPLOADED or not self.slots.wanted:
+            return []
+        slots, noun = self.slots, adapter_of(self.task).answer_noun
+        values = {"given": count(slots.given), "wanted": count(slots.wanted)}
+        found = [(several(noun).capitalize(), _("%(given)s of %(wanted)s") % values)]
+        if slots.working:
+            working = {"n": count(slots.working), "due": moment(slots.due)}
+            found.append((_("In progress"), _("%(n)s, due %(due)s") % working))
+        if slots.free and self.price is not None:
+            cost = self.price.words(slots.free) if self.price.pay else _("unpaid")
+            found.append((_("Open"), f"{count(slots.free)}, {cost}"))
+        if self.review_count:
+            pay = money(self.review_pay, self.task.project.currency)
+            found.append((_("To review"), f"{plural(self.review_count, 'assignment')}, {pay}"))
+        return found
 
     @property
     def collects(self) -> bool:
@@ -109,7 +135,6 @@ def read_state(
         collection=_collection(task, slots),
         slots=slots,
         redundancy=version.redundancy,
-        able_workers=count_able_workers(task),
         review_count=review["n"],
         review_pay=review["pay"] or Decimal(0),
         run=run,

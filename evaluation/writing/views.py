@@ -16,6 +16,7 @@ from annotation.models import Task
 from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
 from evaluation.runs import schedules
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import kept_run, number_of, run_frame, send, view_links
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
@@ -53,7 +54,9 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         context["chain"] = chain_of(task)
     context.update(
         sentence=writing.sentence(run),
-        verdict=writing.conclusion(told) if view in FIGURES else None,
+        screen=page_screen(
+            context["study_state"], writing.length_findings(told) if view in FIGURES else []
+        ),
         level=told.level,
         recipe=reads.recipe_pairs(run, told.figures.get("recipe")),
     )

@@ -17,12 +17,14 @@ from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts.svg import image, line, px
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.diversity import FIGURE
+from evaluation.checklists.messages import MESSAGES
 from evaluation.methods.checklists import attribute_diversity as method
 from evaluation.methods.core.inference import normal_quantile
 from evaluation.models import Run
+from evaluation.results.findings import Action, Screen, arrange
 from evaluation.runs import schedules
 from evaluation.runs.selectors import lists as runs
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, sides_of_zero
+from evaluation.runs.selectors.verdicts import Verdict, sides_of_zero
 
 MEASURES = (("rouge", "ROUGE-L"), ("jaccard", "Jaccard"), ("cosine", "Cosine"))
 CONDITIONS = {
@@ -62,7 +64,7 @@ class Page:
     active: Run | None
     fresh: Any
     recipe: list[tuple[str, str]]
-    verdict: Verdict
+    screen: Screen
 
     @property
     def sentence(self) -> str:
@@ -108,22 +110,16 @@ def page(task: Task, number: int | None = None) -> Page:
         active,
         schedules.count_new_answers(task, run) if task.current is not None else None,
         runs.recipe_pairs(run, told.get("recipe")) if run is not None else [],
-        _what_now(task, more_diverse([one["differences"] for one in found.values()]))
+        _screen(task, more_diverse([one["differences"] for one in found.values()]))
         if rows
-        else Verdict(""),
+        else Screen(),
     )
 
 
-def _what_now(task: Task, said: Verdict) -> Verdict:
-    own = [task.project_id]
-    return said.then(
-        NextStep(
-            _("Make a checklist of these attributes, or collect more of them first."),
-            _("New checklist"),
-            reverse("checklist_new", args=[*own, task.pk]),
-            requester=True,
-        )
-    )
+def _screen(task: Task, verdict: Verdict) -> Screen:
+    url = reverse("checklist_new", args=[task.project_id, task.pk])
+    action = Action(_("New checklist"), url, requester=True)
+    return arrange([verdict.finding("diversity"), MESSAGES.find("make_checklist", action=action)])
 
 
 def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:

@@ -21,6 +21,7 @@ from evaluation.checklists.filled.run import SLUG
 from evaluation.checklists.selectors import checks as reads
 from evaluation.checklists.selectors import verdicts
 from evaluation.models import Run
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import kept_run, number_of, run_frame, view_links
 from evaluation.runs.results import look_alikes
 from evaluation.runs.run_types import require_fit
@@ -89,22 +90,22 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
             boards=reads.boards(task, run, setting),
             example=reads.example_score(told),
         )
-        context["verdict"] = verdicts.follows(task, context["boards"])
+        findings = verdicts.follows(task, context["boards"])
+        context["screen"] = page_screen(context["study_state"], findings)
         if run is not None:
             people = {
                 one["pk"]: one["name"] for one in told["answerers"] if one["kind"] == "person"
             }
             context["look_alikes"] = look_alikes.listed(run, told, people, url=look_alikes.card_url)
-        context["wait"] = verdicts.wait_for(context["still_out"], context["boards"])
     elif run is not None and view == "questions":
         context.update(_questions(request, told))
     elif run is not None and view == "texts":
         context.update(reads.texts(run, told, request.GET.get("page")))
     elif run is not None:
         context["compared"] = reads.conditions(told)
-        context["verdict"] = verdicts.against_others(
-            context["compared"]["rows"], human=bool(told.get("about", {}).get("human"))
-        )
+        human = bool(told.get("about", {}).get("human"))
+        findings = verdicts.against_others(context["compared"]["rows"], human=human)
+        context["screen"] = page_screen(context["study_state"], findings)
     context.update(more)
     return render(request, f"evaluation/checklists/filled/{view}.html", context, status=status)
 

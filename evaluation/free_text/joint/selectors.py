@@ -17,7 +17,6 @@ from evaluation.free_text.joint.run import SLUG
 from evaluation.free_text.selectors import leaderboard
 from evaluation.models import Run, RunState
 from evaluation.results import boards as board
-from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.verdicts import first_place
 
 SHOWN = 200  # best answers listed
@@ -62,7 +61,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     }
     said = _("%(models)s vote.") if alone else _("%(workers)s and %(models)s vote.")
     return {
-        "verdict": place.then(next_steps.of_place(place, run.task)),
+        "place": place,
         "tables": [
             one.table(
                 leaderboard.columns_of(one, AUTHORS),

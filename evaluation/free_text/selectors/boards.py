@@ -50,9 +50,8 @@ def workers_board(
         adjusted={number: part["ranked_by"] == "adjusted" for number, part in parts.items()},
         grouped=by == "score" and not ascending,
     )
-    if len(parts) == 1:
-        ending = board.groups_sentence(groups)
-    else:
+    ending = ""
+    if len(parts) > 1:
         ending = _("They stand on %(boards)s, which do not compare.") % {
             "boards": plural(len(parts), "board")
         }
@@ -145,7 +144,6 @@ def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         noun="system",
     )
     counts = told.get("recipe", {}).get("counts", {})
-    ending = board.groups_sentence(groups) if len(parts) == 1 else ""
     params = told.get("recipe", {}).get("params", {})
     return {
         "tables": system_tables(made),
@@ -163,6 +161,5 @@ def systems(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
                 "systems": plural(counts.get("systems", 0), "system"),
                 "answers": plural(counts.get("system_answers", 0), "answer"),
             },
-            ending,
         ),
     }

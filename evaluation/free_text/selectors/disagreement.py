@@ -23,17 +23,18 @@ from annotation.models import Item
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, score
 from evaluation.embeddings.vectors import stored_vectors
+from evaluation.free_text.messages import MESSAGES
 from evaluation.methods.aqer import diagnostics
 from evaluation.models import Run
 from evaluation.results.cells import dim, link
 from evaluation.results.columns import Column, head_column
+from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import ResultTable, plain_table
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 TYPICAL = 2  # answers shown of a camp
 SHOWN_CLUSTERS = 20
 Row = dict[str, Any]
-Told = Mapping[str, Any]
+Figures = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ IGNORED = (
 )
 
 
-def _found(told: Told) -> list[Told]:
+def _found(told: Figures) -> list[Figures]:
     return [part for part in told.get("camps", []) if part["found"]]
 
 
-def on_question(run: Run, told: Told, rows: Sequence[Row]) -> list[Camp]:
+def on_question(run: Run, told: Figures, rows: Sequence[Row]) -> list[Camp]:
     """The two camps among the answers to one question, the one with more weight first, or [].
 
     ``rows`` are its answers as ``questions.question`` gives them. A camp of which nobody answered
@@ -102,7 +103,7 @@ def on_question(run: Run, told: Told, rows: Sequence[Row]) -> list[Camp]:
 
 
 def _described(
-    groups: Sequence[Told], sides: Sequence[Sequence[Row]], alike: np.ndarray
+    groups: Sequence[Figures], sides: Sequence[Sequence[Row]], alike: np.ndarray
 ) -> list[Camp]:
     made, begin = [], 0
     for letter, group, side in zip("AB", groups, sides, strict=True):
@@ -133,7 +134,7 @@ def _typical(row: Row) -> SafeString:
     return format_html('<p><span class="serif">{}</span> <small>{}</small></p>', row["text"], note)
 
 
-def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
+def _similarities(run: Run, told: Figures, texts: Sequence[str]) -> np.ndarray:
     """Cosines of the texts (n, n) by the run's vectors, else how many words two share."""
     encoder = str(told.get("recipe", {}).get("encoder", ""))
     kept = stored_vectors(encoder, texts) if texts else None
@@ -147,57 +148,37 @@ def _similarities(run: Run, told: Told, texts: Sequence[str]) -> np.ndarray:
     ).reshape(len(words), len(words))
 
 
-def what_now(run: Run, parts: Sequence[Told], least: Sequence[int] = ()) -> Verdict:
-    """The verdict of the list of questions, and which to read; ``least``: numbers of the lowest."""
+def questions_findings(
+    run: Run, parts: Sequence[Figures], least: Sequence[int] = ()
+) -> list[Finding]:
+    """The verdict on camps, and which questions to read: ``least`` are those of low agreement."""
     page = reverse("task_results_questions", args=[run.project_id, run.task_id])
-    told = {"numbers": ", ".join(count(one) for one in least)}
-    found = one_truth(parts)
+    action = Action(_("Lowest agreement first"), f"{page}?run={run.number}&sort=agreement")
     if any(part["found"] for part in parts):
-        said = _("Read the typical answers of both camps before you use the best ones.")
-    elif least:
-        said = _(
-            "Use the best answers to the other questions as they are. Read questions %(numbers)s "
-            "first: use the best answer where the question is clear and the answer right, and "
-            "leave it out where not. Reword a question that can be understood in two ways if you "
-            "ask it again."
-        )
-        head = _("Lowest agreement: questions %(numbers)s.") % told
-        found = Verdict(head, found.sentence)
-    else:
-        said = _("Read the questions with the lowest agreement before you use their best answers.")
-    link = f"{page}?run={run.number}&sort=agreement"
-    cost = _("Nothing: reading them needs nobody else.")
-    return found.then(NextStep(said % told, _("Lowest agreement first"), link, cost=cost))
+        return [camps_verdict(parts), MESSAGES.find("read_camps", action=action)]
+    if least:
+        numbers = ", ".join(count(one) for one in least)
+        read = MESSAGES.find("read_lowest_questions", action=action, numbers=numbers)
+        return [camps_verdict(parts), read]
+    return [camps_verdict(parts), MESSAGES.find("read_lowest", action=action)]
 
 
-def one_truth(parts: Sequence[Told]) -> Verdict:
+def camps_verdict(parts: Sequence[Figures]) -> Finding:
     """Whether one best answer can speak for all, by the interval that finds camps (``camps``)."""
-    if not parts:
-        return Verdict(_("This run does not say whether workers form camps."))
     if any(part["found"] for part in parts):
-        return Verdict(
-            _("Workers form two camps, so a best answer may speak for only one of them.")
-        )
-    reasons = [part["reason"] for part in parts if part["found"] is None]
-    if reasons:
-        return Verdict(_unknown(reasons[0]))
-    return Verdict(_("No split of the workers into two camps is shown."))
-
-
-def _unknown(reason: str) -> str:
-    """Why nobody knows whether workers form camps."""
-    told = {"workers": 2 * diagnostics.SMALLEST_CAMP, "questions": diagnostics.FEWEST}
+        return MESSAGES.find("two_camps")
+    reason = next((part["reason"] for part in parts if part["found"] is None), None)
+    if parts and reason is None:
+        return MESSAGES.find("no_camps")
     if reason == diagnostics.TOO_FEW_FOR_CAMPS:
-        said = _("It takes %(workers)s workers and %(questions)s questions to tell two camps.")
-        return said % told
-    if reason == diagnostics.TOO_MANY_WORKERS:
-        return _("Whether workers form two camps is not examined among so many workers.")
-    if reason == diagnostics.TOO_MANY["reason"]:
-        return _("Whether workers form two camps is not examined among so many answers.")
-    return _("Whether workers form two camps is not known.")
+        workers = 2 * diagnostics.SMALLEST_CAMP
+        return MESSAGES.find("camps_need_more", workers=workers, questions=diagnostics.FEWEST)
+    if reason in (diagnostics.TOO_MANY_WORKERS, diagnostics.TOO_MANY["reason"]):
+        return MESSAGES.find("camps_too_many")
+    return MESSAGES.find("camps_unknown")
 
 
-def overview(run: Run, told: Told, names: Mapping[int, str], keep: str) -> Row:
+def overview(run: Run, told: Figures, names: Mapping[int, str], keep: str) -> Row:
     """What the list of questions says: camps, or why none is told, and answers hardly trusted."""
     camps = []
     for part in _found(told):
@@ -222,7 +203,7 @@ def overview(run: Run, told: Told, names: Mapping[int, str], keep: str) -> Row:
     }
 
 
-def _ignored(run: Run, told: Told, keep: str) -> ResultTable | None:
+def _ignored(run: Run, told: Figures, keep: str) -> ResultTable | None:
     """Near-identical answers that hold less than half of their share of the weight."""
     low = [
         one

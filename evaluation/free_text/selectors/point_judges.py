@@ -21,6 +21,7 @@ from annotation.work.snapshots import judgments
 from crowdqc.numbers import count, interval, percent, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
+from evaluation.free_text.messages import MESSAGES
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.rescaling.point_scores import FEWEST, Agreement, author_means, boards_agree
 from evaluation.models import AnswerScore, CandidateScore, Run, RunState, SystemScore, WorkerScore
@@ -28,12 +29,13 @@ from evaluation.results.boards import PER_PAGE, rank_words
 from evaluation.results.cells import bold
 from evaluation.results.columns import PLOT, RANK, Column, Format, head_column, interval_column
 from evaluation.results.estimates import EstimateRow
+from evaluation.results.findings import Action, Finding, arrange
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import model_names, recipe_pairs
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place, highest
+from evaluation.runs.selectors.verdicts import Verdict, first_place, highest
 from evaluation.runs.selectors.words import results_page
 
 METHOD = "judge_points"
@@ -116,7 +118,7 @@ def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str
         "main": main,
         "boards": boards,
         "sentence": _sentence(run, asked),
-        "verdict": _verdict(run, main, boards, asked, dimension),
+        "screen": arrange(_findings(run, main, boards, asked, dimension)),
         "notes": [_note(text) for text in told.get("notes", [])],
         "spread": charts.histogram(bins, 0, 100, labels=("0", "100"), what=_t("Scores"))
         if sum(bins)
@@ -175,39 +177,25 @@ def _sentence(run: Run, asked: Told) -> str:
     return said % {"given": given, **told}
 
 
-def _verdict(
+def _findings(
     run: Run, main: Run | None, boards: Sequence[Told], asked: Told, dimension: str
-) -> Verdict:
+) -> list[Finding | None]:
     """Whether the model puts anybody surely above the others of its first board.
 
     By pairs where the run ranks its board, as the task's own method does; else one by one.
     """
     own = [run.project_id, run.task_id]
-    another = NextStep(
-        _t("Ask another model, or change the prompt: these points are of no use."),
-        _t("Ask a model"),
-        reverse("task_ask", args=[*own, METHOD]),
-        requester=True,
-    )
-    if asked["different"] == 1:
-        said = _t("Every score is the same number: this model tells nothing apart.")
-        return Verdict(said).then(another)
-    if not boards:
-        said = _t("The model's points belong to no system or worker that could be compared.")
-        return Verdict(said).then(another)
-    return _first(run, boards[0]["noun"], dimension).then(
-        NextStep(
-            _t("Run the task’s own method too: one model’s points alone decide nothing."),
-            _t("Start a run"),
-            reverse("run_start", args=own),
-        )
-        if main is None
-        else NextStep(
-            _t("Compare with the task’s own board in the same table, and decide by that one."),
-            _t("Open the task’s own board"),
-            results_page(run.task),
-        )
-    )
+    url = reverse("task_ask", args=[*own, METHOD])
+    ask = Action(_t("Ask a model"), url, requester=True)
+    if asked["different"] == 1 or not boards:
+        code = "points_all_same" if asked["different"] == 1 else "points_of_nobody"
+        return [MESSAGES.find(code), MESSAGES.find("ask_another_model", action=ask)]
+    verdict = _first(run, boards[0]["noun"], dimension).finding()
+    if main is None:
+        start = Action(_t("Start a run"), reverse("run_start", args=own))
+        return [verdict, MESSAGES.find("run_own_method", action=start)]
+    board = Action(_t("Open the task’s own board"), results_page(run.task))
+    return [verdict, MESSAGES.find("compare_own_board", action=board)]
 
 
 def _first(run: Run, noun: str, dimension: str) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -13,23 +13,24 @@ from django.utils.translation import gettext_lazy
 
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
+from evaluation.free_text.messages import MESSAGES
 from evaluation.free_text.selectors import warnings
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.results.boards import Row
 from evaluation.results.cells import link
 from evaluation.results.columns import Column, head_column
+from evaluation.results.findings import Action, Screen, arrange
 from evaluation.results.tables import ResultTable, plain_table
+from evaluation.runs.next_actions import choose_action
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import next_steps, verdicts
-from evaluation.runs.selectors.verdicts import NextStep, Place, Verdict
+from evaluation.runs.selectors import verdicts
+from evaluation.runs.selectors.verdicts import Place
+from evaluation.runs.study_state import StudyState
 
 
-def rail(run: Run, told: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
-    """Warnings, facts and recipe of the workers' page."""
-    numbers = warnings.item_numbers(run)
+def rail(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts and recipe of the workers' page."""
     return {
-        "warnings": warnings.warnings(run, told, names, numbers),
-        "fine_warnings": warnings.of_the_computation(told, names),
         "facts": facts(told),
         "fine_facts": fine_facts(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
@@ -118,30 +119,30 @@ def first_place(told: Mapping[str, Any], rows: Sequence[Row], noun: str) -> Plac
     return verdicts.first_place(rows, noun=noun, by=by)
 
 
-def after_workers(
-    run: Run, place: Place, told: Mapping[str, Any], found: list[warnings.Warning], *, chooses: bool
-) -> Verdict:
-    """The verdict on workers, and what to do: collect, pay, look at what misleads, choose."""
-    few = any(one["few"] for one in told.get("redundancy", []))
-    task = run.task
-    if place.open:  # without this, whoever stands on top is taken for the best
-        alike = _("Treat them alike: their order here is no reason to prefer one of them.")
-        place = replace(place, note=" ".join(said for said in (place.note, alike) if said))
-    return place.then(
-        next_steps.plan(task, _("Collect more answers to each question before you decide."))
-        if few
-        else None,
-        next_steps.review(task),
-        next_steps.warned(found),
-        NextStep(
-            _("To choose people for further work, take all who can be first, not one of them."),
-            _("Choose a panel"),
-            reverse("panel_choose", args=[run.project_id, run.number]),
-            requester=True,
+def workers_screen(
+    run: Run,
+    place: Place,
+    figures: Mapping[str, Any],
+    names: Mapping[int, str],
+    study: StudyState | None,
+    *,
+    chooses: bool,
+) -> Screen:
+    """The verdict on workers, what to do, and what to read first; two queries."""
+    few = any(one["few"] for one in figures.get("redundancy", []))
+    candidate = None
+    if place.open and chooses and not few:
+        url = reverse("panel_choose", args=[run.project_id, run.number])
+        candidate = MESSAGES.find(
+            "choose_panel", action=Action(_("Choose a panel"), url, requester=True)
         )
-        if place.open and chooses
-        else None,
-        NextStep(_("Nothing to do: all work is decided and no warning is open.")),
+    return arrange(
+        [
+            place.finding(),
+            choose_action(study, candidate, settled=not few and not place.unknown),
+            *warnings.warnings(run, figures, names, warnings.item_numbers(run)),
+            *warnings.of_the_computation(figures, names),
+        ]
     )
 
 
@@ -209,7 +210,7 @@ def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         "rounds": max(len(part["trace"]) for part in line["components"]),
         "swapped": sum(part["swapped"] for part in told.get("swaps", [])),
         "pairs": sum(part["pairs"] for part in told.get("swaps", [])),
-        "verdict": _turned(told.get("swaps", [])),
+        "screen": _swaps_screen(told.get("swaps", [])),
         "swaps": plain_table(
             _("Pairs whose order the iterating turned round"),
             SWAPS,
@@ -222,23 +223,18 @@ def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _turned(swaps: Sequence[Mapping[str, Any]]) -> Verdict:
+def _swaps_screen(swaps: Sequence[Mapping[str, Any]]) -> Screen:
     """Whether iterating changed who is above whom, by pairs whose order is sure."""
     pairs = sum(part["pairs"] for part in swaps)
     sure = sum(pair["sure"] for part in swaps for pair in part["listed"])
-    told = {"n": count(sure), "pairs": count(pairs)}
     if not pairs:
-        return Verdict("")
+        return Screen()
     if not sure:
-        return Verdict(
-            _("Iterating surely reverses no pair of workers: first-round scores order them alike.")
-        ).then(NextStep(_("Nothing to do: use the scores as they are.")))
-    return Verdict(
-        _("Iterating surely reverses %(n)s of %(pairs)s pairs of workers.") % told,
-    ).then(
-        NextStep(
-            _("Look at these pairs before you decide about their workers."),
-            _("See the pairs"),
-            "#swaps",
-        )
+        return arrange([MESSAGES.find("no_swaps")])
+    see = Action(_("See the pairs"), "#swaps")
+    return arrange(
+        [
+            MESSAGES.find("swaps", n=count(sure), pairs=count(pairs)),
+            MESSAGES.find("read_swaps", action=see),
+        ]
     )

@@ -13,6 +13,7 @@ from evaluation.free_text.selectors import boards as pages
 from evaluation.free_text.selectors import leaderboard, run_facts
 from evaluation.models import Run
 from evaluation.results import boards as board
+from evaluation.results.findings import arrange
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
@@ -39,9 +40,13 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "tables": [replace(table.public(), note="") for table in tables],
         "page": people["page"],
         "rows": [*rows, *board.sorted_rows(systems["rows"], "score", ascending=False)],
-        "verdict": replace(
-            run_facts.first_place(told, rows, "workers"),
-            note=systems["sentence"] if systems["rows"] else "",
+        "screen": arrange(
+            [
+                replace(
+                    run_facts.first_place(told, rows, "workers"),
+                    note=systems["sentence"] if systems["rows"] else "",
+                ).finding()
+            ]
         ),
         "basis": (
             _("%(answers)s to %(questions)s by %(workers)s.")
@@ -54,7 +59,6 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "method": _(METHOD),
         "measure": _("Score"),
         "units": "answer,answers",
-        "notes": [],
         "facts": [*run_facts.facts(told), *run_facts.fine_facts(told)],
         "tally": votes_used.tally_of(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),

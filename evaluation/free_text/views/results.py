@@ -24,12 +24,13 @@ from evaluation.free_text.selectors.leaderboard import names_of
 from evaluation.models import Run
 from evaluation.overview import results as overview_results
 from evaluation.results.boards import SORTS
+from evaluation.results.findings import arrange
 from evaluation.runs import schedules
+from evaluation.runs.next_actions import choose_action
 from evaluation.runs.pages import kept_run, number_of, run_frame, send
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors import words as run_words
 
 
@@ -95,14 +96,14 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             keep=kept_run(request, run),
         )
     )
-    context.update(run_facts.rail(run, told, context["names"]), tally=votes_used.tally_of(told))
-    place = run_facts.first_place(told, context["rows"], "workers")
-    chooses = context["chooses"] and context["standing"].is_official
-    # What comes first takes the place of everything that would be asked for here.
-    context["verdict"] = (
-        place
-        if context["first_step"]
-        else run_facts.after_workers(run, place, told, context["warnings"], chooses=chooses)
+    context.update(run_facts.rail(run, told), tally=votes_used.tally_of(told))
+    context["screen"] = run_facts.workers_screen(
+        run,
+        run_facts.first_place(told, context["rows"], "workers"),
+        told,
+        context["names"],
+        context["study_state"],
+        chooses=context["chooses"] and context["standing"].is_official,
     )
     return render(request, "evaluation/free_text/workers.html", context)
 
@@ -119,7 +120,8 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
     place = run_facts.first_place(told, context["rows"], "models")
-    context["verdict"] = place.then(next_steps.of_place(place, task))
+    action = choose_action(context["study_state"], settled=not place.unknown)
+    context["screen"] = arrange([place.finding(), action])
     return render(request, "evaluation/free_text/systems.html", context)
 
 
@@ -162,8 +164,12 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     names = names_of(run, told)
     context.update(
         disagreement=disagreement.overview(run, told, names, context["keep"]),
-        verdict=disagreement.what_now(run, told.get("camps", []), least),
-        warnings=warnings.of_questions(run, told, names, numbers),
+        screen=arrange(
+            [
+                *disagreement.questions_findings(run, told.get("camps", []), least),
+                *warnings.duplicate_answers(run, told, numbers),
+            ]
+        ),
         page=page,
         rows=[(numbers[row.item_id], row) for row in page.object_list],
         sort=sort,

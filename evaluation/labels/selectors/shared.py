@@ -7,10 +7,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from evaluation.labels.selectors import study, tables
+from evaluation.labels.selectors import findings, study, tables
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
+from evaluation.results.findings import arrange
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
@@ -32,7 +33,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         **found,
         "tables": [found["table"]],
         "rows": rows,
-        "verdict": study.verdict(run, told, worker_reads.count_reliable(run, rows)),
+        "screen": arrange([findings.verdict_of(run, told, worker_reads.count_reliable(run, rows))]),
         "method": METHOD % {"model": "MACE" if found["by_mace"] else "Dawid-Skene"},
         "measure": _("Competence"),
         "units": "label,labels",

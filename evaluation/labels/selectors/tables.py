@@ -17,7 +17,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts import labels as label_charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.calibration import Said, reliability_curve
-from evaluation.labels.selectors.study import NAMES, ShownField, of
+from evaluation.labels.selectors.study import NAMES, ShownField, fraction
 from evaluation.labels.selectors.workers import matrix
 from evaluation.methods.labels.items import CALIBRATED, COMPARED
 from evaluation.results.cells import bold, none
@@ -263,7 +263,7 @@ def _class_row(row: Told, name: str, scale: Scale) -> ClassRow:
         estimate = Estimate(share, low, high)
         plot = label_charts.prevalence_cell(scale, estimate, majority, name=name)
     known = row["known"]
-    right = of(row["known_right"], known) if known else gettext("none")
+    right = fraction(row["known_right"], known) if known else gettext("none")
     return ClassRow(
         name, share, low, high, plot=plot, majority_share=majority, known=known, right=right
     )
@@ -476,7 +476,7 @@ def _by_right(
     high: float | None = None,
     **more: Any,
 ) -> MethodRow:
-    written = bold(of(right, n)) if n else none()
+    written = bold(fraction(right, n)) if n else none()
     return MethodRow(name, right / n if n else None, low, high, n, right=written, **more)
 
 
@@ -523,10 +523,10 @@ def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
     rows = {row["method"]: row for row in told["compare"] if row["n"]}
     if not rows:
         return []
-    found = [(gettext("Single labels right"), of(*single))] if single[1] else []
+    found = [(gettext("Single labels right"), fraction(*single))] if single[1] else []
     for name in ("majority", "dawid_skene", "mace"):
         if name in rows:
-            known = of(rows[name]["right"], rows[name]["n"])
+            known = fraction(rows[name]["right"], rows[name]["n"])
             found.append((gettext("%(method)s right") % {"method": NAMES[name]}, known))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -18,17 +19,18 @@ from annotation.access import Access, get_task, get_worker
 from annotation.models import Task
 from crowdqc.errors import Missing
 from evaluation.labels.run import LABELS
-from evaluation.labels.selectors import decisions, study, tables
+from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import items as item_reads
 from evaluation.labels.selectors import kinds as kind_reads
 from evaluation.labels.selectors import models as model_reads
-from evaluation.labels.selectors import warnings as warning_reads
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
 from evaluation.results.files import csv_of
+from evaluation.results.findings import Finding, Screen, arrange
 from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
+from evaluation.runs.next_actions import choose_action
 from evaluation.runs.pages import (
     kept_run,
     number_of,
@@ -90,7 +92,9 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
 
 
 def told_frame(
-    run: Run, context: dict[str, Any], *names: str, reliable: int | None = None
+    run: Run,
+    context: dict[str, Any],
+    *names: str,
 ) -> tuple[dict[str, Any], ShownField]:
     """The figures of a page of a finished run, and with them the verdict and the recipe."""
     told = reads.figures_of(run, *study.FIGURES, *names)
@@ -102,19 +106,32 @@ def told_frame(
     }
     for one in context["views"]:
         one["n"] = sizes.get(one["slug"])
-    decided = decisions.decided_uncertain(run, field)
-    verdict = study.verdict(run, told, reliable, decided)
     context.update(
         field=field,
-        decided=decided,
+        decided=decisions.decided_uncertain(run, field),
         run_choices=study.run_choices(context["task"]),
-        verdict=verdict.then(*study.what_now(run, told, decided)),
-        wait=study.wait_for(context["still_out"], told),
         basis=study.basis(run, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),
     )
     return told, field
+
+
+def screen_of(
+    run: Run,
+    context: dict[str, Any],
+    told: dict[str, Any],
+    reliable: int | None,
+    warnings: Iterable[Finding] = (),
+) -> Screen:
+    """The verdict, the next action and the warnings of a page."""
+    decided = context["decided"]
+    action = choose_action(
+        context["study_state"],
+        *findings.actions_of(run, told, decided),
+        settled=findings.is_settled(told),
+    )
+    return arrange([findings.verdict_of(run, told, reliable), action, *warnings])
 
 
 def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
@@ -136,7 +153,8 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return empty_page(request, task, context)
     rows = worker_reads.rows_of(run)
     reliable = worker_reads.count_reliable(run, rows)
-    told, field = told_frame(run, context, *worker_reads.FIGURES, reliable=reliable)
+    told, field = told_frame(run, context, *worker_reads.FIGURES)
+    warnings = findings.worker_warnings(task, told, rows, requester=access.is_requester)
     by = request.GET.get("sort", "competence")
     by = by if by in worker_reads.SORTS else "competence"
     ascending, opened = request.GET.get("dir") == "up", number_of(request, "open")
@@ -153,7 +171,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             sorts=worker_reads.sort_links(by, ascending=ascending, keep=keep),
         ),
         look_alikes=look_alikes.listed(run, told, {row.id: row.name for row in rows}),
-        warnings=warning_reads.of_workers(task, told, rows, requester=access.is_requester),
+        screen=screen_of(run, context, told, reliable, warnings),
         agreement=tables.rail_agreement(told),
         prevalence=tables.prevalence_lines(told, field),
         known=tables.known_lines(told, worker_reads.single_labels(rows)),
@@ -211,7 +229,7 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     if run is None:
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
-    told, field = told_frame(run, context, *item_reads.FIGURES, reliable=reliable)
+    told, field = told_frame(run, context, *item_reads.FIGURES)
     chosen = request.GET.get("show", "all")
     chosen = chosen if chosen in item_reads.FILTERS else "all"
     wanted = number_of(request, "worker")
@@ -222,7 +240,9 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         item_reads.item_list(
             run, told, field, chosen=chosen, page=request.GET.get("page"), only=only
         ),
-        warnings=warning_reads.of_items(told, context["decided"]),
+        screen=screen_of(
+            run, context, told, reliable, findings.item_warnings(told, context["decided"])
+        ),
     )
     return render(request, "evaluation/labels/items/items.html", context)
 
@@ -237,8 +257,9 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
     asked = (*tables.AGREEMENT, *kind_reads.FIGURES)
-    told, field = told_frame(run, context, *asked, reliable=reliable)
+    told, field = told_frame(run, context, *asked)
     context.update(tables.agreement(told, field, told["summary"]))
+    context["screen"] = screen_of(run, context, told, reliable)
     context["others"] = tables.other_fields(told)
     names = worker_reads.names_of(run)
     context["kinds"] = kind_reads.kinds(told, names, task.project_id)
@@ -256,8 +277,8 @@ def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if run is None:
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
-    told, field = told_frame(run, context, *tables.CLASSES, reliable=reliable)
-    context.update(tables.classes(told, field))
+    told, field = told_frame(run, context, *tables.CLASSES)
+    context.update(tables.classes(told, field), screen=screen_of(run, context, told, reliable))
     return render(request, "evaluation/labels/classes.html", context)
 
 
@@ -271,8 +292,11 @@ def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return empty_page(request, task, context)
     rows = worker_reads.rows_of(run)
     reliable = worker_reads.count_reliable(run, rows)
-    told, _field = told_frame(run, context, *tables.COMPARE, reliable=reliable)
-    context.update(tables.compare(told, worker_reads.single_labels(rows)))
+    told, _field = told_frame(run, context, *tables.COMPARE)
+    context.update(
+        tables.compare(told, worker_reads.single_labels(rows)),
+        screen=screen_of(run, context, told, reliable),
+    )
     return render(request, "evaluation/labels/compare.html", context)
 
 

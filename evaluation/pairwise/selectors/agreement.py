@@ -27,8 +27,9 @@ from crowdqc.numbers import percent as share_words
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run, RunState, WorkerScore
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.run import CHECKS
-from evaluation.pairwise.selectors.hard import read_hard, wait_for
+from evaluation.pairwise.selectors.hard import read_hard
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
     Fact,
@@ -44,13 +45,14 @@ from evaluation.pairwise.selectors.trust import (
 from evaluation.pairwise.selectors.workers import one_side, sides
 from evaluation.results.cells import Cell, beside, chip, hidden, link
 from evaluation.results.columns import Column, head_column
+from evaluation.results.findings import Action, Finding, Screen, arrange
 from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
-from evaluation.runs.selectors import next_steps
+from evaluation.runs.next_actions import choose_action
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.more_work import StillOut, worth_waiting
 from evaluation.runs.selectors.shell import percent
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
+from evaluation.runs.selectors.verdicts import Verdict
+from evaluation.runs.study_state import StudyState
 
 CORE_FIGURES = (
     "agreement",
@@ -166,8 +168,7 @@ class Agreement:
     overtaken: bool  # somebody was left out, or taken in again, since the run began
     notes: list[Note]
     sentence: str
-    verdict: Verdict
-    wait: str  # whether to wait for judgments still to come
+    screen: Screen
     no_interval: str
     graph: list[str]
     parts: list[Row]
@@ -252,7 +253,8 @@ def agreement(
     task: Task,
     runs: ShownRun,
     asked: Sequence[AskedDimension],
-    out: StillOut | None = None,
+    study: StudyState | None = None,
+    *warnings: Finding | None,
 ) -> Agreement | None:
     """Everything on the page; None where the run shown holds no agreement."""
     if runs.core is None:
@@ -272,12 +274,10 @@ def agreement(
     unknown = _why_unknown(worst)
     exclusions = list(task.exclusions.select_related("worker", "by"))
     read_worker = _look_at_worker(task, runs.core, lowering, reading)
-    second, read_pairs = None, None
-    if reading is None or reading.raw is None:
-        second = next_steps.plan(task, _("Let a second worker judge the same pairs."))
-    elif read_worker is None and not agrees_enough(reading):
-        known = bool(tests) and not unknown
-        read_pairs = read_hard(runs.core, checks, known=known, out=out)
+    unread = reading is None or reading.raw is None
+    read_pairs = None
+    if reading is not None and not unread and not agrees_enough(reading):
+        read_pairs = read_hard(runs.core, checks)
     return Agreement(
         lines=lines,
         mean=mean,
@@ -293,12 +293,12 @@ def agreement(
         ),
         notes=trust_notes(reading, lines) if "corrected" in checks and reading else [],
         sentence=_sentence(said["counts"]),
-        wait=wait_for(out) if read_pairs else worth_waiting(out),
-        verdict=Verdict(agreement_in_words(reading), note_of(reading)).then(
-            read_worker,
-            second,
-            read_pairs,
-            NextStep(_("Nothing to do: judges agree well enough to use their votes.")),
+        screen=arrange(
+            [
+                Verdict(agreement_in_words(reading), note_of(reading)).finding("agreement"),
+                choose_action(study, read_worker, read_pairs, settled=not unread),
+                *warnings,
+            ]
         ),
         no_interval=reading.no_interval if reading else "",
         graph=graph_words(said.get("components", [])),
@@ -311,7 +311,7 @@ def agreement(
 
 def _look_at_worker(
     task: Task, run: Run, workers: Sequence[Lowering], reading: Line | None
-) -> NextStep | None:
+) -> Finding | None:
     """Whoever lowers both figures beyond chance, and why to read their votes, if anybody.
 
     Somebody who chose one side every time comes first; then who lowers the figure to be read most.
@@ -324,22 +324,24 @@ def _look_at_worker(
         (one for one in lowering if one.id in chosen and one_side(chosen[one.id]) is not None), None
     )
     worst = habit or max(lowering, key=lambda one: one.cross_change or 0.0)
-    told = {"name": worst.name}
-    if habit is not None:
-        told["n"] = count(chosen[habit.id].n)
-        if one_side(chosen[habit.id]) == LEFT:
-            said = _("Read the votes of %(name)s: all %(n)s of them are for the left text.")
-        else:
-            said = _("Read the votes of %(name)s: all %(n)s of them are for the right text.")
-    else:
-        told |= {"start": score(reading.crossfit, 2), "without": score(worst.cross, 2)}
-        said = _(
-            "Read the votes of %(name)s: without them, agreement rises from %(start)s to "
-            "%(without)s."
-        )
     page = reverse("pair_worker", args=[run.project_id, run.task_id, worst.id])
-    label = _("Votes of %(name)s") % told
-    return NextStep(said % told, label, f"{page}?run={run.number}", reads_votes=True)
+    label = _("Votes of %(name)s") % {"name": worst.name}
+    action = Action(label, f"{page}?run={run.number}")
+    if habit is not None:
+        left = one_side(chosen[habit.id]) == LEFT
+        return MESSAGES.find(
+            "read_votes_left" if left else "read_votes_right",
+            action=action,
+            name=worst.name,
+            n=count(chosen[habit.id].n),
+        )
+    return MESSAGES.find(
+        "read_votes_agreement",
+        action=action,
+        name=worst.name,
+        start=score(reading.crossfit, 2),
+        without=score(worst.cross, 2),
+    )
 
 
 def _why_unknown(worst: Sequence[Row]) -> str:

@@ -297,7 +297,7 @@ def sentence(
         return head + " " + gettext("They stand on %(boards)s, which do not compare.") % board_count
     if not found:
         return head + " " + gettext("Ranks were not asked for.")
-    return f"{head} {leaderboard.groups_sentence(found)}"
+    return head
 
 
 def basis(run: Run, told: Told) -> str:

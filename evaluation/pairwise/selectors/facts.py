@@ -12,12 +12,13 @@ from django.utils.translation import gettext_noop
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, listed, plural, score, short_date
 from crowdqc.tally import Tally, reason_words
-from evaluation.free_text.selectors.warnings import Warning
 from evaluation.models import Run
 from evaluation.models.runs import PUBLISHED
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import SystemRow, against_average
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.results.findings import Action, Finding
 from evaluation.runs.selectors.verdicts import Place, first_place
 
 Told = Mapping[str, Any]
@@ -70,75 +71,57 @@ def verdict(rows: Sequence[SystemRow], votes: int) -> Place:
     return first_place(rows, noun="systems", by=plural(votes, "vote"))
 
 
-def apart_words(parts: Sequence[Told]) -> str:
+def apart_finding(parts: Sequence[Told]) -> Finding:
     """What it means that workers fall into parts which no shared pair connects."""
     if all(part["workers"] == 1 for part in parts):
-        return _("Workers cannot be compared: no two workers saw the same pair.")
-    return _(
-        "Workers cannot be compared across %(parts)s groups: no pair was seen by workers of two "
-        "groups."
-    ) % {"parts": count(len(parts))}
+        return MESSAGES.find("workers_share_no_pair")
+    return MESSAGES.find("worker_groups_apart", parts=count(len(parts)))
 
 
-def warnings(runs: ShownRun, told: Told, asked: Sequence[AskedDimension]) -> list[Warning]:
-    """Everything to read first, the gravest first."""
+def warnings(runs: ShownRun, figures: Told, asked: Sequence[AskedDimension]) -> list[Finding]:
+    """Everything to read first."""
     run = runs.core
     page = reverse("pair_list", args=[run.project_id, run.task_id]) if run else ""
-    found = [*published(runs), *of_run(told, asked, page)]
-    return sorted(found, key=lambda one: one.level != "warn")
+    return [*published(runs), *of_run(figures, asked, page)]
 
 
-def of_run(told: Told, asked: Sequence[AskedDimension], pairs: str = "") -> list[Warning]:
-    """What a run says of itself, each once for the dimensions it holds for.
+def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> list[Finding]:
+    """What the diagnostics of a run say, each once for the dimensions it holds for.
 
-    What it says begins with the name of its dimension, if it is about one. ``pairs`` is the address
-    of the list of pairs, where the page may link to it.
+    A text begins with the name of its dimension, if it is about one. ``pairs`` is the address of
+    the list of pairs, where the page may link to it.
     """
     labels = {one.name: one.label for one in asked} | {EVERY: _("All together")}
-    said: dict[str, list[str]] = {}
-    leaving: list[str] = []
-    apart = ""
-    diagnostics = told.get("diagnostics", {})
+    texts: dict[str, list[str]] = {}
+    unlike: list[str] = []
+    found = []
+    diagnostics = figures.get("diagnostics", {})
     for text in diagnostics.get("warnings", []):
-        if APART in text:  # numbers of parts help nobody: what they mean does
-            apart = apart_words(diagnostics.get("components", []))
-            said.setdefault(apart, [])
-            continue
         name, colon, rest = text.partition(": ")
-        if UNLIKE_MOST in text:  # each dimension with its own numbers
-            leaving.append(labels.get(name, name))
+        if APART in text:  # numbers of parts help nobody: what they mean does
+            found.append(apart_finding(diagnostics.get("components", [])))
+        elif UNLIKE_MOST in text:  # each dimension with its own numbers
+            unlike.append(labels.get(name, name))
         elif colon and name in labels:
-            said.setdefault(rest, []).append(labels[name])
+            texts.setdefault(rest, []).append(labels[name])
         else:
-            said.setdefault(text, [])
-    found = [
-        _warning(text, names, len(labels), grave=text == apart) for text, names in said.items()
-    ]
-    return [*found, _unlike_most(leaving, len(labels), pairs)] if leaving else found
+            texts.setdefault(text, [])
+    found += [_run_note(text, names, len(labels)) for text, names in texts.items()]
+    if unlike:
+        action = Action(_("Show them"), pairs) if pairs else None
+        dimensions = _listed(unlike, len(labels))
+        found.append(MESSAGES.find("labels_unlike_votes", action=action, dimensions=dimensions))
+    return found
 
 
-def _unlike_most(names: Sequence[str], every: int, pairs: str) -> Warning:
-    return Warning(
-        "",
-        f"{_listed(names, every)}.",
-        _("Some final labels differ from what most people chose."),
-        pairs,
-        _("Look at them") if pairs else "",
-    )
-
-
-def _warning(text: str, names: Sequence[str], every: int, *, grave: bool) -> Warning:
-    grave = grave or "no board" in text or "never compared" in text
-    level = "warn" if grave else ""
+def _run_note(text: str, names: Sequence[str], every: int) -> Finding:
+    """A text of the run's diagnostics with the dimensions it holds for."""
+    grave = "no board" in text or "never compared" in text
     text = f"{text[:1].upper()}{text[1:]}"
     if not names:
-        head, stop, rest = text.partition(": ")
-        return Warning(level, f"{head}.", _sentence(rest)) if stop else Warning(level, "", text)
-    return Warning(level, f"{_listed(names, every)}.", text)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+        return MESSAGES.find("pair_warning" if grave else "pair_note", text=text)
+    code = "pair_dimension_warning" if grave else "pair_dimension_note"
+    return MESSAGES.find(code, dimensions=_listed(names, every), text=text)
 
 
 def _listed(names: Sequence[str], every: int) -> str:
@@ -149,32 +132,17 @@ def _listed(names: Sequence[str], every: int) -> str:
     return ", ".join(names)
 
 
-def published(runs: ShownRun) -> list[Warning]:
+def published(runs: ShownRun) -> list[Finding]:
     """That a published result stands beside ours, or that it is what the page shows."""
     other = runs.published
     if other is None or runs.core is None:
         return []
-    project, task = other.project_id, other.task_id
+    url = reverse("pair_results", args=[other.project_id, other.task_id])
     if runs.core.method == PUBLISHED:
-        return [
-            Warning(
-                "accent",
-                _("This is the published result."),
-                _("It was imported as it stands; nothing of it was computed here."),
-                reverse("pair_results", args=[project, task]),
-                _("See ours"),
-            )
-        ]
-    return [
-        Warning(
-            "accent",
-            _("A published result stands beside ours."),
-            _("Run %(other)s, imported %(finished_at)s.")
-            % {"other": other.number, "finished_at": short_date(other.finished_at)},
-            reverse("pair_results", args=[project, task]) + f"?run={other.number}",
-            _("See it"),
-        )
-    ]
+        return [MESSAGES.find("published_shown", action=Action(_("See ours"), url))]
+    action = Action(_("See it"), f"{url}?run={other.number}")
+    imported = short_date(other.finished_at)
+    return [MESSAGES.find("published_beside", action=action, run=other.number, imported=imported)]
 
 
 def facts(run: Run, told: Told, dimension: str, keyed: str) -> list[tuple[str, str]]:

@@ -12,27 +12,25 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, F, Q, Sum
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Answer, ChoiceValue, Item, Task
-from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Conflict
 from crowdqc.numbers import count, plural
 from evaluation.methods.agreement.counts import alpha_rows, alpha_statistic
 from evaluation.models import Run, RunFigure
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.columns import pair_columns
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.results.cells import of_all
 from evaluation.results.columns import Column, head_column
+from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.selectors import more_work
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.more_work import StillOut
-from evaluation.runs.selectors.verdicts import NextStep
 
 SHOWN_PAIRS = 20
 PILOT_VALUES = 20_000  # counts above which the pilot's alpha is left to a run of its own
@@ -252,92 +250,15 @@ def _hard(rows: Iterable[Row]) -> list[Row]:
     )
 
 
-def read_hard(
-    run: Run, checks: Mapping[str, Any], *, known: bool, out: StillOut | None
-) -> NextStep:
-    """To read these pairs before more votes are collected; ``known``: no worker is the reason."""
+def read_hard(run: Run, checks: Mapping[str, Any]) -> Finding:
+    """To read the pairs that votes leave open before more are asked for."""
     hard = len(_hard(row for row in checks.get("pair", []) if row["n"]))
-    said = [gettext("No single worker lowers agreement by more than chance.")] if known else []
-    said += _read_and_mend(hard, out) if _goes_on(out) else _before_more(hard)
     page = reverse("pair_list", args=[run.project_id, run.task_id])
-    return NextStep(
-        " ".join(said),
-        gettext("Pairs to read"),
-        f"{page}?run={run.number}{'&show=same' if hard else ''}",
-        ask_label=gettext("Open the task"),
-        ask_url=reverse("task", args=[run.project_id, run.task_id]) if _goes_on(out) else "",
-    )
-
-
-def _goes_on(out: StillOut | None) -> bool:
-    """Whether so much is still to come that better instructions are worth a pause."""
-    return out is not None and out.coming and bool(out.free) and out.gain >= more_work.WORTH
-
-
-def _before_more(hard: int) -> list[str]:
-    """What reading is good for where hardly anything is still to come."""
-    said = gettext(
-        "If you ask for more judgments one day, first read the pairs on which judges differ most, "
-        "which costs nothing, and say in the task’s instructions how to decide such pairs."
-    )
+    url = f"{page}?run={run.number}{'&show=same' if hard else ''}"
+    action = Action(gettext("Pairs to read"), url)
     if hard:
-        said = ngettext(
-            "If you ask for more judgments one day, first read the %(n)s pair that votes leave "
-            "open, which costs nothing, and say in the task’s instructions how to decide such "
-            "pairs.",
-            "If you ask for more judgments one day, first read the %(n)s pairs that votes leave "
-            "open, which costs nothing, and say in the task’s instructions how to decide such "
-            "pairs.",
-            hard,
-        ) % {"n": count(hard)}
-    return [gettext("Nothing to do: the leaderboard’s ranks allow for this agreement."), said]
-
-
-def _read_and_mend(hard: int, out: StillOut | None) -> list[str]:
-    """To read, and to let what nobody has taken yet come under better instructions."""
-    said = []
-    if out is not None and out.task.state != TaskState.PAUSED:
-        said.append(
-            gettext(
-                "First pause the task on its own page, so that the %(free)s that workers can still "
-                "take come under better instructions."
-            )
-            % {"free": plural(out.free, "judgment")}
-        )
-        if out.working:
-            working = {"working": plural(out.working, "judgment")}
-            said.append(gettext("%(working)s in progress stay under the old ones.") % working)
-    said.append(
-        ngettext(
-            "Read the %(n)s pair whose texts votes do not tell apart.",
-            "Read the %(n)s pairs whose texts votes do not tell apart.",
-            hard,
-        )
-        % {"n": count(hard)}
-        if hard
-        else gettext("Read the pairs on which judges differ most.")
-    )
-    said.append(gettext("Reading costs nothing and needs no expert panel."))
-    said.append(
-        gettext(
-            "Then say in the task’s instructions how to decide such pairs, publish them, and "
-            "resume the task."
-        )
-    )
-    return said
-
-
-def wait_for(out: StillOut | None) -> str:
-    """Whether to wait for judgments still to come: not before the instructions are better."""
-    if out is None or not _goes_on(out):
-        return more_work.worth_waiting(out)
-    told = {"saved": out.price.words(out.free)}
-    said = gettext(
-        "No: read the pairs now, and let the task go on with better instructions, which costs "
-        "%(saved)s at most. If you already know which system to choose, close the task instead of "
-        "pausing it, and keep that."
-    )
-    return said % told if out.price.pay else gettext("No: read the pairs now.")
+        return MESSAGES.find("read_hard_pairs", action=action, n=hard)
+    return MESSAGES.find("read_split_pairs", action=action)
 
 
 # Experts ---------------------------------------------------------------------------------------

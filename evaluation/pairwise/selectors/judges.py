@@ -20,15 +20,17 @@ from evaluation.charts import boards as charts
 from evaluation.charts.agreement import WIDE
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, RunFigure, SystemScore
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.results.boards import rank_words
 from evaluation.results.cells import Cell, beside, bold
 from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.findings import Action, Finding
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, why_not_exact
+from evaluation.runs.selectors.verdicts import Verdict, why_not_exact
 
 BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = gettext_noop("not compared")
@@ -315,22 +317,20 @@ def judges(
         # what the printed table and the corrected one say, by prompting
         "published": _printed(published),
         "sentence": _sentence(made, counts["machine_judgments"]),
-        "verdict": _verdict(run, made),
+        "findings": _findings(run, made),
         "recipe": recipe_pairs(run, told["recipe"]),
     }
 
 
-def _verdict(run: Run, made: Sequence[Judge]) -> Verdict:
+def _findings(run: Run, made: Sequence[Judge]) -> list[Finding | None]:
     """What is said of the one judge there is, and how to learn whether it may do people's work."""
     if len(made) != 1:
-        return Verdict("")
-    return Verdict(made[0].sentence, why_not_exact(made[0].reason)).then(
-        NextStep(
-            _("Before you rely on this model, test whether it may do the work of one person."),
-            _("Test the model"),
-            reverse("replacement", args=[run.project_id, run.task_id]),
-        )
-    )
+        return []
+    url = reverse("replacement", args=[run.project_id, run.task_id])
+    return [
+        Verdict(made[0].sentence, why_not_exact(made[0].reason)).finding("judge"),
+        MESSAGES.find("test_model", action=Action(_("Test the model"), url)),
+    ]
 
 
 def _share(row: Row, name: str, n: str = "n") -> Share:

@@ -25,6 +25,7 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import count, interval, listed, score
 from evaluation.charts import pairs as chart_pairs
 from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.columns import pair_link
@@ -43,8 +44,8 @@ from evaluation.results.cells import (
     of_all,
 )
 from evaluation.results.columns import Column, Format, head_column
+from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import ResultTable, plain_table
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 PER_PAGE = 50
 # Column -> how the database sorts by it, the most wanted first.
@@ -291,7 +292,7 @@ def pair_list(
     rows = _list_rows(task, run, dimension, shown, told, keep=keep)
     return {
         "page": shown,
-        "verdict": told_apart(hard, len(told)).then(_read_hard(run, dimension, hard)),
+        "findings": [pairs_verdict(hard, len(told)), _read_hard(run, dimension, hard)],
         "table": plain_table(
             gettext("Pairs with their estimated label, how sure it is, and the votes behind it"),
             _list_columns(len(dimensions(task)), checked=bool(told)),
@@ -307,28 +308,21 @@ def pair_list(
     }
 
 
-def told_apart(hard: int, pairs: int) -> Verdict:
+def pairs_verdict(hard: int, pairs: int) -> Finding:
     """In how many of the pairs that were tested the votes separate the two texts."""
-    told = {"hard": count(hard), "pairs": count(pairs)}
     if not pairs:
-        return Verdict(_("Which pairs can be told apart is not computed for this run."))
+        return MESSAGES.find("pairs_untested")
     if not hard:
-        return Verdict(_("The votes tell the two texts of every pair apart."))
-    return Verdict(
-        _("The texts of %(hard)s of %(pairs)s pairs cannot be separated by their votes.") % told
-    )
+        return MESSAGES.find("pairs_all_apart")
+    return MESSAGES.find("pairs_not_apart", n=hard, hard=count(hard), pairs=count(pairs))
 
 
-def _read_hard(run: Run, dimension: str, hard: int) -> NextStep:
+def _read_hard(run: Run, dimension: str, hard: int) -> Finding | None:
     if not hard:
-        return NextStep(_("Nothing to do: begin with the least certain pairs if you check labels."))
+        return None
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     query = urlencode({"dimension": dimension, "show": "same", "run": str(run.number)})
-    return NextStep(
-        _("Read these pairs: treat their labels as uncertain, or collect more votes on them."),
-        _("Show these pairs"),
-        f"{page}?{query}",
-    )
+    return MESSAGES.find("uncertain_pairs", action=Action(_("Show these pairs"), f"{page}?{query}"))
 
 
 def _list_rows(

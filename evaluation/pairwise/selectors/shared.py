@@ -14,6 +14,7 @@ from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
 from evaluation.pairwise.selectors.resistance.advice import place_of
 from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.results.findings import arrange
 from evaluation.runs.selectors import lists as reads
 
 METHOD = gettext_noop(
@@ -33,8 +34,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     every = pair_boards.rows_of(run, told)
     basis = pair_boards.basis(run, told)
     votes = pair_resistance.votes_behind(told, found, dimension)
-    said = place_of(told, found["raw"], dimension, votes)
-    fineness = found["sentence"].replace(f" {basis}", "")  # the basis stands above the verdict
+    place = place_of(told, found["raw"], dimension, votes)
     return {
         **found,
         "tables": [table.public() for table in found["tables"]],
@@ -42,19 +42,20 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "rows": [
             row for name in heads for row in pair_boards.ordered(every) if row.dimension == name
         ],
-        "verdict": replace(
-            said, note=" ".join(part for part in (found["first"] or fineness, said.note) if part)
+        "screen": arrange(
+            [
+                replace(place, note=" ".join(filter(None, (found["first"], place.note)))).finding(
+                    "place"
+                ),
+                *pair_resistance.public_findings(told, dimension),
+                *pair_facts.of_run(told, asked),
+            ]
         ),
         "basis": basis,
         "shown": heads[dimension],
         "method": _(METHOD),
         "measure": _("Bradley-Terry score"),
         "units": "judgment,judgments",
-        # Notes beside the board: whatever the run's figures say of how far it can be trusted.
-        "notes": [
-            *pair_resistance.public_note(told, found["raw"], dimension),
-            *pair_facts.of_run(told, asked),
-        ],
         "facts": pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import MINUS, count, interval, listed, percent, plural, score
 from crowdqc.web.terms import Words
-from evaluation.pairwise.selectors.facts import apart_words
+from evaluation.pairwise.selectors.facts import apart_finding
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs.selectors.verdicts import why_not_exact
 
@@ -20,29 +20,22 @@ TENTATIVE = 0.667
 STRENGTHS = (
     (
         0.8,
-        gettext_lazy(
-            "Judges agree strongly: %(value)s, where 0 is chance and 1 is full agreement."
-        ),
+        gettext_lazy("Judges agree strongly: %(value)s."),
     ),
     (
         TENTATIVE,
-        gettext_lazy(
-            "Judges agree well enough for tentative conclusions: %(value)s, where 0 is chance and "
-            "1 is full agreement."
-        ),
+        gettext_lazy("Judges agree well enough for tentative conclusions: %(value)s."),
     ),
     (
         0.4,
-        gettext_lazy("Judges agree in part: %(value)s, where 0 is chance and 1 is full agreement."),
+        gettext_lazy("Judges agree in part: %(value)s."),
     ),
     (
         0.2,
-        gettext_lazy(
-            "Judges agree only a little: %(value)s, where 0 is chance and 1 is full agreement."
-        ),
+        gettext_lazy("Judges agree only a little: %(value)s."),
     ),
 )
-WEAKEST = gettext_lazy("Judges hardly agree: %(value)s, where 0 is chance and 1 is full agreement.")
+WEAKEST = gettext_lazy("Judges hardly agree: %(value)s.")
 NOISE = 0.05  # alpha of shuffled votes from which a correction is called circular outright
 MUCH = 0.1  # share of votes removed that is worth a warning
 Row = Mapping[str, Any]
@@ -106,21 +99,12 @@ def agreement_in_words(mean: Figures | None) -> str:
     low, high = (mean.cross_low, mean.cross_high) if known else (mean.low, mean.high)
     told = {"value": score(honest, 2)}
     if low is None or high is None:
-        said = _(
-            "How far judges agree is not sure: %(value)s, where 0 is chance and 1 is full "
-            "agreement."
-        )
+        said = _("How far judges agree is not sure: %(value)s.")
         return said % told
     if strength_of(low) == strength_of(high):
         return str(strength_of(honest)) % told
     told["interval"] = interval(low, high, 2)
-    return (
-        _(
-            "How far judges agree is not sure: %(value)s (95%% CI %(interval)s), where 0 is chance "
-            "and 1 is full agreement."
-        )
-        % told
-    )
+    return _("How far judges agree is not sure: %(value)s (95%% CI %(interval)s).") % told
 
 
 def agrees_enough(mean: Figures | None) -> bool:
@@ -139,18 +123,10 @@ def figure_to_read(mean: Figures) -> float:
 
 
 def note_of(mean: Figures | None) -> str:
-    """How exactly agreement is known, and what a low one means for the leaderboard."""
+    """Why agreement has no interval, where it has none."""
     if mean is None:
         return ""
-    said = [why_not_exact(mean.no_interval)]
-    if mean.raw is not None and figure_to_read(mean) < TENTATIVE:
-        said.append(
-            _(
-                "The ranks on the leaderboard allow for disagreement: go by them, not by the order "
-                "of the rows."
-            )
-        )
-    return " ".join(one for one in said if one)
+    return why_not_exact(mean.no_interval)
 
 
 def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
@@ -272,7 +248,7 @@ def graph_words(parts: Sequence[Row]) -> list[str]:
     if len(parts) == 1:
         said = [_("All workers are connected by shared pairs.")]
     else:
-        said = [apart_words(parts)]
+        said = [apart_finding(parts).text]
     link, side = parts[0].get("link"), parts[0].get("side")
     if link is not None and side is not None:
         told = {"link": plural(link, "shared pair"), "side": plural(side, "worker")}

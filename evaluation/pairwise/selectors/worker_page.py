@@ -22,6 +22,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
 from evaluation.models import ItemLabel, Run, WorkerScore
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors import workers as pair_workers
@@ -31,8 +32,9 @@ from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
 from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
 from evaluation.results.cells import bold, of_all
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
+from evaluation.results.findings import Action, Finding, arrange
 from evaluation.results.tables import BOARD, ResultTable, plain_table
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
+from evaluation.runs.selectors.verdicts import Verdict
 
 LEAST_AGAIN = 5  # votes on pairs that came again, from which none being the same is worth a line
 MOST = 50  # pairs listed on which the worker differs from the gold label
@@ -192,7 +194,7 @@ def worker_page(
     # Everything on a worker's page.
     return {
         "worker": worker,
-        "verdict": _verdict(task, worker, habit, middle, left_out=exclusion is not None),
+        "screen": arrange(_findings(task, worker, habit, middle, left_out=exclusion is not None)),
         "notable": bool(habit) or middle.notable,
         "mean": scores.get(POOLED),
         "table": _dimension_table(_rows(run, scores, counted, asked)),
@@ -301,23 +303,19 @@ def _habit(
     return " ".join(said)
 
 
-def _verdict(
+def _findings(
     task: Task, worker: Membership, habit: str, middle: BesideMedian, *, left_out: bool
-) -> Verdict:
+) -> list[Finding | None]:
     """What stands out of a worker's votes, and what to do about it: look, before anything else."""
-    said = Verdict(habit, middle.sentence) if habit else Verdict(middle.sentence)
+    verdict = Verdict(habit, middle.sentence) if habit else Verdict(middle.sentence)
+    found = [verdict.finding("worker_votes")]
     if left_out:
-        return said.then(NextStep(_("Nothing to do: these votes are left out of results.")))
-    if not habit and not middle.notable:
-        return said.then(NextStep(_("Nothing to do: no reason is shown to leave these votes out.")))
-    return said.then(
-        NextStep(
-            _("Compare the results without these votes; nothing is deleted and pay stays."),
-            _("Compare"),
-            reverse("pair_exclude", args=[task.project_id, task.pk, worker.pk]),
-            requester=True,
-        )
-    )
+        return [*found, MESSAGES.find("votes_left_out")]
+    if habit or middle.notable:
+        url = reverse("pair_exclude", args=[task.project_id, task.pk, worker.pk])
+        action = Action(_("Compare"), url, requester=True)
+        found.append(MESSAGES.find("compare_without_worker", action=action))
+    return found
 
 
 def _own(told: Mapping[str, Any], figure: str, worker: Membership) -> Mapping[str, Any]:

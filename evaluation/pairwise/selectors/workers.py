@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -26,12 +26,12 @@ from crowdqc.numbers import count, listed, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
 from evaluation.models import Run, WorkerScore
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
-from evaluation.pairwise.selectors.facts import apart_words
-from evaluation.runs.planning.price import price_of
+from evaluation.pairwise.selectors.facts import apart_finding
+from evaluation.results.findings import Action, Finding
 from evaluation.runs.results import look_alikes
-from evaluation.runs.selectors import next_steps
-from evaluation.runs.selectors.verdicts import NAMED, NextStep, Verdict, against_middle
+from evaluation.runs.selectors.verdicts import NAMED, against_middle
 
 PER_PAGE = 50
 FIGURES = ("straight_worker", "repeat_worker", "diagnostics", "recipe", look_alikes.FIGURE)
@@ -167,13 +167,16 @@ def worker_list(
         row.seconds = times.get(row.id)
         row.exclusion = gone.get(row.id)
     known = {row.id for row in rows}
-    said = verdict(task, run, rows, told.get("diagnostics", {}).get("components", []))
+    parts_of = told.get("diagnostics", {}).get("components", [])
     habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]
-    if any(habits) and any(row.again_n for row in same):
-        habits.append(_("Second votes on the same pair count here; the table leaves them out."))
+    second = any(habits) and any(row.again_n for row in same)
     return {
         "page": shown_page,
-        "verdict": replace(said, note=" ".join(filter(None, [said.note, *habits]))),
+        "findings": [
+            *workers_findings(task, run, rows, parts_of),
+            *habits,
+            MESSAGES.find("second_votes_counted") if second else None,
+        ],
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
         "foot": charts.forest_axis(SCALE, bottom=True),
@@ -187,88 +190,50 @@ def worker_list(
     }
 
 
-def verdict(task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[Told]) -> Verdict:
+def workers_findings(
+    task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[Told]
+) -> list[Finding]:
     """How workers stand to the median, and whose votes to read before anything is decided.
 
     ``groups`` are the parts of the workers that share no pair.
     """
     # The largest group alone: others share no pair with it.
-    said, below = against_middle([vars(row) for row in rows if row.component == 1])
-    if not said.sentence and len(groups) > 1:
-        said = Verdict(apart_words(groups))
-    read = None
+    verdict, below = against_middle([vars(row) for row in rows if row.component == 1])
+    found = list(filter(None, [verdict.finding("median")]))
+    if not found and len(groups) > 1:
+        found.append(apart_finding(groups))
     if below:
         page = reverse("pair_worker", args=[task.project_id, task.pk, below[0]["id"]])
-        told = {"name": below[0]["name"]}
-        read = NextStep(
-            _reading(below),
-            _("Votes of %(name)s") % told,
-            f"{page}?run={run.number}",
-            cost=_replacing(task, below),
-            ask_label=_("Review work"),
-            ask_url=reverse("review", args=[task.project_id, task.pk]),
-        )
-    nothing = NextStep(_("Nothing to do: no worker stands out and all work is decided."))
-    return said.then(read, next_steps.review(task), nothing)
+        label = _("Votes of %(name)s") % {"name": below[0]["name"]}
+        names = listed([row["name"] for row in below], NAMED)
+        action = Action(label, f"{page}?run={run.number}")
+        found.append(MESSAGES.find("read_votes", action=action, names=names))
+    return found
 
 
-def look_first(task: Task, run: Run) -> NextStep | None:
-    """Whose votes to read before another page's advice is followed, if anybody's; one query."""
+def low_workers_finding(task: Task, run: Run) -> Finding | None:
+    """Workers who surely judged worse than half of them and are not left out, for other pages."""
     rows = WorkerScore.objects.filter(run=run, dimension=POOLED, component=1).values(
-        "estimate", "low", "extra", name=F("worker__pseudonym")
+        "estimate", "low", "extra", "worker", name=F("worker__pseudonym")
     )
     below = against_middle(list(rows))[1]
+    if below:
+        left_out = set(task.exclusions.in_force().values_list("worker", flat=True))
+        below = [row for row in below if row["worker"] not in left_out]
     if not below:
         return None
-    said = _(
-        "If you have not yet, check the votes of %(names)s, who surely judged worse than half of "
-        "the workers: the list of workers says how. Who did not read the texts can be left out, "
-        "which is free and may change these results. Close the task only after that."
-    )
     page = reverse("pair_workers", args=[task.project_id, task.pk])
     names = listed([row["name"] for row in below], NAMED)
-    return NextStep(said % {"names": names}, _("Workers"), f"{page}?run={run.number}")
+    action = Action(_("Show workers"), f"{page}?run={run.number}")
+    return MESSAGES.find("low_workers", action=action, names=names)
 
 
-def _reading(below: Sequence[Told]) -> str:
-    """Whose votes to read, and what follows for each of them."""
-    names = listed([row["name"] for row in below], NAMED)
-    said = _(
-        "Read ten or so votes of %(names)s, on pairs where you see plainly which text is better. "
-        "Whoever chose the worse one in about half of them did not read the texts: leave them out "
-        "of the results; “Preview” in the table shows what that changes before anything does. Keep "
-        "everybody else. Whether their work is paid is decided in the review."
-    )
-    return said % {"names": names}
-
-
-def _replacing(task: Task, below: Sequence[Told]) -> str:
-    """What is lost without all of them, and what as many new judgments cost."""
-    n = sum(row["judgments"] for row in below)
-    if not n or task.current is None:
-        return ""
-    told = {
-        "judgments": plural(n, "judgment"),
-        "cost": price_of(task, task.current).words(n),
-    }
-    said = _(
-        "Reading and leaving out cost nothing. Without these votes you lose %(judgments)s. Close "
-        "the task only after that, and after another look at the leaderboard: if it no longer says "
-        "what you need, as many new ones cost %(cost)s at most, on top of those still to come."
-    )
-    return said % told
-
-
-def _habit(name: str, chosen: Sides) -> str:
-    """That somebody chose one side every time, if so; a reason to read, and no verdict."""
-    told = {"name": name, "n": count(chosen.n)}
+def _habit(name: str, chosen: Sides) -> Finding | None:
+    """That somebody chose one side every time: a reason to read, and no verdict."""
     if (side := one_side(chosen)) is None:
-        return ""
-    if side == LEFT:
-        said = _("Read the votes of %(name)s: all %(n)s of them are for the left text.")
-    else:
-        said = _("Read the votes of %(name)s: all %(n)s of them are for the right text.")
-    return said % told
+        return None
+    code = "always_left" if side == LEFT else "always_right"
+    return MESSAGES.find(code, name=name, n=count(chosen.n))
 
 
 def interval_plot(

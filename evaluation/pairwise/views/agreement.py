@@ -25,6 +25,7 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.views import boards
 from evaluation.pairwise.views.forms import PanelForm
 from evaluation.pairwise.views.frame import study, study_frame
+from evaluation.runs.next_actions import page_screen
 
 USUAL_PAIRS = 30  # of the published panel
 
@@ -34,7 +35,7 @@ def _fill(
 ) -> None:
     """All that the page of agreement shows."""
     found = context["found"] = pair_agreement.agreement(
-        task, runs, context["asked"], context["still_out"]
+        task, runs, context["asked"], context["study_state"], context["low_workers"]
     )
     if found is None or runs.core is None:
         return
@@ -51,7 +52,7 @@ def _fill(
                 "panel_name": gettext("Experts"),
             },
         )
-    context.update(hard=hard, form=form, recipe=found.recipe, wait=found.wait)
+    context.update(hard=hard, form=form, recipe=found.recipe, screen=found.screen)
 
 
 def _live(request: HttpRequest, runs: ShownRun) -> bool:
@@ -132,7 +133,8 @@ def order(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     found = pair_order.order(runs.core, context["asked"])
     if found is None:
         return render(request, "evaluation/pairwise/not_here.html", context)
-    context.update(found=found, recipe=found["recipe"])
+    screen = page_screen(context["study_state"], [*found["findings"], context["low_workers"]])
+    context.update(found=found, recipe=found["recipe"], screen=screen)
     return render(request, "evaluation/pairwise/agreement/order.html", context)
 
 
@@ -151,4 +153,6 @@ def judges(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     found = pair_judges.judges(runs.core, runs.published, context["asked"], dimension)
     context["newer"] = pair_judges.newer_votes(task, runs.core)
     context.update(found=found, recipe=found["recipe"] if found else None, import_kind=IMPORT_KIND)
+    if found is not None:
+        context["screen"] = page_screen(context["study_state"], found["findings"])
     return render(request, "evaluation/pairwise/workers/judges.html", context)

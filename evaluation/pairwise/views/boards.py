@@ -29,23 +29,23 @@ from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors.resistance import kinds as pair_kinds
 from evaluation.pairwise.selectors.resistance import top as pair_resistance
 from evaluation.pairwise.selectors.resistance.advice import (
-    after_board,
-    after_place,
     beside_all,
+    board_screen,
     place_of,
-    wait_for,
+    place_screen,
 )
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
 from evaluation.rescaling.selectors import rating_boards
+from evaluation.results.findings import Screen, arrange
 from evaluation.runs import schedules
+from evaluation.runs.next_actions import choose_action, page_screen
 from evaluation.runs.pages import run_frame, send, send_csv
 from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import next_steps
 from evaluation.runs.sharing.selectors import menu_of
 
 
@@ -111,18 +111,24 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     place = beside_all(place, told, context["together"], dimension)
     offer = collecting.offer(task, run, found.times) if found else None
     context.update(
-        verdict=after_board(place, run, dimension, found, offer=offer, out=context["still_out"]),
-        wait=wait_for(context["still_out"], run, place, found),
+        screen=board_screen(
+            run,
+            place,
+            found,
+            context["study_state"],
+            dimension=dimension,
+            offer=offer,
+            warnings=[
+                *filter(None, [context["low_workers"]]),
+                *pair_facts.warnings(runs, told, context["asked"]),
+            ],
+        ),
         live=pair_live.live_strip(
             task, runs, context["fresh"], last=context["last"], shown=None, dimension=dimension
         ),
         shown=run.pk,
         resistance=found,
         kinds=pair_kinds.kinds(told, context["raw"], dimension),
-        warnings=[
-            *(found.warnings if found else []),
-            *pair_facts.warnings(runs, told, context["asked"]),
-        ],
         facts=[
             *(found.facts if found else []),
             *pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),
@@ -218,7 +224,9 @@ def wins(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     dimension = context["dimension"]
     context.update(pair_boards.win_matrix(told, run, dimension))
     place = place_of(told, context["rows"], dimension, context["votes"])
-    context["verdict"] = place.then(after_place(place, run, dimension))
+    context["screen"] = place_screen(
+        run, place, context["study_state"], dimension, context["low_workers"]
+    )
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
     return render(request, "evaluation/pairwise/wins.html", context)
 
@@ -269,6 +277,7 @@ def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     told = reads.figures_of(run, "recipe").get("recipe")
     context.update(
         found=found,
+        screen=page_screen(context["study_state"], [*found["findings"], context["low_workers"]]),
         similar=similar,
         waiting=None if similar or runs.checks else pair_agreement.checks_progress(runs),
         page=found["topic_page"],
@@ -320,7 +329,14 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(
         boards=found,
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
-        verdict=rated.then(next_steps.of_place(rated, task)) if rated else None,
+        screen=arrange(
+            [
+                rated.finding(),
+                choose_action(context["study_state"], settled=not rated.unknown),
+            ]
+        )
+        if rated
+        else Screen(),
         workers=rating_boards.worker_table(workers, chosen.label) if chosen and workers else None,
         look_alikes=look_alikes.listed(
             run, told, {row.id: row.name for row in workers}, url=look_alikes.card_url

@@ -27,7 +27,7 @@ from evaluation.runs.pages import kept_run, number_of
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors import more_work, next_steps
+from evaluation.runs.study_state import read_state
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
@@ -61,10 +61,11 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
     dimension = wanted if wanted in {one.name for one in asked} else ""
     keep = kept_run(request, runs.core, "?")
     words = reads.start_words(since, first=last is None, noun="judgment")
-    out = more_work.still_out(task) if runs.core else None
-    first = next_steps.of_run(
-        runs.core, active=runs.active, fresh=since, standing=standing, again=words
-    )
+    study = None
+    if runs.core is not None:
+        study = read_state(
+            task, runs.core, active=runs.active, new_answers=since, standing=standing
+        )
     tally = votes_used.tally_of(reads.figures_of(runs.core, votes_used.FIGURE) if runs.core else {})
     context = {
         "task": task,
@@ -92,12 +93,10 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "active": runs.active,
         "last": last,
         "start_words": words,
-        "first_step": first,
-        "look_first": workers.look_first(task, runs.core)
-        if runs.core and not first and view != "workers"
+        "study_state": study,
+        "low_workers": workers.low_workers_finding(task, runs.core)
+        if runs.core and view != "workers"
         else None,
-        "still_out": out,
-        "wait": more_work.worth_waiting(out),
         "export_tables": tuple(TABLES),
         "pair_exports": exports_of(task),
     }

@@ -22,6 +22,7 @@ from evaluation.pairwise.selectors import workers as pair_workers
 from evaluation.pairwise.views.boards import empty_page, page
 from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.pairwise.views.frame import frame, study
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
@@ -49,6 +50,9 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         tally=votes_used.tally_of(
             reads.figures_of(runs.core, votes_used.FIGURE), "labels", context["dimension"]
         ),
+    )
+    context["screen"] = page_screen(
+        context["study_state"], [*context["findings"], context["low_workers"]]
     )
     return render(request, "evaluation/pairwise/pairs/list.html", context)
 
@@ -99,6 +103,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         ),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
     )
+    context["screen"] = page_screen(context["study_state"], context["findings"])
     return render(request, "evaluation/pairwise/workers/workers.html", context)
 
 
@@ -115,7 +120,7 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
     )
     context.update(
         one=one,
-        verdict=one["verdict"],
+        screen=one["screen"],
         worker=person,
         picks="",
         recipe=reads.recipe_pairs(runs.core, told.get("recipe")) if runs.core is not None else [],

@@ -33,6 +33,7 @@ from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.card import CANNOT, CANNOT_SCORE, combined
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, Evidence, cites, notes, single_texts
 from evaluation.payouts.selectors.review import ReadAnswer
+from evaluation.people.messages import MESSAGES
 from evaluation.people.selectors.facts import (
     Attention,
     Money,
@@ -46,9 +47,9 @@ from evaluation.people.selectors.facts import (
     times_of,
 )
 from evaluation.people.selectors.scores import Scores, beside_medians, scores_of
+from evaluation.results.findings import Action, Finding, Screen, arrange
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
 
 ZERO = Decimal("0.00")
 ANSWERS, WORKS = 12, 20
@@ -116,7 +117,7 @@ class WorkerCard:
     rejections: list[Rejection]
     consent: Consent | None
     current_consent: int
-    verdict: Verdict
+    screen: Screen
 
     @property
     def disputes(self) -> list[Rejection]:
@@ -168,42 +169,26 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         .order_by("-text__number")
         .first(),
         current_consent=texts.first() or 0,
-        verdict=against_medians(beside_medians(worker, runs)),
+        screen=arrange(median_findings(beside_medians(worker, runs))),
     )
 
 
-def against_medians(sides: Sequence[int]) -> Verdict:
+def median_findings(sides: Sequence[int]) -> list[Finding]:
     """In how many scored tasks a worker is surely below, or above, the median of all workers.
 
     ``sides``, one a scored task: 1 surely above, -1 surely below, 0 neither (``beside_medians``).
     """
-    read = NextStep(
-        _("Read the answers before you decide about this worker."), _("All answers"), "#answers"
-    )
-    if not sides:
-        return Verdict(
-            _("No score of this worker has an interval yet, so nothing can be concluded.")
-        ).then(read)
+    action = Action(_("All answers"), "#answers")
+    read = MESSAGES.find("read_worker_answers", action=action)
     above, below = sides.count(1), sides.count(-1)
-    told = {"above": count(above), "below": count(below), "of": count(len(sides))}
+    values: dict[str, Any] = {"above": count(above), "below": count(below), "n": len(sides)}
+    if not sides:
+        return [MESSAGES.find("worker_no_interval"), read]
     if not above and not below:
-        return Verdict(
-            _("This worker’s scores cannot be separated from the median of all workers.")
-        ).then(NextStep(_("Nothing to do: these scores are no reason to decide anything.")))
+        return [MESSAGES.find("worker_not_separated")]
     if not below:
-        said = _("Better than most workers in %(above)s of %(of)s scored tasks, not by chance.")
-        if len(sides) == 1:
-            said = _("Better than most workers in the one scored task, and not by chance.")
-        return Verdict(said % told).then(NextStep(_("Nothing to do.")))
-    said = _("Worse than most workers in %(below)s of %(of)s scored tasks, not by chance.")
-    if len(sides) == 1:
-        said = _("Worse than most workers in the one scored task, and not by chance.")
-    elif above:
-        said = _(
-            "Worse than most workers in %(below)s of %(of)s scored tasks and better in %(above)s, "
-            "not by chance."
-        )
-    return Verdict(said % told).then(read)
+        return [MESSAGES.find("worker_better", **values)]
+    return [MESSAGES.find("worker_mixed" if above else "worker_worse", **values), read]
 
 
 def _scores(task: Task) -> bool:

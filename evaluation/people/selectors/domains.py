@@ -24,6 +24,7 @@ from evaluation.methods.core.base import Intervals
 from evaluation.methods.core.domains import NotEnough, Part
 from evaluation.methods.core.units import BOARD, LEAST
 from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.people.messages import MESSAGES
 from evaluation.results import boards as board
 from evaluation.results.cells import link, none
 from evaluation.results.columns import (
@@ -34,11 +35,12 @@ from evaluation.results.columns import (
     interval_column,
     name_column,
 )
+from evaluation.results.findings import Action, Screen, arrange
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.adapters import AGREEMENT, adapter_of
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results.figures import groups as groups_of
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, first_place
+from evaluation.runs.selectors.verdicts import first_place
 
 SEED, LEVEL = 1, 0.95
 Z = 1.959963984540054
@@ -163,7 +165,7 @@ class DomainPage:
     tasks: int
     rows: int
     recipe: list[tuple[str, str]]
-    verdict: Verdict
+    screen: Screen
 
     @property
     def entering(self) -> list[Entry]:
@@ -288,41 +290,26 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
         tasks=len(inside),
         rows=len(rows),
         recipe=_recipe([one.run for one in inside if one.run]),
-        verdict=joined(project, rows, measure.noun, inside),
+        screen=domain_screen(project, rows, measure.noun, inside),
     )
 
 
-def joined(
+def domain_screen(
     project: Project, rows: Sequence[board.Row], noun: str, inside: Sequence[Entry]
-) -> Verdict:
+) -> Screen:
     """Who can be first over the tasks, or why nobody is, and what to do about it."""
-    another = NextStep(
-        gettext("Create another task of this domain and give it to the same people."),
-        gettext("New task"),
-        reverse("task_new", args=[project.pk]),
-        requester=True,
-    )
+    url = reverse("task_new", args=[project.pk])
+    action = Action(gettext("New task"), url, requester=True)
+    another = MESSAGES.find("another_task", action=action)
     if not rows:
-        said = gettext(
-            "No two tasks of this domain can be joined, so nobody is compared across tasks."
-        )
-        return Verdict(said).then(another)
+        return arrange([MESSAGES.find("domain_not_joined"), another])
     if any(row.component == 1 and row.best for row in rows):
-        by = plural(len(inside), "task")
-        place = first_place(rows, noun=several(noun), by=by)
-        said = gettext("Nothing to do: the first place is sure, and more answers are not needed.")
-        return place.then(NextStep(said) if place.sure else another)
-    told = {"tasks": sum(one.board == 1 for one in inside), "least": LEAST[BOARD]}
-    if told["tasks"] < told["least"]:
-        said = gettext(
-            "Nobody can be called first yet: %(tasks)s tasks are joined, %(least)s are needed."
-        )
-        return Verdict(said % told).then(another)
-    said = gettext(
-        "Nobody can be called first: the tasks share too few people to say how much a standing "
-        "changes from task to task."
-    )
-    return Verdict(said).then(another)
+        place = first_place(rows, noun=several(noun), by=plural(len(inside), "task"))
+        return arrange([place.finding(), None if place.sure else another])
+    tasks, least = sum(one.board == 1 for one in inside), LEAST[BOARD]
+    if tasks < least:
+        return arrange([MESSAGES.find("domain_few_tasks", tasks=tasks, least=least), another])
+    return arrange([MESSAGES.find("domain_few_people"), another])
 
 
 def _fits(task: Task, measure: Measure) -> bool:

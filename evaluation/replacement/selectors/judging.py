@@ -36,6 +36,7 @@ from evaluation.results.estimates import (
     estimate_columns,
     with_interval,
 )
+from evaluation.results.findings import arrange
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.verdicts import Verdict
 
@@ -103,7 +104,7 @@ def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
     return context | {
         "classes": classes,
         "leanings": leanings,
-        "verdict": _leans(names[opened], leanings.groups[0].rows),
+        "screen": arrange([_leans(names[opened], leanings.groups[0].rows).finding("leaning")]),
         "calibration": calibration(run, told, opened, names[opened], classes=classes),
         "drift": drift(told, opened, names[opened], classes=classes),
         "versions": version_table(told, names, classes=classes),

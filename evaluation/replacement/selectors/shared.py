@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop
 
 from evaluation.models import Run
 from evaluation.replacement.selectors import files, verdicts
+from evaluation.results.findings import arrange
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.verdicts import Verdict
@@ -26,16 +27,19 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     found = verdicts.models_page(run, told)
     table = verdicts.model_table(found["models"], run)
     return {
-        "verdict": Verdict(
-            found["verdict"].sentence,
-            _("ε, how much worse a model may be: %(epsilon)s.")
-            % {"epsilon": found["epsilon_said"]},
+        "screen": arrange(
+            [
+                Verdict(
+                    found["verdict"].sentence,
+                    _("ε, how much worse a model may be: %(epsilon)s.")
+                    % {"epsilon": found["epsilon_said"]},
+                ).finding("replacement")
+            ]
         ),
         "basis": found["basis"],
         "method": _(METHOD),
         "measure": _(files.MEASURES["model"]),
         "units": "answer,answers",
-        "notes": [],
         "table": table.public(),
         "tables": files.drawn_tables({**found, "table": table}, "model"),
         "rows": files.shared(told, found),

@@ -22,6 +22,7 @@ from evaluation.methods.replacement.method import NO, UNDECIDED, YES, decide
 from evaluation.methods.replacement.power import SIZES
 from evaluation.models import Run, RunState
 from evaluation.replacement import next_items, texts
+from evaluation.replacement.messages import MESSAGES
 from evaluation.replacement.run import SLUG
 from evaluation.replacement.selectors import asking
 from evaluation.replacement.selectors.advice import advice
@@ -38,8 +39,9 @@ from evaluation.replacement.selectors.tables import (
     shares,
 )
 from evaluation.results.estimates import drawn, estimate_columns, known_estimates
+from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import ResultTable, plain_table
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
+from evaluation.runs.selectors.verdicts import Verdict
 
 SAID = {
     YES: ("done", _lazy("Yes")),
@@ -70,7 +72,7 @@ def page(run: Run, told: Told, *, model: int | None) -> dict[str, Any]:
     """All of the page, with one model (its place) opened; 2 queries."""
     found = models_page(run, told)
     rows, at = found["models"], found["epsilon"]
-    found["verdict"] = found["verdict"].then(*what_now(run, rows, told, at))
+    found["findings"] = [found["verdict"].finding("replacement"), *actions_of(run, rows, told, at)]
     opened = model if model is not None and 0 <= model < len(rows) else rows[0].place
     chosen = next(row for row in rows if row.place == opened)
     return found | {
@@ -257,42 +259,29 @@ def verdict(rows: Sequence[ModelRow]) -> Verdict:
     return Verdict(" ".join(said), note)
 
 
-def what_now(run: Run, rows: Sequence[ModelRow], told: Told, at: int) -> Iterator[NextStep | None]:
+def actions_of(run: Run, rows: Sequence[ModelRow], told: Told, at: int) -> Iterator[Finding]:
     """What may be replaced; else more items where they would decide about a model."""
     passed = [row.short for row in rows if row.verdict == YES]
     if passed:
-        said = _(
-            "%(names)s can take the place of one annotator on items like these. Keep the others."
-        )
-        yield NextStep(said % {"names": listed(passed)})
+        yield MESSAGES.find("replace_one", names=listed(passed))
     for row in rows:
         wanted = asking.offer(told, at, row.place)
         if row.verdict == UNDECIDED and wanted and run.method != texts.SLUG:
             page = reverse("replacement_ask", args=[run.project_id, run.task_id])
-            known = {"items": plural(wanted["wanted"], "item"), "name": row.short}
-            yield NextStep(
-                _("Let people label %(items)s more, to come nearer to a decision about %(name)s.")
-                % known,
-                _("Choose the items"),
-                f"{page}?model={wanted['model']}&wanted={wanted['wanted']}",
-                requester=True,
-            )
+            url = f"{page}?model={wanted['model']}&wanted={wanted['wanted']}"
+            items = plural(wanted["wanted"], "item")
+            label = _("Label %(items)s more") % {"items": items}
+            action = Action(label, url, requester=True)
+            yield MESSAGES.find("label_more_items", action=action, items=items, name=row.short)
     stuck = [
         row.short
         for row in rows
         if row.verdict == UNDECIDED and row.needed and asking.left(told, row.place) == 0
     ]
     if stuck:
-        yield NextStep(
-            _(
-                "Let %(names)s label more items, or import items if there are no more. Or leave it "
-                "undecided and keep all annotators."
-            )
-            % {"names": listed(stuck)},
-            _("Models on this task"),
-            reverse("task_models", args=[run.project_id, run.task_id]),
-        )
-    yield NextStep(_("Keep all annotators: no model is shown to be good enough."))
+        url = reverse("task_models", args=[run.project_id, run.task_id])
+        action = Action(_("Models on this task"), url)
+        yield MESSAGES.find("models_need_items", action=action, names=listed(stuck))
 
 
 def _offered(

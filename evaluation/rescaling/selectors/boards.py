@@ -19,12 +19,14 @@ from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.rescaling import calls as rescaling_calls
+from evaluation.rescaling.messages import MESSAGES
 from evaluation.rescaling.prompts import VARIANTS, Variant
 from evaluation.rescaling.run import SLUG
 from evaluation.results.cells import below, link
 from evaluation.results.columns import PLOT, Column, Format, head_column
+from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import BOARD, ResultTable, plain_table
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
+from evaluation.runs.selectors.verdicts import Verdict, change
 
 Row = Mapping[str, Any]
 # View -> its label and the figures that it needs.
@@ -118,30 +120,21 @@ def sentence(told: NamedFigures) -> str:
     }
 
 
-def raised(told: NamedFigures) -> Verdict:
-    """Whether people agree more after rescaling, by the interval over items."""
+def agreement_findings(told: NamedFigures) -> list[Finding | None]:
+    """Whether people agree more after rescaling, by the interval over items, and which to use."""
     rows = told.rows("aggregate")
     if not rows:
-        return Verdict("")
-    row, said = _whole(rows), raised_words(rows)
-    ends = {"before": score(row["before"], 2), "after": score(row["after"], 2)}
-    note = (
-        _(
-            "Rescaling gives each rating a score by what its explanation says. Mean agreement of "
-            "two people (Kendall’s τ-b, 1 is full agreement): %(before)s before, %(after)s after."
-        )
-        % ends
-    )
+        return []
+    row = _whole(rows)
+    note = _("Mean agreement of two people, Kendall’s τ-b: %(before)s before, %(after)s after.")
+    note %= {"before": score(row["before"], 2), "after": score(row["after"], 2)}
+    verdict = Verdict(raised_words(rows), note).finding("agreement_rises")
     own = [told.run.project_id, told.run.task_id]
     if row["low"] is not None and row["low"] > 0:
         moved = f"{reverse('rescaling', args=own)}?view=moved&run={told.run.number}"
-        step = NextStep(
-            _("Use the rescaled scores; first see what moved most."), _("What moved"), moved
-        )
-    else:
-        plain = reverse("rating_results", args=own)
-        step = NextStep(_("Use the ratings as people gave them."), _("Ratings as given"), plain)
-    return Verdict(said, note).then(step)
+        return [verdict, MESSAGES.find("use_rescaled", action=Action(_("What moved"), moved))]
+    plain = Action(_("Ratings as given"), reverse("rating_results", args=own))
+    return [verdict, MESSAGES.find("use_as_given", action=plain)]
 
 
 def raised_words(rows: Sequence[Row]) -> str:

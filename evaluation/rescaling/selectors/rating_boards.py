@@ -29,6 +29,7 @@ from evaluation.results.columns import (
     interval_column,
     name_column,
 )
+from evaluation.results.findings import arrange
 from evaluation.results.rows import typed
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import votes_used
@@ -253,7 +254,9 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "scales": found,
         "tables": [replace(one.table(), heading=one.asked.label) for one in found],
         "rows": rows,
-        "verdict": best_of(first) if first else Verdict(_("No source has ratings yet.")),
+        "screen": arrange(
+            [(best_of(first) if first else Verdict(_("No source has ratings yet."))).finding()]
+        ),
         "basis": _("%(ratings)s of %(items)s by %(workers)s.")
         % {
             "ratings": plural(counts.get("answers", 0), "rating"),
@@ -263,7 +266,6 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "method": _(METHOD),
         "measure": _("Mean rating"),
         "units": "rating,ratings",
-        "notes": [],
         "tally": votes_used.tally_of(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }

@@ -26,10 +26,11 @@ from evaluation.rescaling.selectors import pairs as rescaling_pairs
 from evaluation.rescaling.selectors import use as rescaling_use
 from evaluation.runs import engine as runs
 from evaluation.runs.engine import ACTIVE
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import kept_run, number_of, view_links
 from evaluation.runs.run_types import require_fit
-from evaluation.runs.selectors import next_steps
 from evaluation.runs.selectors.lists import title_of
+from evaluation.runs.study_state import read_state
 
 
 def study(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> tuple[Any, Task]:
@@ -67,7 +68,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         _section(request, task, told, view),
         told=told,
         sentence=reads.sentence(told),
-        verdict=reads.raised(told),
+        screen=page_screen(context["study_state"], reads.agreement_findings(told)),
         recipe=reads.recipe(told),
         calls=told.figures["recipe"]["calls"],
         variant=reads.variant_of(told.figures["recipe"]["calls"]),
@@ -87,7 +88,7 @@ def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:
     active = task.runs.filter(method=rescaling.SLUG, state__in=ACTIVE).first()
     return {
         "task": task,
-        "first_step": next_steps.of_run(run, active=active),
+        "study_state": read_state(task, run, active=active) if run is not None else None,
         "title": title_of(task),
         "view": view,
         "run": run,

@@ -1,10 +1,10 @@
-"""On top of a result page: what its intervals allow to conclude, and what to do now."""
+"""What the intervals of a result allow to conclude."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
@@ -13,6 +13,8 @@ from crowdqc.numbers import count, listed, score, word
 from crowdqc.web.terms import Words
 from evaluation.methods.core.ranking import leaders
 from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
+from evaluation.results.findings import Finding, Severity
+from evaluation.runs.messages import MESSAGES
 
 Told = Mapping[str, Any]
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -20,38 +22,18 @@ NAMED = 3  # that share a place by name; more are counted
 
 
 @dataclass(frozen=True)
-class NextStep:
-    """What to do now, in one sentence, and where: the words and the address of a link.
-
-    ``requester``: only requesters may open the address; others read the sentence alone. Where
-    people have to be asked for more, ``cost`` says what that costs, ``whom`` who can give it, and
-    ``ask_url`` where a requester asks for it. ``instead`` is what else to do for its price.
-    ``reads_votes``: it sends to a worker's votes already, so ``look_first`` does not as well.
-    """
-
-    sentence: str
-    label: str = ""
-    url: str = ""
-    requester: bool = False
-    cost: str = ""
-    whom: str = ""
-    ask_label: str = ""
-    ask_url: str = ""
-    instead: NextStep | None = None
-    reads_votes: bool = False
-
-
-@dataclass(frozen=True)
 class Verdict:
-    """What ``_includes/verdict.html`` shows; nothing of an empty sentence."""
+    """What can be concluded, in a sentence and a note; nothing where the sentence is empty."""
 
     sentence: str
     note: str = ""
-    next: NextStep | None = None
+    code: str = "verdict"
 
-    def then(self, *steps: NextStep | None) -> Verdict:
-        """With the first of these steps that there is; the most urgent comes first."""
-        return replace(self, next=next((step for step in steps if step is not None), None))
+    def finding(self, code: str = "") -> Finding | None:
+        """It as a finding; None without a sentence."""
+        if not self.sentence:
+            return None
+        return Finding(code or self.code, Severity.VERDICT, self.sentence, self.note)
 
 
 class Ranked(Protocol):
@@ -78,6 +60,11 @@ class Place(Verdict):
     open: bool = False
     first: tuple[str, ...] = ()
 
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing is known of who is first: more answers are needed."""
+        return not self.sure and not self.open
+
 
 def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
     """Who can be first on board 1, and who follows where that is sure, by the possible ranks.
@@ -86,35 +73,40 @@ def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
     """
     found = leaders([(row.component, row.best, row.worst) for row in rows])
     if not found.ranked:
-        return Place(_("Nobody can be called first: no interval is known yet."))
+        return Place(MESSAGES.text("place_unknown"), code="place_unknown")
     first = [rows[at].in_sentence for at in found.first]
     after = [rows[at].in_sentence for at in found.following if found.place < len(ORDINALS)]
-    told = {"names": named(first, noun), "noun": noun, "by": by, "n": word(found.ranked)}
     note = ""
     if len({row.component for row in rows if row.component}) > 1:
         note = _("This is board 1; nobody on another board compares.")
-    if found.ranked == 1:
-        return Place(_("%(names)s is alone on its board, so nothing is compared.") % told, note)
-    if found.is_open and found.ranked > NAMED:
-        said = _("Any of these %(n)s %(noun)s may be the best: %(by)s are too few to say which.")
-        return Place(said % told, note, open=True, first=tuple(first))
-    told |= {"after": named(after, noun), "place": ORDINALS[found.place] if after else ""}
-    said = _first_words(len(first), len(after)) % told
-    return Place(said, note, sure=found.is_sure, open=len(first) > 1, first=tuple(first))
+    alone, is_any = found.ranked == 1, found.is_open and found.ranked > NAMED
+    code = _place_code(len(first), len(after))
+    if alone or is_any:
+        code = "place_alone" if alone else "place_any"
+    text = MESSAGES.text(
+        code,
+        names=named(first, noun),
+        noun=noun,
+        by=by,
+        n=word(found.ranked),
+        after=named(after, noun),
+        place=ORDINALS[found.place] if after else "",
+    )
+    if alone:
+        return Place(text, note, code=code)
+    is_open = is_any or len(first) > 1
+    sure = found.is_sure and not is_any
+    return Place(text, note, sure=sure, open=is_open, first=tuple(first), code=code)
 
 
-def _first_words(first: int, after: int) -> str:
-    """The sentences of so many in first place, and so many in the place that follows."""
-    if first == 1:
-        if not after:
-            return _("%(names)s is first.")
-        if after == 1:
-            return _("%(names)s is first. %(after)s is %(place)s.")
-        return _("%(names)s is first. %(after)s can be %(place)s.")
-    said = _("%(names)s may all be the best: %(by)s are too few to say which.")
-    if first == 2:
-        said = _("%(names)s may both be the best: %(by)s are too few to say which.")
-    return said + " " + _("%(after)s is %(place)s.") if after else said
+def _place_code(first: int, after: int) -> str:
+    """The message for so many in first place, and so many in the place that follows."""
+    if first > 1:
+        code = "place_both" if first == 2 else "place_several"
+        return f"{code}_next" if after else code
+    if not after:
+        return "place_first"
+    return "place_first_next" if after == 1 else "place_first_next_several"
 
 
 def named(names: Sequence[str], noun: str) -> str:
@@ -209,8 +201,7 @@ def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
         said = _(
             "No worker is shown to do worse than the middle one, whose competence is %(middle)s."
         )
-        note = _("This does not say that all of them judge well.")
-        return Verdict(said % told, note), []
+        return Verdict(said % told), []
     said = _("Surely below the median competence of %(middle)s: %(n)s of %(of)s workers.") % told
     note = _(
         "Half of all workers are always below the median, most of them by chance. These are below "

@@ -109,10 +109,15 @@ def _kept_bundle(share: RunShare) -> tuple[bytes, str]:
     return body, f'"{row.sha256[:32]}"'
 
 
+def _verdict(told: dict[str, Any]) -> str:
+    verdict = told["screen"].verdict
+    return verdict.text if verdict else ""
+
+
 def _rendered(share: RunShare, form: str, told: dict[str, Any]) -> str:
     if form == "html":
         return html_of(share, told)
-    run, sentence = share.run, told["verdict"].sentence
+    run, sentence = share.run, _verdict(told)
     if form == "svg":
         # With its year, as an image is looked at for longer than a page.
         day = f"{timezone.localtime(run.finished_at):%-d %b %Y}"

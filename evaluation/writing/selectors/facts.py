@@ -21,11 +21,12 @@ from evaluation.methods.core.units import RESAMPLED, too_few
 from evaluation.models import Run, RunFigure
 from evaluation.results.cells import Cell, below, bold
 from evaluation.results.columns import Format
+from evaluation.results.findings import Action, Finding
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.adapters import FirstRun
-from evaluation.runs.selectors.verdicts import NextStep, Verdict
 from evaluation.writing.dataset import MODELS, PEOPLE
+from evaluation.writing.messages import MESSAGES
 
 ALL = ""  # the style of rows over all styles
 FRAME = "frame"
@@ -257,38 +258,33 @@ def sentence(run: Run) -> str:
     }
 
 
-def conclusion(told: NamedFigures) -> Verdict:
-    """Whether people and models differ in length, by intervals over topics; or why nobody knows."""
-    said = Verdict(length_words(told.rows("general"), told.few))
+def length_findings(told: NamedFigures) -> list[Finding | None]:
+    """Whether people and models differ in length, by intervals over topics; or what is missing."""
+    verdict = length_verdict(told.rows("general"), told.few)
     if not told.few:
-        return said
-    return said.then(
-        NextStep(
-            _("Add topics before you compare people with models."),
-            _("Add topics"),
-            reverse("task_build", args=[told.run.project_id, told.run.task_id]),
-            requester=True,
-        )
-    )
+        return [verdict]
+    url = reverse("task_build", args=[told.run.project_id, told.run.task_id])
+    action = Action(_("Add topics"), url, requester=True)
+    return [verdict, MESSAGES.find("add_topics", action=action)]
 
 
-def length_words(general: Sequence[Row], few: str) -> str:
-    """The sentence alone; empty where people or models have no interval.
+def length_verdict(general: Sequence[Row], few: str) -> Finding | None:
+    """The verdict alone; None where people or models have no interval.
 
     ``general`` are the rows of the figure, ``few`` says why the topics are too few for any.
     """
     if few:
-        return _("Too few topics to conclude anything: read these figures as a description.")
+        return MESSAGES.find("few_topics")
     whole = {row["group"]: row["words"] for row in general if row["style"] == ALL}
     words = [whole[group] for group in (PEOPLE, MODELS) if group in whole]
     if len(words) < 2 or any(one.get("mean_low") is None for one in words):
-        return ""
+        return None
     people, models = words
     if people["mean_high"] < models["mean_low"]:
-        return _("People write shorter responses than models.")
+        return MESSAGES.find("people_write_shorter")
     if people["mean_low"] > models["mean_high"]:
-        return _("People write longer responses than models.")
-    return _("No difference in length between people and models is shown.")
+        return MESSAGES.find("people_write_longer")
+    return MESSAGES.find("length_not_shown")
 
 
 def first_sentence(first: FirstRun) -> str:

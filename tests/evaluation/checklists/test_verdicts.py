@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import numpy as np
 import pytest
 from django.utils.safestring import SafeString
 
 from annotation.models import Task
-from annotation.models.tasks import TaskState
-from evaluation.checklists.selectors import verdicts
 from evaluation.checklists.selectors.attributes import more_diverse, sentences
 from evaluation.checklists.selectors.checks import Board, Line
-from evaluation.checklists.selectors.verdicts import follows, surest, wait_for
+from evaluation.checklists.selectors.verdicts import follows, surest
 from evaluation.methods.checklists.correlation import correlation_rows
-from evaluation.runs.planning.price import Price
-from evaluation.runs.selectors import more_work
-from evaluation.runs.selectors.more_work import Amount, StillOut
 
 
 def correlated(low: float | None, articles: int) -> Board:
@@ -26,15 +19,18 @@ def correlated(low: float | None, articles: int) -> Board:
     return Board("fluency", "Fluency", "people", SafeString(), [line])
 
 
+def codes(boards: list[Board]) -> list[str]:
+    return [one.code for one in follows(Task(pk=1, project_id=1), boards)]
+
+
 def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
-    task = Task(pk=1, project_id=1)
-    few = follows(task, [correlated(None, 2)])
-    assert few.sentence == "With only 2 sources nobody can tell yet whether the checklist works."
-    assert "ρ .97" in few.note and "It takes 5 sources" in few.note
-    assert few.next is not None and few.next.url.endswith("?part=texts")
-    assert "each of at least 3 more sources" in few.next.sentence
-    assert follows(task, [correlated(-0.1, 9)]).sentence.startswith("It is not shown")
-    assert follows(task, [correlated(0.5, 9)]).sentence == "Scores of people follow human scores."
+    verdict, step = follows(Task(pk=1, project_id=1), [correlated(None, 2)])
+    assert (verdict.code, step.code) == ("checklist_few_sources", "add_sources")
+    assert "ρ .97" in verdict.detail and "takes 5 sources" in verdict.detail
+    assert "3 more sources" in step.text
+    assert step.action is not None and step.action.url.endswith("?part=texts")
+    assert codes([correlated(-0.1, 9)]) == ["checklist_not_shown", "mend_questions"]
+    assert codes([correlated(0.5, 9)]) == ["checklist_follows", "ask_models"]
 
 
 def board_of(*rows: dict[str, float]) -> Board:
@@ -48,14 +44,14 @@ def board_of(*rows: dict[str, float]) -> Board:
 
 def test_following_human_scores_is_claimed_over_all_scorers_and_dimensions() -> None:
     one = {"estimate": 0.5, "low": 0.05, "high": 0.95}
-    task = Task(pk=1, project_id=1)
-    assert follows(task, [board_of(one)]).sentence == "Scores of s0 follow human scores."
+    assert codes([board_of(one)])[0] == "checklist_follows"
     many = board_of(one, *[{"estimate": 0.1, "low": -0.4, "high": 0.6}] * 9)
-    assert follows(task, [many]).sentence.startswith("It is not shown")
+    assert codes([many])[0] == "checklist_not_shown"
     apart = [board_of({"estimate": 0.1, "low": -0.4, "high": 0.6}), board_of(one)]
     assert surest([line.rho for board in apart for line in board.lines])[1].compared_with == 2
     sure = {"estimate": 0.45, "low": 0.35, "high": 0.55}  # not the highest, but the surest
-    assert follows(task, [board_of(one, sure, *[one] * 8)]).sentence.startswith("Scores of s1")
+    verdict = follows(Task(pk=1, project_id=1), [board_of(one, sure, *[one] * 8)])[0]
+    assert verdict.code == "checklist_follows" and "s1" in verdict.text
 
 
 @pytest.mark.parametrize("answerers", [5, 20])
@@ -101,35 +97,6 @@ def test_coarse_scores_that_follow_human_scores_are_still_found() -> None:
         claim = surest(rows * 5)[1]
         found += claim.is_sure and claim.direction > 0
     assert found == 20
-
-
-def test_few_sources_say_how_many_texts_and_checklists_more_are_and_what_they_cost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    price = Price(Decimal("1.60"), 8, Decimal(0), "EUR", 0.0)
-    monkeypatch.setattr(more_work, "like_these", lambda _, n: Amount(n, 4 * n, 16 * n, 4, price))
-    monkeypatch.setattr(more_work, "whom", lambda *_: "27 workers can.")
-    monkeypatch.setattr(verdicts, "writers_of_texts", lambda _: ["people", "Wren"])
-    task = Task(pk=1, project_id=1, state=TaskState.OPEN)
-    boards = [correlated(None, 2)]
-    step = follows(task, boards).next
-    assert step is not None and step.cost == (
-        "With 4 texts per source, as now, that is 12 texts and 48 filled checklists (4 workers per "
-        "text), for €9.60 at most. You add the texts, which costs nothing here: any of the kind "
-        "that you want scored will do, by people or by models (those now are by people and Wren). "
-        "Scores by hand are not paid here, so what they cost is not known. Models are asked again "
-        "only if you want to test their scores, too; what that costs is shown before they start."
-    )
-    assert step.whom == (
-        "27 workers can. For the scores by hand, ask “people” again, on the same scale, and import "
-        "them below, where an example row stands. A text has one score: where several people "
-        "score, give their mean."
-    )
-    out = StillOut(task, wanted=32, given=24, free=8, in_work=0, working=0, due=None)
-    monkeypatch.setattr(StillOut, "price", price)
-    said = wait_for(out, boards)
-    assert said.startswith("No: 8 filled checklists still to come are on the same")
-    assert "what is still to come costs €1.60 more at most" in said
 
 
 def test_diversity_is_claimed_over_all_dimensions_at_once() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
 from django.db import connection
@@ -12,17 +11,15 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
-from evaluation.labels.selectors import study
-from evaluation.labels.selectors.study import wait_for, what_now
+from evaluation.labels.selectors import findings
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
-from evaluation.runs.selectors.more_work import StillOut
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of, page, text_of
 from tests.evaluation.labels.test_runs import QUICK, scored
 from tests.support import factories
-from tests.support.pages import html_of
+from tests.support.pages import findings_in, html_of
 
 pytestmark = pytest.mark.django_db
 PAGES = ("label_results", "label_items", "label_agreement", "label_classes", "label_compare")
@@ -65,16 +62,14 @@ def test_the_verdict_counts_workers_by_their_intervals(task: Task, run: Run) -> 
     better = rows.filter(extra__standing="better").count()
     unknown = rows.filter(extra__standing="unknown").count()
     assert (better, unknown) == (7, 2)
-    text = text_of(page(task, "label_results"))
-    assert (
-        "7 of 10 workers do better than guessing; 2 cannot be told from guessing and 1 always "
-        "gives the same label." in text
-    )
+    html = page(task, "label_results")
+    text = text_of(html)
+    assert findings_in(html)[:2] == ["label_some_better", "label_weak_workers"]
+    assert "7 of 10 workers do better than guessing." in text
     assert "7 workers do better than guessing: the interval lies above chance" in text
     assert "cannot be told from guessing, with all workers compared at once" in text
     assert "1 worker always or nearly always gives the same label" in text
     assert "Supported in 45 of 45" in text
-    assert "can be relied on" not in text
     for row in rows.filter(extra__standing="better"):
         assert row.low > row.extra["chance"]
 
@@ -85,8 +80,9 @@ def test_only_a_threshold_of_the_requester_lets_workers_be_relied_on(task: Task)
     n = sum(row.extra["standing"] == "better" and row.low > 0.4 for row in rows)
     assert n
     for name in PAGES:
-        text = text_of(page(task, name, query=f"?run={run.number}"))
-        assert f"{n} of 10 workers can be relied on, by the threshold of .40" in text
+        html = page(task, name, query=f"?run={run.number}")
+        assert findings_in(html)[0] == "label_reliable"
+        assert f"{n} of 10 workers reach the threshold of .40" in text_of(html)
     text = text_of(page(task, "label_results", query=f"?run={run.number}"))
     assert "can be relied on: the interval lies above the threshold of .40" in text
 
@@ -141,30 +137,15 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     for one in differ:
         assert one.item.key in shown
     assert shown.count("Claim number") == differ.count()
+    assert "label_uncertain_items" in findings_in(html)
     n = differ.count()
-    assert "People agree weakly at best" in text  # its interval reaches below .2, the limit of weak
     assert n > 1 and f"All methods agree on {60 - n} of 60 items." in text
-    steps = [step.sentence for step in what_now(run, reads.figures_of(run)) if step]
-    assert any(f"Decide these {n} items by hand" in one for one in steps)
-    out = StillOut(task, wanted=600, given=300, free=300, in_work=0, working=0, due=None)
-    figures = reads.figures_of(run)
-    sure = {
-        "any_differ": 6,
-        "compared_differ": 6,
-        "unknown": 0,
-        "one_label": 0,
-        "worse": 0,
-        "not_scored": 0,
-    }
-    few = {"summary": {**figures["summary"], **sure}}
-    assert wait_for(out, few).startswith(
-        "No: all ways of counting agree on 54 of 60 items without 300 labels still to come, and "
-        "you decide the others by hand. Close the task and keep €"
-    )
-    unlabeled = wait_for(replace(out, items=120, bare=60), few)
-    assert unlabeled.startswith("Yes, if you need all: 60 of 120 items have no answer yet")
-    many = {"summary": {**few["summary"], "compared_differ": 7}}
-    assert "300 labels of the 600 asked for can still change" in wait_for(out, many)
+    *_, decide = findings.actions_of(run, reads.figures_of(run), decided=0)
+    assert decide.code == "decide_items" and decide.action is not None
+    assert str(decide.action.label) == f"Decide {n} items"
+    assert decide.action.url.endswith(f"?run={run.number}&show=differ")
+    done = findings.actions_of(run, reads.figures_of(run), decided=n)
+    assert "decide_items" not in [one.code for one in done]
     listed = page(task, "label_items", query="?show=differ")
     for one in differ:
         assert reverse("task_item", args=[task.project_id, task.pk, one.item_id]) in listed
@@ -183,20 +164,15 @@ def test_items_with_one_or_two_labels_do_not_count_as_agreement_of_methods(
     """Methods can hardly differ where one or two labels are all there is."""
     figures = reads.figures_of(run)
 
-    def note(**summary: int) -> str:
-        told = {**figures, "summary": {**figures["summary"], **summary}}
-        return study.verdict(run, told, None).note
+    def detail(**summary: int) -> str:
+        changed = {**figures, "summary": {**figures["summary"], **summary}}
+        return findings.verdict_of(run, changed, None).detail
 
     same = {"items": 60, "any_differ": 0, "compared_differ": 0}
-    assert note(**same, compared=60).endswith("All methods agree on every label.")
-    few = note(**same, compared=50)
-    assert few.endswith("All methods agree on 50 of 50 items with 3 votes or more; 10 have fewer.")
-    none = note(**same, compared=0)
+    assert detail(**same, compared=60).endswith("All methods agree on 60 of 60 items.")
+    assert detail(**same, compared=50).endswith("All methods agree on 50 of 50 items.")
+    none = detail(**same, compared=0)
     assert "All methods agree" not in none and "3 votes" in none
-    out = StillOut(task, wanted=600, given=300, free=300, in_work=0, working=0, due=None)
-    sure = {"unknown": 0, "one_label": 0, "worse": 0, "not_scored": 0}
-    told = {"summary": {**figures["summary"], **same, **sure, "compared": 50}}
-    assert not wait_for(out, told).startswith("No")
 
 
 def test_brier_and_log_score_and_left_out_votes_stand_beside_accuracy(task: Task, run: Run) -> None:
@@ -253,7 +229,7 @@ def test_methods_are_compared_on_known_answers_and_none_is_preferred_without_pro
 def test_without_known_answers_the_pages_say_so() -> None:
     task = corpus.make_labelled(items=20, known=0, workers=5, guessing=1)
     scored(task)
-    assert "No known answers yet." in text_of(page(task, "label_results"))
+    assert "label_no_known_answers" in findings_in(page(task, "label_results"))
     text = text_of(page(task, "label_compare"))
     assert "Without known answers nothing here says which method is right more often" in text
     assert 'class="plot"' not in page(task, "label_compare")  # no axis without a point
@@ -264,9 +240,9 @@ def test_a_run_in_progress_and_a_failed_one_leave_the_last_result_on_the_page(
     task: Task, run: Run
 ) -> None:
     active = runs.start(by=task.project.owner, task=task, params=QUICK)
-    text = text_of(page(task, "label_results"))
-    assert f"Run {active.number} in progress, 0% Run {run.number} is shown" in text
-    assert "do better than guessing" in text
+    html = page(task, "label_results")
+    assert findings_in(html)[:2] == ["label_some_better", "run_in_progress"]
+    assert f"Run {active.number} in progress, 0% Run {run.number} is shown" in text_of(html)
     Run.objects.filter(pk=active.pk).update(state=RunState.FAILED, error="It did not converge.")
     text = text_of(page(task, "label_agreement"))
     assert f"Run {active.number} failed It did not converge. Run {run.number} is shown." in text

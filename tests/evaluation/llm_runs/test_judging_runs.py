@@ -18,6 +18,7 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.llm_runs.test_answering import asked, finished, prompt_of
+from tests.support.pages import findings_in
 from tests.support.servers.llm import Body, make_model, serving
 
 pytestmark = pytest.mark.django_db
@@ -162,7 +163,7 @@ def test_the_judges_board_stands_beside_that_of_aqer_with_their_agreement() -> N
         finished(task, "judge_points", model=model.pk, resamples=200)
     before = page(task, "point_judges")
     assert "AQER has not run yet" in before
-    assert "Run the task’s own method too" in before
+    assert "run_own_method" in findings_in(before)
     # The run ranks its board by pairs; single intervals are not held against one another.
     assert "highest mean points" not in before
     runs.start(by=task.project.owner, task=task, params={"encoder": "char-svd", "resamples": 200})
@@ -170,7 +171,7 @@ def test_the_judges_board_stands_beside_that_of_aqer_with_their_agreement() -> N
     make_official(task.runs.latest("pk"))
     shown = page(task, "point_judges")
     assert "stub-1" in shown and "Spearman’s ρ" in shown
-    assert "Compare with the task’s own board" in shown
+    assert "compare_own_board" in findings_in(shown)
     assert "Tern-2" in shown and "defaulted" in shown
 
 
@@ -226,4 +227,4 @@ def test_newer_votes_than_the_run_shown_are_told_with_the_way_to_show_them() -> 
         finished(task, "judge_pairs", model=model.pk)
     shown = page(task, "pair_judges")
     assert "stub-1, judge combined@1, t=0 has given 6 votes since run 1" in shown
-    assert "Run again with 6 new judgments" in shown
+    assert "answers_since_run" in findings_in(shown)

@@ -10,28 +10,26 @@ import pytest
 from django.utils.safestring import SafeString
 
 from annotation.models import Task
-from annotation.models.tasks import TaskState
 from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.checklists.selectors.attributes import more_diverse
 from evaluation.checklists.selectors.verdicts import against_others
-from evaluation.free_text.selectors.disagreement import one_truth, what_now
+from evaluation.free_text.selectors.disagreement import camps_verdict, questions_findings
 from evaluation.methods.aqer.diagnostics import TOO_FEW_FOR_CAMPS, TOO_MANY_WORKERS
 from evaluation.models import Run
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import of_run
 from evaluation.pairwise.selectors.hard import read_hard
-from evaluation.pairwise.selectors.order.effects import Drift, Side, verdict_of
-from evaluation.pairwise.selectors.pages import told_apart
+from evaluation.pairwise.selectors.order.effects import Drift, Side, order_findings
+from evaluation.pairwise.selectors.pages import pairs_verdict
 from evaluation.pairwise.selectors.resistance import advice
-from evaluation.pairwise.selectors.resistance.advice import after_place
+from evaluation.pairwise.selectors.resistance.advice import equal_length
 from evaluation.pairwise.selectors.tables.advice import compared
 from evaluation.pairwise.selectors.tables.grades import Difference
-from evaluation.people.selectors.card import against_medians
+from evaluation.people.selectors.card import median_findings
 from evaluation.rescaling.selectors.rating_boards import ScaleBoard, SourceMean, best_of
 from evaluation.results.boards import heading
-from evaluation.runs.selectors.more_work import StillOut
+from evaluation.results.findings import Finding
 from evaluation.runs.selectors.verdicts import (
-    NextStep,
     Place,
     Verdict,
     first_place,
@@ -84,11 +82,11 @@ def side(low: float, high: float) -> dict[str, Any]:
         (first(*[(1, 4)] * 4), "Any of these four systems may be the best: 9 votes are too few"),
         (
             first((1, 2), (1, 2), (3, 3)),
-            "A and B may both be the best: 9 votes are too few to say which. C is third.",
+            "A and B may both be the best (9 votes are too few to say). C is third.",
         ),
         (
             first((1, 2), (1, 2), (3, 3), (4, 4)),
-            "A and B may both be the best: 9 votes are too few to say which. C is third.",
+            "A and B may both be the best (9 votes are too few to say). C is third.",
         ),
         (
             first((1, 2), (1, 3), (2, 3)),
@@ -106,38 +104,44 @@ def side(low: float, high: float) -> dict[str, Any]:
         (highest([share("A", 0.6, 0.7), share("B", 0.2, 0.5)], "win rate"), "above all others"),
         (highest([share("A", 0.5, 0.7), share("B", 0.2, 0.5)], "win rate"), "may be as good"),
         (highest([share("A", None, None), share("B", 0.2, 0.5)], "win rate"), "how sure that is"),
-        (one_truth([]), "This run does not say"),
-        (one_truth([{"found": None, "reason": "something"}]), "two camps is not known."),
-        (one_truth([{"found": None, "reason": TOO_FEW_FOR_CAMPS}]), "takes 6 workers and 8"),
-        (one_truth([{"found": None, "reason": TOO_MANY_WORKERS}]), "among so many workers"),
-        (one_truth([{"found": False}]), "No split of the workers into two camps"),
-        (one_truth([{"found": False}, {"found": True}]), "Workers form two camps"),
-        (told_apart(0, 0), "not computed"),
-        (told_apart(0, 9), "every pair apart"),
-        (told_apart(2, 9), "2 of 9 pairs cannot be separated"),
-        (against_others([difference(0.1, 0.3)], human=False), "no human scores"),
-        (against_others([], human=True), "Nothing else has scored"),
-        (against_others([difference(None, None)], human=True), "has an interval yet"),
-        (against_others([difference(0.0, 0.3)], human=True), "cannot be separated"),
-        (against_others([difference(0.1, 0.3, 0.06)], human=True), "cannot be separated"),
-        (against_others([difference(0.1, 0.3)], human=True), "better in 1 and surely worse in 0"),
         (more_diverse([{}]), "not compared yet"),
         (more_diverse([side(-0.1, 0.0)]), "cannot be separated"),
         (more_diverse([side(-0.2, -0.1)]), "of people are more diverse on 1 of 1"),
         (more_diverse([side(0.1, 0.2)]), "of models are more diverse on 1 of 1"),
         (more_diverse([side(-0.2, -0.1), side(0.1, 0.2)]), "those of models on 1."),
-        (against_medians([]), "has an interval yet"),
-        (against_medians([0]), "cannot be separated"),
-        (against_medians([-1]), "Worse than most workers in the one scored task"),
-        (against_medians([1]), "Better than most workers in the one scored task"),
-        (
-            against_medians([1, -1]),
-            "Worse than most workers in 1 of 2 scored tasks and better in 1,",
-        ),
     ],
 )
 def test_a_verdict_says_no_more_than_its_intervals(made: Verdict, said: str) -> None:
     assert said in made.sentence
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (camps_verdict([]), "camps_unknown"),
+        (camps_verdict([{"found": None, "reason": "something"}]), "camps_unknown"),
+        (camps_verdict([{"found": None, "reason": TOO_FEW_FOR_CAMPS}]), "camps_need_more"),
+        (camps_verdict([{"found": None, "reason": TOO_MANY_WORKERS}]), "camps_too_many"),
+        (camps_verdict([{"found": False}]), "no_camps"),
+        (camps_verdict([{"found": False}, {"found": True}]), "two_camps"),
+        (pairs_verdict(0, 0), "pairs_untested"),
+        (pairs_verdict(0, 9), "pairs_all_apart"),
+        (pairs_verdict(2, 9), "pairs_not_apart"),
+        (against_others([difference(0.1, 0.3)], human=False)[0], "no_human_scores"),
+        (against_others([], human=True)[0], "no_other_scoring"),
+        (against_others([difference(None, None)], human=True)[0], "no_difference_known"),
+        (against_others([difference(0.0, 0.3)], human=True)[0], "no_difference_shown"),
+        (against_others([difference(0.1, 0.3, 0.06)], human=True)[0], "no_difference_shown"),
+        (against_others([difference(0.1, 0.3)], human=True)[0], "checklist_differs"),
+        (median_findings([])[0], "worker_no_interval"),
+        (median_findings([0])[0], "worker_not_separated"),
+        (median_findings([-1])[0], "worker_worse"),
+        (median_findings([1])[0], "worker_better"),
+        (median_findings([1, -1])[0], "worker_mixed"),
+    ],
+)
+def test_the_code_of_a_verdict_follows_the_intervals(found: Finding, code: str) -> None:
+    assert found.code == code
 
 
 def test_a_missing_interval_says_how_much_is_needed() -> None:
@@ -154,10 +158,11 @@ def test_a_missing_interval_says_how_much_is_needed() -> None:
 
 
 def test_the_questions_of_least_agreement_are_those_to_read() -> None:
-    found = what_now(Run(project_id=1, task_id=1, number=3), [{"found": False}], [6, 15])
-    assert found.note == "No split of the workers into two camps is shown."
-    assert found.next is not None
-    assert "Read questions 6, 15 first: use the best answer where" in found.next.sentence
+    run = Run(project_id=1, task_id=1, number=3)
+    verdict, read = questions_findings(run, [{"found": False}], [6, 15])
+    assert (verdict.code, read.code) == ("no_camps", "read_lowest_questions")
+    assert "6, 15" in read.text and read.action is not None
+    assert read.action.url.endswith("?run=3&sort=agreement")
 
 
 def scale(label: str, *rows: SourceMean) -> ScaleBoard:
@@ -175,18 +180,17 @@ def test_a_scale_without_a_sure_first_is_named_beside_the_one_that_has_one() -> 
     assert best_of(clear, [clear, equal]).note.endswith("C is below all others on Facts.")
 
 
-def test_a_change_over_time_comes_first_where_no_side_is_shown_and_rejects_nobody() -> None:
+def test_a_change_over_time_comes_first_where_no_side_is_shown() -> None:
     run = Run(project_id=1, task_id=1, number=3)
     side = Side("All", 0.45, 0.37, 0.53, 99, "", SafeString(), 0)
     drift = Drift("All", 0.25, 0.2, -0.05, -0.09, -0.02, None, "", 0)
-    found = verdict_of(run, [side], [drift])
-    assert found.sentence == "People answer “neutral” less often later on."
-    none = "Neither side is shown to win more often: the difference may be chance."
-    assert found.note == none
-    assert found.next is not None and found.next.sentence.startswith("Reject nobody for this")
-    unknown = verdict_of(run, [side], [replace(drift, low=-0.09, high=0.02)])
-    assert unknown.sentence == none
-    assert unknown.next is not None and unknown.next.sentence.startswith("Nothing to do")
+    cases = [
+        (side, drift, ["neutral_falls", "side_not_shown"]),
+        (side, replace(drift, high=0.02), ["side_not_shown", "no_drift"]),
+        (replace(side, high=0.48), drift, ["left_wins", "neutral_falls", "side_matters"]),
+    ]
+    for one, change, codes in cases:
+        assert [found.code for found in order_findings(run, [one], [change])] == codes
 
 
 def graded(style: str, *differs: float) -> dict[str, Any]:
@@ -196,32 +200,30 @@ def graded(style: str, *differs: float) -> dict[str, Any]:
 
 def test_grades_that_differ_in_one_style_say_who_is_better_on_what() -> None:
     run = Run(project_id=1, task_id=1, number=3)
+    labels, groups = ["Depth", "Style"], ("people", "models")
     blocks = [graded("list", 0, 0), graded("prose", -2.0, 1.0), graded("All styles", 0, 0)]
-    found = compared(run, blocks, ["Depth", "Style"], ("people", "models"))
-    assert found.sentence == (
+    verdict, read, *styles = compared(run, blocks, labels, groups)
+    assert verdict.text == (
         "Over all styles, no difference between people and models is shown on any dimension."
     )
-    assert found.note == (
-        "In prose, people has higher grades on Style. In prose, models has higher grades on Depth. "
-        "Each style is tested on its own."
-    )
-    assert found.next is not None and found.next.sentence == (
-        "For all styles, choose between people and models by cost or another reason. For prose "
-        "alone, prefer the higher grades on the dimension that matters to you; read five pairs "
-        "first. For list alone, no difference is shown: choose by cost there, too."
-    )
-    blocks[1] = graded("prose", -2.0, 0)
-    clear = compared(run, blocks, ["Depth", "Style"], ("people", "models"))
-    assert clear.next is not None and "For prose alone, prefer models" in clear.next.sentence
-    none = compared(run, [graded("list", 0, 0)], ["Depth", "Style"], ("people", "models"))
-    assert none.next is not None and "more votes on these topics cannot" in none.next.sentence
+    assert read.code == "read_group_pairs"
+    assert [one.text for one in styles] == [
+        "In prose, people has higher grades on Style.",
+        "In prose, models has higher grades on Depth.",
+    ]
+    assert [one.code for one in compared(run, [graded("list", 0, 0)], labels, groups)] == [
+        "groups_differ"
+    ]
 
 
-def test_a_lead_that_is_not_sure_at_equal_length_says_when_to_use_it() -> None:
+def test_a_lead_that_is_not_sure_leads_to_the_ranking_at_equal_length() -> None:
     run = Run(project_id=1, task=Task(pk=1, project_id=1), number=3)
-    step = after_place(Place("A is first by the votes.", first=("A",)), run, "depth")
-    assert step.sentence.startswith("Use A if length and style may count in its favour.")
-    assert step.url.endswith("score=controlled")
+    found = equal_length(run, Place("A is first by the votes.", first=("A",)), "depth")
+    assert found is not None and found.action is not None
+    assert found.code == "rank_at_equal_length"
+    assert found.action.url.endswith("score=controlled")
+    for place in (Place(""), Place("A is first.", first=("A",), sure=True)):
+        assert equal_length(run, place, "depth") is None
 
 
 def test_a_dimension_without_a_winner_names_the_one_of_all_dimensions_together(
@@ -250,17 +252,9 @@ def test_parts_that_share_no_pair_and_labels_unlike_most_are_told_once() -> None
         }
     }
     apart, unlike = of_run(told, asked, "/pairs/")
-    assert f"{apart.head} {apart.text}" == (
-        "Workers cannot be compared. No two workers saw the same pair."
-    )
-    assert (unlike.head, unlike.url) == ("Clarity, Depth.", "/pairs/")
-    assert unlike.text == "Some final labels differ from what most people chose."
-
-
-def test_a_verdict_tells_the_first_step_that_there_is() -> None:
-    pay, wait = NextStep("Review the work."), NextStep("Nothing to do.")
-    assert Verdict("So it is.").then(None, pay, wait).next == pay
-    assert Verdict("So it is.").then(None).next is None
+    assert (apart.code, unlike.code) == ("workers_share_no_pair", "labels_unlike_votes")
+    assert unlike.action is not None and unlike.action.url == "/pairs/"
+    assert unlike.detail == "Clarity, Depth."
 
 
 def test_who_may_be_the_best_outside_the_first_group_is_counted_in_its_heading() -> None:
@@ -271,21 +265,10 @@ def test_who_may_be_the_best_outside_the_first_group_is_counted_in_its_heading()
     )
 
 
-def test_pairs_are_read_before_the_judgments_that_nobody_has_taken_are_given() -> None:
-    task = Task(pk=1, project_id=1, state=TaskState.OPEN)
+def test_pairs_that_votes_leave_open_are_the_ones_to_read() -> None:
     run = Run(project_id=1, task_id=1, number=3)
     pair = {"n": 5, "differentiable": False, "agreeing": 1, "pair": 7}
-    out = StillOut(task, wanted=40, given=8, free=16, in_work=2, working=16, due=None)
-    step = read_hard(run, {"pair": [pair, {**pair, "pair": 8}]}, known=True, out=out)
-    assert "Read the 2 pairs whose texts votes do not tell apart." in step.sentence
-    assert (
-        "First pause the task on its own page, so that the 16 judgments that workers can still "
-        "take come under better instructions. 16 judgments in progress stay under the old ones."
-    ) in step.sentence
-    assert step.sentence.endswith("publish them, and resume the task.")
-    few = replace(out, given=400)
-    calm = read_hard(run, {"pair": [pair]}, known=True, out=few).sentence
-    assert "pause" not in calm
-    assert "Nothing to do: the leaderboard’s ranks allow for this agreement. If you ask" in calm
-    task.state = TaskState.CLOSED
-    assert "pause" not in read_hard(run, {"pair": [pair]}, known=False, out=out).sentence
+    found = read_hard(run, {"pair": [pair, {**pair, "pair": 8}]})
+    assert found.code == "read_hard_pairs" and found.action is not None
+    assert found.action.url.endswith("?run=3&show=same")
+    assert read_hard(run, {"pair": []}).code == "read_split_pairs"

@@ -112,7 +112,7 @@ def test_of_two_systems_page_report_link_and_command_say_how_many_preferred_the_
     task = run.task
     page = html_of(client.get(reverse("pair_results", args=[run.project_id, task.pk])))
     assert said in page and "against the average system (95%" not in page
-    assert said in shared.parts(run, None)["verdict"].sentence
+    assert said in shared.parts(run, None)["screen"].verdict.text
     assert said in report_of(run)[0]
     (tmp_path / "pairs.csv").write_text(text, encoding="utf-8")
     out = io.StringIO()

@@ -20,6 +20,7 @@ from evaluation.writing.selectors.facts import VIEWS
 from tests.evaluation.corpora import writing as writing_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
+from tests.support.pages import findings_in
 
 pytestmark = pytest.mark.django_db
 
@@ -130,8 +131,8 @@ def test_the_list_marks_what_does_not_count_and_what_the_run_did_not_see(
     item = task.items.select_related("group").first()
     assert item is not None
     writing_corpus.respond(task, item, worker, "Bees came later [1].")
-    assert f"not in run {run.number}" in get(task, "responses")
-    assert "Run again with 1 new response" in get(task, "responses")
+    page = get(task, "responses")
+    assert f"not in run {run.number}" in page and "answers_since_run" in findings_in(page)
     only_models = get(task, "responses", origin="models")
     assert "model-a" in only_models and worker.pseudonym not in only_models
 

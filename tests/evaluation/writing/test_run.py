@@ -16,7 +16,7 @@ from evaluation.models import AnswerScore, Run, RunFigure, RunState
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
 from evaluation.writing import dataset as writing_data
-from evaluation.writing.selectors.facts import length_words
+from evaluation.writing.selectors.facts import length_verdict
 from tests.evaluation.corpora import writing as writing_corpus
 
 pytestmark = pytest.mark.django_db
@@ -69,9 +69,11 @@ def test_the_page_says_who_writes_longer_where_the_means_have_intervals() -> Non
         for mean in (100.0, 200.0)
     )
     rows = [{"group": "people", **short}, {"group": "models", **long}]
-    assert length_words(rows, "") == "People write shorter responses than models."
+    verdict = length_verdict(rows, "")
+    assert verdict is not None and verdict.code == "people_write_shorter"
     rows = [{"group": "people", **long}, {"group": "models", **short}]
-    assert length_words(rows, "") == "People write longer responses than models."
+    verdict = length_verdict(rows, "")
+    assert verdict is not None and verdict.code == "people_write_longer"
 
 
 def test_who_is_excluded_and_what_does_not_count_leave_the_next_run() -> None:

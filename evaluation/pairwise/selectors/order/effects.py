@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 
 from crowdqc.numbers import interval, listed, percent, plural
 from evaluation.models import Run
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors.trust import change_words, within_shares
-from evaluation.runs.selectors.verdicts import NextStep, Verdict, change
+from evaluation.results.findings import Action, Finding
 
 
 def points(low: float | None, high: float | None) -> tuple[float, float] | None:
@@ -77,65 +78,32 @@ class Drift:
         return points(self.low, self.high)
 
 
-def verdict_of(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> Verdict:
+def order_findings(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> list[Finding]:
     """Whether sides and time matter, by the intervals over all dimensions."""
     if not sides or sides[0].low is None or sides[0].high is None:
-        return Verdict("")
-    side = change(
-        sides[0].low - 0.5,
-        sides[0].high - 0.5,
-        up=_("The right side wins more often, whatever it says."),
-        down=_("The left side wins more often, whatever it says."),
-        unknown=_("Neither side is shown to win more often: the difference may be chance."),
+        return []
+    side = _by_direction(
+        (sides[0].low - 0.5, sides[0].high - 0.5), "left_wins", "side_not_shown", "right_wins"
     )
-    steps = [_both_ways(run, sides[0]), _fewer(drifts), _nothing(sides[0], drifts)]
-    if not drifts:
-        return Verdict(side).then(*steps)
-    time = change(
-        drifts[0].low,
-        drifts[0].high,
-        up=_("People answer “neutral” more often later on."),
-        down=_("People answer “neutral” less often later on."),
-        unknown=_("No change over time is shown."),
-    )
-    if drifts[0].tells and not sides[0].tells:  # what is shown comes before what is not
-        side, time = time, side
-    return Verdict(side, time).then(*steps)
+    found = [MESSAGES.find(side)]
+    if sides[0].tells:
+        url = f"{reverse('pair_results', args=[run.project_id, run.task_id])}?run={run.number}"
+        action = Action(_("See the leaderboard"), url)
+        found.append(MESSAGES.find("side_matters", action=action))
+    if drifts and (drifts[0].low is None or drifts[0].high is None):
+        found.append(MESSAGES.find("drift_unknown"))
+    elif drifts:
+        span = (drifts[0].low or 0.0, drifts[0].high or 0.0)
+        time = MESSAGES.find(_by_direction(span, "neutral_falls", "no_drift", "neutral_rises"))
+        # What is shown comes before what is not.
+        found.insert(0 if drifts[0].tells and not sides[0].tells else 1, time)
+    return found
 
 
-def _both_ways(run: Run, every: Side) -> NextStep | None:
-    """What follows from a lean to a side: the leaderboard takes it out, plain shares do not."""
-    if not every.tells:
-        return None
-    return NextStep(
-        _(
-            "Read the leaderboard, which takes the side out, not the win matrix, which does not. "
-            "In the next task, show every pair both ways round."
-        ),
-        _("See the leaderboard"),
-        f"{reverse('pair_results', args=[run.project_id, run.task_id])}?run={run.number}",
-    )
-
-
-def _fewer(drifts: Sequence[Drift]) -> NextStep | None:
-    """What follows from neutral answers that change along the way."""
-    if not drifts or not drifts[0].tells:
-        return None
-    # Places count over all assignments of a worker, so shorter assignments would not help.
-    return NextStep(
-        _(
-            "Reject nobody for this and keep the results. If “neutral” matters to you, let more "
-            "people judge fewer pairs each in the next task."
-        )
-    )
-
-
-def _nothing(side: Side, drifts: Sequence[Drift]) -> NextStep:
-    if drifts and drifts[0].low is None:
-        return NextStep(
-            _("Nothing to do about sides. Whether answers change over time is not known yet.")
-        )
-    return NextStep(_("Nothing to do: neither the side nor time is shown to change answers."))
+def _by_direction(span: tuple[float, float], below: str, unknown: str, above: str) -> str:
+    """One of three codes by where the interval of a difference lies."""
+    low, high = span
+    return above if low > 0 else below if high < 0 else unknown
 
 
 def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:

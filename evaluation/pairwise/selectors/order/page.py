@@ -26,10 +26,10 @@ from evaluation.pairwise.selectors.order.effects import (
     correction_in_words,
     drift_note,
     joined,
+    order_findings,
     sentence_of,
     share_points,
     side_note,
-    verdict_of,
 )
 from evaluation.pairwise.selectors.trust import within_shares
 from evaluation.results.cells import Cell, bold, hidden, link
@@ -152,7 +152,7 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "repeaters": told["repeat"][0]["workers"] if told["repeat"] else 0,
         "taus": _tau_table(told, labels),
         "sentence": sentence_of(sides, drifts, split),
-        "verdict": verdict_of(run, sides, drifts),
+        "findings": order_findings(run, sides, drifts),
         "notes": _notes(sides, drifts, straight),
         # what intervals draw anew, one and many
         "unit": units[:-1],

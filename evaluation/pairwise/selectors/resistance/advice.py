@@ -11,11 +11,12 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task
 from annotation.models.tasks import TaskState
-from crowdqc.numbers import count, listed, plural, word
+from crowdqc.numbers import count, listed, money, plural, word
 from evaluation.models import Run
 from evaluation.pairwise.collecting import Offer
 from evaluation.pairwise.head import head_words, with_head
 from evaluation.pairwise.head import named as named_rows
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.boards import (
     CONTROLLED,
@@ -29,18 +30,18 @@ from evaluation.pairwise.selectors.boards import (
 from evaluation.pairwise.selectors.facts import verdict
 from evaluation.pairwise.selectors.resistance.top import MANY_TIMES, Resistance, rounded
 from evaluation.pairwise.selectors.runs import shown_run
-from evaluation.runs.planning.price import price_of
-from evaluation.runs.selectors import more_work, next_steps
+from evaluation.results.findings import Action, Finding, Screen, arrange
+from evaluation.runs.next_actions import choose_action
 from evaluation.runs.selectors.lists import figures_of
-from evaluation.runs.selectors.more_work import StillOut
 from evaluation.runs.selectors.verdicts import (
     NAMED,
-    NextStep,
     Place,
-    Verdict,
     first_place,
     named,
 )
+from evaluation.runs.study_state import StudyState
+
+COLLECT = "evaluation/pairwise/board/_collect.html"
 
 
 def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
@@ -114,161 +115,98 @@ def _by_votes(place: Place, held: Place) -> str:
     return f"{said} {unsure % {'others': others}}"
 
 
-def after_board(
-    place: Place,
+def board_screen(
     run: Run,
-    dimension: str,
+    place: Place,
     found: Resistance | None,
+    study: StudyState | None,
     *,
+    dimension: str,
     offer: Offer | None,
-    out: StillOut | None,
-) -> Verdict:
-    """The verdict on systems, and what to do: collect the votes offered, or look at the top."""
-    task = run.task
-    if found is not None:
-        note = " ".join(said for said in (place.note, found.note) if said)
-        place = replace(place, note=note)
-    step = _collect(task, offer) if offer else None
-    if not step and not place.sure and not place.open:
-        step = after_place(place, run, dimension)
-    elif not step and found is not None:
-        step = _open(run, found, out) if place.open else next_steps.warned(found.warnings)
-    return place.then(step or next_steps.of_place(place, task))
-
-
-def after_place(place: Place, run: Run, dimension: str) -> NextStep:
-    """What follows from who is first, where nothing is known of more votes."""
-    if place.sure or not place.first:
-        return next_steps.of_place(place, run.task)
-    page = reverse("pair_results", args=[run.project_id, run.task_id])
-    query = {"dimension": dimension, "run": str(run.number)}
-    if place.open:
-        return NextStep(
-            _("Choose between them by cost or another reason: this result prefers none of them."),
-            _("Read on the leaderboard whether more judgments are worth their cost"),
-            f"{page}?{urlencode(query)}",
-        )
-    return NextStep(
-        _(
-            "Use %(name)s if length and style may count in its favour. If they should not, go by "
-            "the ranking at equal length."
-        )
-        % {"name": place.first[0]},
-        _("See the ranking at equal length"),
-        f"{page}?{urlencode(query | {'score': CONTROLLED})}",
+    warnings: Sequence[Finding],
+) -> Screen:
+    """The verdict on systems, the votes that would settle it, and what to read first."""
+    too_many = bool(found and found.plan and not found.times)
+    candidate = _collect(offer) if offer else _instead(run, place, found, dimension)
+    settled = place.sure or (place.open and too_many)
+    return arrange(
+        [
+            place.finding(),
+            choose_action(study, candidate, settled=settled),
+            _too_many(run) if place.open and too_many else None,
+            *warnings,
+            *(found.findings if found else []),
+        ]
     )
 
 
-def before_use(task: Task, dimension: str) -> NextStep | None:
+def place_screen(
+    run: Run, place: Place, study: StudyState | None, dimension: str, *warnings: Finding | None
+) -> Screen:
+    """The verdict on systems where nothing is known of more votes."""
+    candidate = equal_length(run, place, dimension)
+    settled = place.sure or place.open
+    action = choose_action(study, candidate, settled=settled)
+    return arrange([place.finding(), action, *warnings])
+
+
+def equal_length(run: Run, place: Place, dimension: str) -> Finding | None:
+    """To see the ranking at equal length, where length decides who is first."""
+    if not place.first or place.sure or place.open:
+        return None
+    page = reverse("pair_results", args=[run.project_id, run.task_id])
+    query = {"dimension": dimension, "run": str(run.number), "score": CONTROLLED}
+    action = Action(_("See the ranking at equal length"), f"{page}?{urlencode(query)}")
+    return MESSAGES.find("rank_at_equal_length", action=action)
+
+
+def before_use(task: Task, dimension: str) -> Finding | None:
     """What to check before the winner is used; None where nothing says that its lead is style."""
     run = shown_run(task).core
     if run is None:
         return None
     told = figures_of(run, *FIGURES)
     rows = ordered([row for row in rows_of(run, told) if row.dimension == dimension])
-    place = place_of(told, rows, dimension, 0)
-    contradicted = place.first and not place.sure and not place.open
-    return after_place(place, run, dimension) if contradicted else None
+    return equal_length(run, place_of(told, rows, dimension, 0), dimension)
 
 
-def _collect(task: Task, offer: Offer) -> NextStep:
+def _collect(offer: Offer) -> Finding:
     """The votes that can be collected from this page."""
-    cost = _("%(cost)s at most.") % {"cost": offer.cost}
-    return NextStep(
-        _("Collect %(n)s more judgments to separate the first two.") % {"n": count(offer.votes)},
-        _("Collect them"),
+    cost = money(offer.price.cost(offer.votes), offer.price.currency)
+    label = _("Collect %(votes)s, %(cost)s") % {
+        "votes": plural(offer.votes, "judgment"),
+        "cost": cost if offer.price.pay else _("unpaid"),
+    }
+    action = Action(
+        label,
         "#collect",
         requester=True,
-        cost=f"{cost} {more_work.pace(offer.price, offer.votes)}",
-        whom=more_work.whom(task, offer.judges),
+        cost=cost,
+        template="evaluation/pairwise/board/_collect.html",
     )
+    return MESSAGES.find("collect_votes", action=action, votes=count(offer.votes))
 
 
-def _open(run: Run, found: Resistance, out: StillOut | None) -> NextStep | None:
-    """What to do while several may be first, by how many judgments would tell."""
-    return _wait(run, found, out) or _too_many(run, found) or _more(run, found)
+def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -> Finding | None:
+    """What to do where this page cannot ask for votes."""
+    more, task = _needed(run, found), run.task
+    if place.open and more and task.most_answers is not None and task.state != TaskState.CLOSED:
+        page = reverse("live_evaluation", args=[task.project_id, task.pk])
+        action = Action(_("See the live evaluation"), page)
+        return MESSAGES.find("live_collects", action=action, votes=count(more))
+    return equal_length(run, place, dimension)
 
 
-def _needed(run: Run, found: Resistance) -> int:
+def _needed(run: Run, found: Resistance | None) -> int:
     """How many judgments more would separate the first two; 0 where that is not known."""
-    if not found.times or run.snapshot is None:
+    if found is None or not found.times or run.snapshot is None:
         return 0
     return rounded(run.snapshot.counts["answers"] * (found.times - 1))
 
 
-def wait_for(out: StillOut | None, run: Run, place: Place, found: Resistance | None) -> str:
-    """Whether to wait for the judgments still to come, by what they can change of who is first."""
-    if out is None or not out.coming or found is None:
-        return more_work.worth_waiting(out)
-    told = {"n": plural(out.n, "judgment")}
-    if not out.moves:
-        return more_work.unmoved(out)
-    if place.sure:
-        said = _("No: the first place is sure without %(n)s still to come.")
-    elif not found.plan:
-        return more_work.worth_waiting(out)
-    elif 0 < _needed(run, found) <= out.n:
-        said = _("Yes: %(n)s still to come may be enough to separate the first two.")
-    else:
-        said = _("No: %(n)s still to come are too few to separate the first two.")
-    return f"{said % told} {more_work.when(out)}"
-
-
-def _wait(run: Run, found: Resistance, out: StillOut | None) -> NextStep | None:
-    """To wait, where what is asked for may be enough to separate the first two."""
-    if out is None or not out.coming or not 0 < _needed(run, found) <= out.n:
-        return None
-    return NextStep(
-        _("Wait for the judgments still to come, then run again. Ask for no more before that.")
-    )
-
-
-def _too_many(run: Run, found: Resistance) -> NextStep | None:
-    """To choose without more votes, where too many would be needed; and what those would cost."""
-    version = run.task.current
-    if not found.plan or found.times or version is None or run.snapshot is None:
+def _too_many(run: Run) -> Finding | None:
+    """That no number of votes worth counting would separate the first two."""
+    if run.snapshot is None:
         return None
     many = run.snapshot.counts["answers"] * (MANY_TIMES - 1)
-    told = {"votes": count(many), "cost": price_of(run.task, version).words(many)}
-    said = _(
-        "Stop here and choose between them by cost or another reason: to separate the first two "
-        "would take more than %(votes)s more judgments, for more than %(cost)s."
-    )
-    return NextStep(said % told)
-
-
-def _more(run: Run, found: Resistance) -> NextStep | None:
-    """How many votes would do where this page cannot ask for them, and what stands against it."""
-    task = run.task
-    version, more = task.current, _needed(run, found)
-    if version is None or not more:
-        return None
-    told = {"votes": count(more), "cost": price_of(task, version).words(more)}
-    if task.most_answers is not None and task.state == TaskState.CLOSED:
-        said = _(
-            "Stop here and choose between them by cost or another reason: about %(votes)s more "
-            "judgments, about %(cost)s, would be needed."
-        )
-        return NextStep(said % told)
-    if task.most_answers is not None:
-        said = _(
-            "About %(votes)s more judgments, about %(cost)s, would be needed. The live evaluation "
-            "asks for them by itself, up to its limits."
-        )
-        page = reverse("live_evaluation", args=[task.project_id, task.pk])
-        return NextStep(said % told, _("See the live evaluation"), page)
-    said = _(
-        "If the choice is worth more than %(cost)s to you: collect about %(votes)s more judgments, "
-        "which probably separate the first two."
-    )
-    other = NextStep(said % told)
-    if task.state == TaskState.CLOSED:
-        said = _(
-            "If the choice is worth more than %(cost)s to you: reopen the task and collect about "
-            "%(votes)s more judgments, which probably separate the first two."
-        )
-        page = reverse("task", args=[task.project_id, task.pk])
-        other = NextStep(said % told, _("Open the task"), page)
-    return NextStep(
-        _("Stop here and choose between them by cost or another reason."), instead=other
-    )
+    return MESSAGES.find("too_many_votes", votes=count(many))

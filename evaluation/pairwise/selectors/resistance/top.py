@@ -12,18 +12,17 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.models import Item
 from annotation.work.snapshots.answers import pseudonyms
 from crowdqc.numbers import count, percent, plural
-from evaluation.free_text.selectors.warnings import Warning
-from evaluation.methods.core.ranking import leaders
 from evaluation.models import Run
+from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
 from evaluation.pairwise.selectors.facts import dimension_key
 from evaluation.results.cells import hidden, inline, link
 from evaluation.results.columns import Column, head_column
+from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import ResultTable, plain_table
 
 FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "split", "diagnostics")
@@ -31,7 +30,6 @@ FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
 MANY_TIMES = 20  # times the votes: so many more are not worth counting
 LEANS, LEAST = 0.7, 5  # of at least so many votes this share has a habit
 SHOWN_VOTES, QUESTION = 30, 60
-STEADY = gettext_noop("Removing a few votes would not change who leads.")
 Told = Mapping[str, Any]
 
 
@@ -78,14 +76,12 @@ class Resistance:
     """What a page says of how far a board holds."""
 
     note: str
-    warnings: list[Warning]
+    findings: list[Finding]
     rows: list[ChangeRow]
     more: list[ChangeRow]
     votes: list[dict[str, Any]]
     hidden: int
-    robust: str
     goal: str
-    split: str
     facts: list[tuple[str, str]]
     plan: bool  # whether more votes would separate the first two
     times: float  # how many times the votes that takes; 0 where it is not known, or too many
@@ -123,19 +119,16 @@ def resistance(
     needed = _needed(rows, top)
     return Resistance(
         note=needed[0],
-        warnings=[*page.fragile(changes, top, rows), *_style_warnings(told, rows, dimension)],
+        findings=[
+            *page.fragile(changes, top),
+            *_style_findings(told, rows, dimension),
+            *_split(run, split, dimension),
+        ],
         rows=lines,
         more=[row for row in made if row not in first],
         votes=votes,
         hidden=max(0, len(listed) - SHOWN_VOTES),
-        robust=""
-        if top is None or _is_fragile(changes)
-        else " ".join(part for part in (_robust(changes), _still_open(rows)) if part),
         goal=_goal(lines),
-        split=""
-        if split is None or not split["pairs"]
-        else _("On %(even)s of %(pairs)s judges were split evenly (60 to 40, or closer).")
-        % {"even": count(split["even"]), "pairs": plural(split["pairs"], "pair")},
         facts=[
             *([(_("Votes to separate 1 and 2"), needed[1])] if needed[1] else []),
             *_controlled_for(told, dimension),
@@ -302,30 +295,30 @@ class _Page:
             "pair_url": self._url("pair", row["pair"]) if row["pair"] else "",
         }
 
-    def fragile(
-        self, changes: Sequence[Told], top: Told | None, rows: Sequence[SystemRow]
-    ) -> list[Warning]:
+    def fragile(self, changes: Sequence[Told], top: Told | None) -> list[Finding]:
         """That little would change the first place, or that nothing small would."""
         if top is None:
             return []
-        if not _is_fragile(changes):
-            return [
-                Warning("", _(STEADY), _still_open(rows), "#change-top", _("What would change it"))
-            ]
-        said = []
-        votes, person, item = (
-            next((row for row in changes if row["kind"] == kind), None)
-            for kind in ("votes", "person", "item")
+        worker = next((row["worker"] for row in changes if row["kind"] == "person"), None)
+        pair = next((row["pair"] for row in changes if row["kind"] == "item"), None)
+        people = {"worker": self.people.get(worker or 0, "")}
+        return _fragile(
+            changes,
+            _("worker %(worker)s") % people if worker else "",
+            self._pair(pair) if pair else "",
+            Action(_("See what would"), "#change-top"),
         )
-        if votes is not None:
-            said.append(_votes_of(votes))
-        if person is not None:
-            said.append(_("worker %(worker)s") % {"worker": self.people.get(person["worker"], "")})
-        if item is not None and item["pair"] in self.pairs:
-            said.append(_("pair %(key)s") % {"key": self.pairs[item["pair"]].key})
-        elif item is not None:
-            said.append(_("a pair"))
-        return [Warning("warn", *_would_change(said), "#change-top", _("See what would"))]
+
+
+def _fragile(
+    changes: Sequence[Told], person: str, pair: str, action: Action | None = None
+) -> list[Finding]:
+    if not _is_fragile(changes):
+        return [MESSAGES.find("top_steady", n=FEW_VOTES)]
+    votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
+    parts = [_votes_of(votes)] if votes else []
+    parts += [part for part in (person, pair) if part]
+    return [MESSAGES.find("top_fragile", action=action, changes=either(parts))]
 
 
 def _votes_of(change: Told) -> str:
@@ -333,38 +326,40 @@ def _votes_of(change: Told) -> str:
     return _("%(n)s of %(votes)s") % told
 
 
-def _would_change(said: Sequence[str]) -> tuple[str, str]:
-    """That the top is fragile, and what would change it: any one of these."""
-    listed = said[-1]
-    if len(said) > 1:
-        told = {"listed": ", ".join(said[:-1]), "last": listed}
-        listed = _("%(listed)s or %(last)s") % told
-    return _("The top is fragile."), _("Removing %(listed)s would change it.") % {"listed": listed}
+def either(parts: Sequence[str]) -> str:
+    """``a, b or c``."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return _("%(listed)s or %(last)s") % {"listed": ", ".join(parts[:-1]), "last": parts[-1]}
 
 
-def _still_open(rows: Sequence[SystemRow]) -> str:
-    """That who is first is open where several can be: steady is the order, not the best."""
-    if len(leaders([(row.component, row.best, row.worst) for row in rows]).first) < 2:
-        return ""
-    return _("That is the order of these votes: who is truly best is open, the lead may be chance.")
-
-
-def public_note(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
+def public_findings(told: Told, dimension: str) -> list[Finding]:
     """How little would change the first place, for anybody: no worker and no pair is named."""
     top, changes = _own(told, "top", dimension), _all(told, "change", dimension)
     if top is None:
         return []
-    if not _is_fragile(changes):
-        text = " ".join(part for part in (_robust(changes), _still_open(rows)) if part)
-        return [Warning("", _(STEADY), text)]
-    votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
-    said = [_votes_of(votes)] if votes else []
     kinds = {row["kind"] for row in changes}
-    if "person" in kinds:
-        said.append(_("one person"))
-    if "item" in kinds:
-        said.append(_("one pair"))
-    return [Warning("warn", *_would_change(said))]
+    return _fragile(
+        changes,
+        _("one person") if "person" in kinds else "",
+        _("one pair") if "item" in kinds else "",
+    )
+
+
+def _split(run: Run, split: Told | None, dimension: str) -> list[Finding]:
+    """On how many pairs judges are divided."""
+    if split is None or not split["pairs"]:
+        return []
+    page = reverse("pair_list", args=[run.project_id, run.task_id])
+    query = urlencode({"dimension": dimension, "run": str(run.number)})
+    return [
+        MESSAGES.find(
+            "split_pairs",
+            action=Action(_("Show the hardest pairs"), f"{page}?{query}"),
+            n=split["even"],
+            pairs=plural(split["pairs"], "pair"),
+        )
+    ]
 
 
 def _short(text: str) -> str:
@@ -377,16 +372,6 @@ def _is_fragile(changes: Sequence[Told]) -> bool:
 
 def _few(row: Told) -> bool:
     return bool(row["votes"] <= max(FEW_VOTES, SMALL * row["of"]))
-
-
-def _robust(changes: Sequence[Told]) -> str:
-    votes = next((row for row in changes if row["kind"] == "votes"), None)
-    said = _("No %(n)s votes, no single worker and no single pair would change the top.")
-    said %= {"n": FEW_VOTES}
-    if votes is None:
-        return said
-    least = _("The fewest votes found that do are %(n)s.") % {"n": count(votes["votes"])}
-    return f"{said} {least}"
 
 
 def _goal(lines: Sequence[ChangeRow]) -> str:
@@ -441,18 +426,18 @@ def _controlled_for(told: Told, dimension: str) -> list[tuple[str, str]]:
     return [(_("Controlled for"), own)] if own else []
 
 
-def _style_warnings(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Warning]:
+def _style_findings(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[Finding]:
     """Whether longer texts win, or why that is not known."""
     keyed = f"{dimension_key(dimension)}: "
     notes = told.get("diagnostics", {}).get("style_notes") or ()
     own = [note.removeprefix(keyed) for note in notes if note.startswith(keyed)]
-    found = [Warning("", "", f"{note[:1].upper()}{note[1:]}") for note in own]
+    found = [MESSAGES.find("pair_style_note", text=f"{note[:1].upper()}{note[1:]}") for note in own]
     words = next((r for r in _all(told, "style", dimension) if r["name"] == "words"), None)
     if words is None or _best(rows) is None or words["low"] is None or words["high"] is None:
         return found
-    head = _("Longer texts do not clearly win or lose.")
+    code = "length_unclear"
     if words["low"] > 0:
-        head = _("Length helps.")
+        code = "length_helps"
     elif words["high"] < 0:
-        head = _("Length hurts.")
-    return [Warning("", head, ""), *found]
+        code = "length_hurts"
+    return [MESSAGES.find(code), *found]

@@ -34,7 +34,6 @@ from evaluation.pairwise.selectors.tables.advice import (
     ALL_STYLES,
     NO_STYLE,
     compared,
-    one_more_topic,
 )
 from evaluation.results.cells import Cell, below, bold
 from evaluation.results.columns import Column
@@ -124,7 +123,7 @@ def grades(
         "topic_rows": [_topic(held, key) for key in paged.object_list],
         "sentence": _("%(texts)s on %(topics)s.")
         % {"texts": plural(len(held.texts), "text"), "topics": plural(len(topics), "topic")},
-        "verdict": compared(run, blocks, held.labels, (first, second), one_more_topic(run.task)),
+        "findings": compared(run, blocks, held.labels, (first, second)),
     }
 
 

@@ -1,0 +1,114 @@
+"""Messages on the results of a labels task."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from evaluation.results.findings import Catalogue, Message, Severity
+
+VERDICT, ACTION = Severity.VERDICT, Severity.ACTION
+WARNING, NOTE = Severity.WARNING, Severity.NOTE
+
+MESSAGES = Catalogue(
+    {
+        # What can be concluded on the workers.
+        "label_few_workers": Message(
+            _("Competence needs 3 workers who share items; %(workers)s gave labels."), VERDICT
+        ),
+        "label_no_intervals": Message(
+            _("This run has no intervals, so it cannot tell workers from guessing."), VERDICT
+        ),
+        "label_all_better": Message(_("All %(workers)s do better than guessing."), VERDICT),
+        "label_none_better": Message(
+            _("None of %(workers)s is shown to do better than guessing."), VERDICT
+        ),
+        "label_some_better": Message(
+            ngettext_lazy(
+                "%(better)s of %(workers)s does better than guessing.",
+                "%(better)s of %(workers)s do better than guessing.",
+                "n",
+            ),
+            VERDICT,
+        ),
+        "label_reliable": Message(
+            _(
+                "%(reliable)s of %(workers)s reach the threshold of %(limit)s; %(better)s do "
+                "better than guessing."
+            ),
+            VERDICT,
+        ),
+        # What stands below the verdict.
+        "label_agreement": Message(
+            _("Agreement α %(alpha)s (%(span)s). All methods agree on %(same)s of %(items)s."), NOTE
+        ),
+        "label_agreement_alone": Message(
+            _("Agreement α %(alpha)s (%(span)s). Comparing methods needs items with 3 votes."), NOTE
+        ),
+        "label_no_agreement": Message(_("These labels give no agreement coefficient."), NOTE),
+        # What to do.
+        "known_answers_wrong": Message(
+            _("Only %(right)s known answers match the estimated labels: check both before use."),
+            ACTION,
+        ),
+        "label_weak_workers": Message(
+            ngettext_lazy(
+                "%(n)s worker does worse than guessing or always gives one label.",
+                "%(n)s workers do worse than guessing or always give one label.",
+                "n",
+            ),
+            ACTION,
+        ),
+        "decide_items": Message(
+            ngettext_lazy(
+                "Methods disagree on %(items)s, which you can decide by hand.",
+                "Methods disagree on %(items)s, which you can decide by hand.",
+                "n",
+            ),
+            ACTION,
+        ),
+        # What to read first.
+        "label_not_scored": Message(
+            ngettext_lazy("%(n)s worker is not scored.", "%(n)s workers are not scored.", "n"),
+            WARNING,
+            detail=_("Competence needs 3 workers on the same items."),
+        ),
+        "label_all_may_guess": Message(
+            _("Nobody is told from guessing."),
+            WARNING,
+            detail=_("Do not rely on the labels of the items."),
+            excludes=("label_all_better", "label_some_better"),
+        ),
+        "label_noise": Message(
+            ngettext_lazy("%(n)s worker may add noise.", "%(n)s workers may add noise.", "n"),
+            WARNING,
+            detail=_("%(given)s of %(every)s labels; only a majority vote counts them in full."),
+        ),
+        "label_no_known_answers": Message(
+            _("No known answers yet."),
+            WARNING,
+            detail=_("A mistake that most workers share stays hidden."),
+            excludes=("known_answers_wrong",),
+        ),
+        "label_known_unseen": Message(
+            ngettext_lazy(
+                "%(n)s worker saw no known answer.", "%(n)s workers saw no known answer.", "n"
+            ),
+            NOTE,
+        ),
+        "label_uncertain_items": Message(
+            ngettext_lazy("%(n)s item needs a look.", "%(n)s items need a look.", "n"),
+            WARNING,
+            detail=_("Most are ties, or near ties."),
+        ),
+        "label_decided": Message(
+            ngettext_lazy(
+                "%(n)s uncertain item is decided by hand.",
+                "%(n)s uncertain items are decided by hand.",
+                "n",
+            ),
+            NOTE,
+        ),
+        "label_run_note": Message("%(text)s", NOTE),
+    }
+)

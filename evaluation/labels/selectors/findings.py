@@ -1,0 +1,145 @@
+"""Findings of a labels task: what its intervals allow to say, what to do, what to read first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from annotation.models import Task
+from crowdqc.numbers import count, interval, plural, score
+from evaluation.labels.messages import MESSAGES
+from evaluation.labels.results import WORSE
+from evaluation.labels.selectors.study import alpha_of, comparable, fraction
+from evaluation.labels.selectors.workers import WorkerRow
+from evaluation.methods.core.units import wilson
+from evaluation.models import Run
+from evaluation.results.findings import Action, Finding, minor
+
+Figures = Mapping[str, Any]
+WRONG = 0.5  # known answers right whose whole interval lies below this share are wrong
+
+
+def verdict_of(run: Run, figures: Figures, reliable: int | None) -> Finding:
+    """How many workers do better than guessing; ``reliable`` reach the requester's threshold."""
+    summary = figures["summary"]
+    better, n = summary["better"], summary["workers"]
+    values = {"better": count(better), "workers": plural(n, "worker"), "n": better}
+    resamples = (figures.get("recipe") or {}).get("params", {}).get("resamples", 1)
+    if summary["not_scored"] == n:
+        code = "label_few_workers"
+    elif not resamples:
+        code = "label_no_intervals"
+    elif reliable is not None:
+        values |= {"reliable": count(reliable), "limit": score(run.params["reliable"], 2)}
+        code = "label_reliable"
+    elif better == n:
+        code = "label_all_better"
+    else:
+        code = "label_some_better" if better else "label_none_better"
+    return MESSAGES.find(code, detail=_detail(figures), **values)
+
+
+def _detail(figures: Figures) -> str:
+    """Agreement with its interval, and on how many items the methods agree."""
+    summary, row = figures["summary"], alpha_of(figures)
+    if summary.get("alpha") is None:
+        return MESSAGES.text("label_no_agreement")
+    values = {"alpha": score(summary["alpha"], 2), "span": _("no interval")}
+    if row is not None and row["low"] is not None:
+        values["span"] = _("95%% CI %(span)s") % {"span": interval(row["low"], row["high"], 2)}
+    items, differ = comparable(summary)
+    if not items:
+        return MESSAGES.text("label_agreement_alone", **values)
+    values |= {"same": count(items - differ), "items": plural(items, "item")}
+    return MESSAGES.text("label_agreement", **values)
+
+
+def is_settled(figures: Figures) -> bool:
+    """Whether no worker lacks labels to be told from guessing."""
+    summary = figures["summary"]
+    return not summary["unknown"] and summary["not_scored"] < summary["workers"]
+
+
+def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
+    """What to do before the labels are used, most urgent first.
+
+    ``decided``: on how many of the items on which the methods differ people decided.
+    """
+    summary = figures["summary"]
+    workers, items = (
+        reverse(name, args=[run.project_id, run.task_id])
+        for name in ("label_results", "label_items")
+    )
+    yield from _known_wrong(figures, f"{items}?run={run.number}&show=known")
+    weak = summary["worse"] + summary["one_label"]
+    if weak and summary["not_scored"] < summary["workers"]:
+        lowest = f"{workers}?run={run.number}&sort=competence&dir=up"
+        action = Action(_("Show lowest first"), lowest)
+        yield MESSAGES.find("label_weak_workers", action=action, n=weak)
+    if (n := summary["any_differ"] - decided) > 0:
+        shown = plural(n, "item")
+        action = Action(
+            _("Decide %(items)s") % {"items": shown}, f"{items}?run={run.number}&show=differ"
+        )
+        yield MESSAGES.find("decide_items", action=action, items=shown, n=n)
+
+
+def _known_wrong(figures: Figures, url: str) -> Iterator[Finding]:
+    """That known answers are missed by every method of counting, for sure."""
+    rows = [row for row in figures.get("compare", []) if row["n"]]
+    if not rows:
+        return
+    best = max(rows, key=lambda row: row["right"] / row["n"])
+    if wilson(best["right"] / best["n"], best["n"], 0.95)[1] < WRONG:
+        yield MESSAGES.find(
+            "known_answers_wrong",
+            action=Action(_("Show known answers"), url),
+            right=fraction(best["right"], best["n"]),
+        )
+
+
+def worker_warnings(
+    task: Task, figures: Figures, rows: Sequence[WorkerRow], *, requester: bool
+) -> Iterator[Finding]:
+    """What to read before the list of workers is used."""
+    summary = figures["summary"]
+    if n := summary["not_scored"]:
+        yield MESSAGES.find("label_not_scored", n=n)
+    weak = [row for row in rows if row.group in ("unknown", "one_label", WORSE)]
+    if weak and len(weak) == len(rows):
+        yield MESSAGES.find("label_all_may_guess")
+    elif weak:
+        yield MESSAGES.find(
+            "label_noise",
+            n=len(weak),
+            given=count(sum(row.n for row in weak)),
+            every=count(sum(row.n for row in rows)),
+        )
+    yield from _known(task, figures, rows, requester=requester)
+    for text in figures.get("diagnostics", {}).get("warnings", []):
+        yield MESSAGES.find("label_run_note", text=f"{text[:1].upper()}{text[1:]}")
+
+
+def _known(
+    task: Task, figures: Figures, rows: Sequence[WorkerRow], *, requester: bool
+) -> Iterator[Finding]:
+    summary = figures["summary"]
+    if summary["not_scored"] == len(rows):
+        return
+    if not summary["known"]:
+        build = reverse("task_build", args=[task.project_id, task.pk]) + "?part=known"
+        action = Action(_("Add known answers"), build, requester=True) if requester else None
+        yield minor(MESSAGES.find("label_no_known_answers", action=action))
+    elif unseen := sum(not row.extra["known_n"] for row in rows):
+        yield MESSAGES.find("label_known_unseen", n=unseen)
+
+
+def item_warnings(figures: Figures, decided: int) -> Iterator[Finding]:
+    """What to read before the list of items is used."""
+    if (n := figures["summary"]["any_differ"] - decided) > 0:
+        yield MESSAGES.find("label_uncertain_items", n=n)
+    if decided:
+        yield MESSAGES.find("label_decided", n=decided)

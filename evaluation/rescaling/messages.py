@@ -1,0 +1,20 @@
+"""Messages on rescaled ratings."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.results.findings import Catalogue, Message, Severity
+
+MESSAGES = Catalogue(
+    {
+        "use_rescaled": Message(
+            _("Use the rescaled scores; first see what moved most."), Severity.ACTION
+        ),
+        "use_as_given": Message(
+            _("Use the ratings as people gave them."),
+            Severity.ACTION,
+            excludes=("use_rescaled",),
+        ),
+    }
+)

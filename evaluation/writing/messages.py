@@ -1,0 +1,25 @@
+"""Messages on the results of writing tasks."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.results.findings import Catalogue, Message, Severity
+
+VERDICT = Severity.VERDICT
+
+MESSAGES = Catalogue(
+    {
+        "few_topics": Message(
+            _("Too few topics to conclude anything: read these figures as a description."), VERDICT
+        ),
+        "people_write_shorter": Message(_("People write shorter responses than models."), VERDICT),
+        "people_write_longer": Message(_("People write longer responses than models."), VERDICT),
+        "length_not_shown": Message(
+            _("No difference in length between people and models is shown."), VERDICT
+        ),
+        "add_topics": Message(
+            _("Add topics before you compare people with models."), Severity.ACTION
+        ),
+    }
+)
