@@ -24,7 +24,14 @@ def test_a_file_that_is_chosen_before_the_script_has_come_is_sent_as_well(
     polls_often(context)
     page = context.new_page()
     held: list[Route] = []
-    page.route("**/staff*.js", lambda route: held.append(route))  # noqa: PLW0108
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/staff*.js", hold_first)
     address = live_server.url + reverse("task_import", args=[task.project_id, task.pk, "items"])
     page.goto(address, wait_until="commit")
     while not held:  # the field can be there before the browser asks for the script
