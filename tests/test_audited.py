@@ -29,7 +29,7 @@ EXCEPTIONS = {
     "work.actions.assignments.show_item": "the row holds when it was shown, once",
     "work.actions.assignments.reveal_known_answer": "the row holds when it was told, once",
     "work.actions.assignments.save_draft": "every few seconds; only the worker's own draft",
-    "work.actions.events.append": "every few seconds; append-only itself",
+    "work.actions.events.append_events": "every few seconds; append-only itself",
     "work.actions.events.open_stream": "part of the log, which is append-only itself",
     "formats.uploads.process.process": "was asked for, and each import records what it wrote",
     "notifications.actions.notices.mark_read": "a person reads what they were told",

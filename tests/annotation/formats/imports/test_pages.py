@@ -175,7 +175,7 @@ def test_imported_workers_get_pseudonyms_and_slots_for_all_their_answers(world: 
 
 
 def test_pseudonyms_do_not_run_out(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
-    monkeypatch.setattr("annotation.accounts.pseudonyms.propose", lambda: "wren-01")
+    monkeypatch.setattr("annotation.accounts.pseudonyms.propose_pseudonym", lambda: "wren-01")
     found = answer_imports.workers_by_id(world.project, {"a", "b", "c"})
     assert len({worker.pseudonym for worker in found.values()}) == 3
 
