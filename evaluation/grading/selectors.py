@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from annotation.models import Answer, Membership, Role, Task, TextValue, User
 from annotation.task_types.rendering import render_markdown
-from crowdqc.numbers import plural, score
+from crowdqc.numbers import interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import writing as charts_writing
 from evaluation.charts.boards import Estimate, Scale
@@ -21,6 +22,11 @@ from evaluation.grading.actions import Marks, marks_of, order_for
 from evaluation.grading.study_run import JUDGE, SLUG
 from evaluation.methods.core.units import fisher
 from evaluation.models import Grading, Run, RunState
+from evaluation.results.cells import Cell as TableCell
+from evaluation.results.cells import beside, bold
+from evaluation.results.columns import Column, Format
+from evaluation.results.matrices import MatrixRow, matrix_table
+from evaluation.results.tables import Group, ResultTable
 
 LEAST = 10  # answers marked by both, below which no agreement is told
 
@@ -252,9 +258,9 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     # Everything on the page.
     return {
         "sizes": sizes,
-        "lines": lines,
-        "axis": charts.forest_axis(scale),
+        "table": _method_table(lines, sizes, params["draw"], charts.forest_axis(scale)),
         "systems": systems,
+        "system_table": _system_table(systems, sizes, params["draw"]),
         "legend": _legend(titles),
         "sentence": _sentence(frame, len(systems), params["repetitions"]),
         "left_out": list(frame["left_out"]),
@@ -316,6 +322,91 @@ def _against(slug: str, row: Row | None) -> str:
     return (
         gettext("closer to the experts") if row["low"] > 0 else gettext("further from the experts")
     )
+
+
+def _figure(value: float | None, text: str, span: str = "") -> SafeString:
+    if value is None:
+        return format_html('<span class="zero">{}</span>', gettext("none"))
+    return beside(text, span)
+
+
+def _by_size(line: Line, draw: str) -> list[TableCell]:
+    """The cell of each number of workers."""
+    return [
+        TableCell(
+            _figure(cell.r, score(cell.r, 2), interval(cell.low, cell.high, 2)),
+            "num nowrap",
+            f"{cell.size} {draw}",
+        )
+        for cell in line.cells
+    ]
+
+
+def _method_table(
+    lines: Sequence[Line], sizes: Sequence[int], draw: str, axis: SafeString
+) -> ResultTable:
+    beside_aqer = gettext("Beside AQER")
+    plot = Column("plot", gettext("Interval at the largest number"), Format.PLOT)
+    rows = [
+        MatrixRow(
+            bold(line.title),
+            [
+                *_by_size(line, draw),
+                TableCell(line.plot, "plot"),
+                TableCell(line.against, label=beside_aqer),
+            ],
+        )
+        for line in lines
+    ]
+    return matrix_table(
+        gettext("Correlation with the experts by method and number of workers"),
+        gettext("Method"),
+        [
+            *(Column.number("", f"{size} {draw}") for size in sizes),
+            plot,
+            Column.text("", beside_aqer),
+        ],
+        rows,
+        name_classes="nowrap",
+        classes="data two-line board",
+        axis=axis,
+    )
+
+
+def _system_table(
+    systems: Sequence[Mapping[str, Any]], sizes: Sequence[int], draw: str
+) -> ResultTable:
+    groups = []
+    for one in systems:
+        rows = []
+        for line in one["rows"]:
+            last = line.cells[-1]
+            span = interval(last.draw_low, last.draw_high, 2)
+            over = TableCell(_figure(last.draw_low, span), "num nowrap", gettext("Over draws"))
+            rows.append(MatrixRow(line.title, [*_by_size(line, draw), over]))
+        groups.append(Group(_system_heading(one), rows))
+    return matrix_table(
+        gettext("Correlation by system at each number"),
+        gettext("Method"),
+        [*(f"{size} {draw}" for size in sizes), gettext("Over draws alone")],
+        groups,
+        format=Format.NUMBER,
+        name_classes="nowrap",
+        classes="data two-line",
+    )
+
+
+def _system_heading(one: Mapping[str, Any]) -> str:
+    told = {
+        "name": f"{one['name']}, {one['strategy']}" if one["strategy"] else one["name"],
+        "grade": score(one["grade"], 1),
+        "error": score(one["error"], 1),
+        "answers": plural(one["n"], "answer"),
+    }
+    if one["error"] is None:
+        return gettext("%(name)s: mean grade %(grade)s, %(answers)s") % told
+    said = gettext("%(name)s: mean grade %(grade)s (standard error %(error)s), %(answers)s")
+    return said % told
 
 
 def _system(one: Row, lines: list[Line], sizes: Sequence[int]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from django.core.paginator import Page, Paginator
 from django.utils.safestring import SafeString
@@ -56,6 +56,15 @@ class Row:
     plot: SafeString | None = None
     url: str = ""  # where its name leads
     beside: str = ""  # what stands beside its name, where it is not the detail
+
+    @classmethod
+    def of(cls, pk: int, name: str, detail: str, stored: Sequence[Any], **more: Any) -> Self:
+        """The row of a stored score, of which ``stored`` are the values of STORED."""
+        component, estimate, low, high, n, best, worst, group, extra = stored
+        known = {"component": component, "estimate": estimate, "low": low, "high": high, "n": n}
+        ranks = {"best": best, "worst": worst, "group": group}
+        said = {"uniterated": extra.get("uniterated"), "why": extra.get("no_interval", "")}
+        return cls(**({"id": pk, "name": name, "detail": detail} | known | ranks | said | more))
 
     @property
     def in_sentence(self) -> str:

@@ -23,7 +23,11 @@ def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
     values = WorkerScore.objects.filter(run=run, dimension="").values_list(
         "worker_id", "worker__pseudonym", *STORED
     )
-    return [_row(pk, name, "", rest, log.get(str(pk), {})) for pk, name, *rest in values]
+    rows = []
+    for pk, name, *stored in values:
+        own, n = log.get(str(pk), {}), stored[STORED.index("n")]
+        rows.append(Row.of(pk, name, "", stored, pasted=own.get("pasted"), flags=flags(own, n)))
+    return rows
 
 
 def columns_of(board: Board, columns: Sequence[Column]) -> Sequence[Column]:
@@ -63,31 +67,9 @@ def system_rows(run: Run) -> list[Row]:
     values = SystemScore.objects.filter(run=run, dimension="").values_list(
         "system_id", "system__name", "system__prompt_strategy", *STORED
     )
-    rows = [_row(pk, name, strategy, rest, {}) for pk, name, strategy, *rest in values]
-    for row in rows:
-        row.model = True
-    return rows
-
-
-def _row(pk: int, name: str, detail: str, rest: Sequence[Any], log: Mapping[str, Any]) -> Row:
-    component, estimate, low, high, n, best, worst, group, extra = rest
-    return Row(
-        id=pk,
-        name=name,
-        detail=detail,
-        component=component,
-        estimate=estimate,
-        low=low,
-        high=high,
-        uniterated=extra.get("uniterated"),
-        n=n,
-        best=best,
-        worst=worst,
-        group=group,
-        why=extra.get("no_interval", ""),
-        pasted=log.get("pasted"),
-        flags=flags(log, n),
-    )
+    return [
+        Row.of(pk, name, strategy, stored, model=True) for pk, name, strategy, *stored in values
+    ]
 
 
 def flags(log: Mapping[str, Any], answered: int) -> list[dict[str, Any]]:

@@ -82,11 +82,6 @@ class SystemRow(Row):
     def label(self) -> str:
         return f"{self.name}, {self.detail}" if self.detail else self.name
 
-    @property
-    def in_sentence(self) -> str:
-        """The label where a comma would read as the next of a list."""
-        return f"{self.name} ({self.detail})" if self.detail else self.name
-
 
 def rows_of(run: Run, told: Told) -> list[SystemRow]:
     """A row a system, dimension and component (one query)."""
@@ -102,24 +97,14 @@ def rows_of(run: Run, told: Told) -> list[SystemRow]:
 
 
 def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> SystemRow:
-    dimension, pk, name, strategy, component, estimate, low, high, n, best, worst, group, _ = values
+    dimension, pk, name, strategy, *stored = values
+    component, estimate, *_ = stored
     grade = grades.get((dimension, pk), {})
-    return SystemRow(
-        id=pk,
-        name=name,
-        detail=strategy,
-        component=component,
-        estimate=estimate,
-        low=low,
-        high=high,
+    never = gettext("never compared with another system")
+    return SystemRow.of(
+        *(pk, name, strategy, stored),
         uniterated=None,
-        n=n,
-        best=best,
-        worst=worst,
-        group=group,
-        why=gettext("no ranks were asked for")
-        if component
-        else gettext("never compared with another system"),
+        why=gettext("no ranks were asked for") if component else never,
         dimension=dimension,
         wins=against_average(estimate if component else None),
         grade=grade.get("grade"),
