@@ -61,10 +61,12 @@ class Row:
     def of(cls, pk: int, name: str, detail: str, stored: Sequence[Any], **more: Any) -> Self:
         """The row of a stored score, of which ``stored`` are the values of STORED."""
         component, estimate, low, high, n, best, worst, group, extra = stored
-        known = {"component": component, "estimate": estimate, "low": low, "high": high, "n": n}
-        ranks = {"best": best, "worst": worst, "group": group}
-        said = {"uniterated": extra.get("uniterated"), "why": extra.get("no_interval", "")}
-        return cls(**({"id": pk, "name": name, "detail": detail} | known | ranks | said | more))
+        values: dict[str, Any] = {
+            **{"component": component, "estimate": estimate, "low": low, "high": high, "n": n},
+            **{"best": best, "worst": worst, "group": group},
+            **{"uniterated": extra.get("uniterated"), "why": extra.get("no_interval", "")},
+        }
+        return cls(id=pk, name=name, detail=detail, **values | more)
 
     @property
     def in_sentence(self) -> str:
