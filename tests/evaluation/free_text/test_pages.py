@@ -155,13 +155,13 @@ def test_the_ranks_in_a_heading_are_those_that_its_rows_can_have(
         address = reverse(name, args=[task.project_id, task.pk])
         for board in client.get(address).context["boards"]:
             for group in board.groups:
-                told = re.match(r"Ranks? (\d+)(?:–(\d+))?", group["heading"])
-                ranks = [row for row in group["rows"] if row.best]
-                assert bool(told) == bool(ranks), group["heading"]
+                told = re.match(r"Ranks? (\d+)(?:–(\d+))?", group.heading)
+                ranks = [row for row in group.rows if row.best]
+                assert bool(told) == bool(ranks), group.heading
                 if told:
                     ends = int(told[1]), int(told[2] or told[1])
                     held = min(row.best for row in ranks), max(row.worst for row in ranks)
-                    assert ends == held, (group["heading"], [row.rank for row in group["rows"]])
+                    assert ends == held, (group.heading, [row.rank for row in group.rows])
 
 
 def test_columns_sort_and_then_the_groups_are_gone(client: Client, task: Task) -> None:

@@ -74,7 +74,7 @@ def test_people_of_easy_and_hard_tasks_stand_where_their_differences_put_them(
 ) -> None:
     shown = domain_page(project, "storks", MEASURES["answers"])
     [board] = shown.boards
-    rows = [row for group in board.groups for row in group["rows"]]
+    rows = [row for group in board.groups for row in group.rows]
     known = dict(project.memberships.filter(role="worker").values_list("pk", "external_id"))
     assert known[rows[0].id] == "ann"
     assert known[rows[-1].id] == "dag"  # whose mean score is not the lowest
