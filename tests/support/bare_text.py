@@ -28,7 +28,7 @@ GONE = re.compile(
 TAG = re.compile(r"{%.*?%}|{{.*?}}")
 # Texts that a tag hands on: ``{% include ... with label="Two words" %}``, ``|default:"none yet"``.
 HANDED = re.compile(
-    r'(?:\b(?!css=)\w+=|\|(?:default|yesno):|{%\s*state\s+\S+\s+(?:_\("[^"]*"\)\s+|[\w.]+\s+)?)"([^"]*)"'
+    r'(?:\b(?!(?:css|class|head|id|term)=)\w+=|\|(?:default|yesno):|{%\s*state\s+\S+\s+(?:_\("[^"]*"\)\s+|[\w.]+\s+)?)"([^"]*)"'
 )
 TEXT = re.compile(r"[A-Z][a-z]|[a-z]…|[a-z,.] [a-z]")
 ATTRIBUTE = re.compile(r'[\w-]+="\s*"')  # of a block that holds attributes
