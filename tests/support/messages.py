@@ -129,6 +129,7 @@ NOT_FOR_WORKERS = (
     "templates/_includes/tally.html",
     "templates/_includes/steps.html",
     "templates/_includes/rail_warnings.html",
+    "templates/_includes/results/",
     "templates/_includes/warning_count.html",
     "annotation/payouts/actions/",
     "crowdqc/web/terms.py",
