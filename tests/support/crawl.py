@@ -100,11 +100,11 @@ def overflows(page: Page) -> list[str]:
     return found
 
 
-def crowded(buttons: int, primary: int) -> list[str]:
-    """What a header says that leaves open what to do next."""
+def crowded(buttons: int, primary: int, *, has_findings: bool) -> list[str]:
+    """What a header says that leaves open what to do next; findings say whether anything is."""
     if primary > 1:
         return [f"{primary} primary buttons in its header"]
-    many = buttons > 3 and not primary
+    many = buttons > 3 and not primary and not has_findings
     return [f"{buttons} buttons in its header, none of them primary"] if many else []
 
 
@@ -186,7 +186,7 @@ class Inspector:
             return
         if not self.thorough:
             name = re.sub(r"-\d$", "", name)
-        found = crowded(about["buttons"], about["primary"])
+        found = crowded(about["buttons"], about["primary"], has_findings=about["hasFindings"])
         found += misled(urlsplit(page.url).path, about["crumbs"])
         key = f"{role}-{name}" if self.thorough and wanted and role in SEEN_BY else name
         # A page that looks another way to a second person has the same colours.

@@ -99,10 +99,12 @@ ABOUT = """() => {
   const [{ responseEnd, requestStart }] = performance.getEntriesByType("navigation");
   const all = [...document.querySelectorAll(".page-head .actions :is(button, .button)")]
     .filter((one) => one.checkVisibility());
+  const next = document.querySelectorAll(".result-head > .primary, .result-head > form .primary");
   return {
     seconds: (responseEnd - requestStart) / 1000,
     buttons: all.length,
-    primary: all.filter((one) => one.matches(".primary")).length,
+    primary: all.filter((one) => one.matches(".primary")).length + next.length,
+    hasFindings: document.querySelector(".result-head") !== null,
     crumbs: [...document.querySelectorAll(".crumbs a")].map((one) => one.pathname),
   };
 }"""
