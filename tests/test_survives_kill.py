@@ -50,7 +50,7 @@ import json, os, sys, traceback, uuid
 import django
 django.setup()
 from annotation.models import ApiToken, Assignment, PayoutBatch, Task
-from annotation.accounts.tokens.actions import digest
+from annotation.accounts.tokens.actions import digest_token
 from annotation.payouts.actions import proposals as payouts
 from tests.support import factories as f
 
@@ -63,7 +63,7 @@ def set_up(result):
         json.dump({{"task": world.task.pk, "tokens": tokens, **staff}}, out)
 
 def pay(result, task, requester, manager):
-    by = {{key: ApiToken.objects.get(digest=digest(token)).user
+    by = {{key: ApiToken.objects.get(digest=digest_token(token)).user
           for key, token in (("requester", requester), ("manager", manager))}}
     task = Task.objects.get(pk=task)
     open_ones = Assignment.objects.filter(task=task, state="submitted", settled_at=None)

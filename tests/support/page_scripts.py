@@ -104,7 +104,7 @@ ABOUT = """() => {
     seconds: (responseEnd - requestStart) / 1000,
     buttons: all.length,
     primary: all.filter((one) => one.matches(".primary")).length + next.length,
-    hasFindings: document.querySelector(".result-head") !== null,
+    hasFindings: document.querySelector(".result-head, .page-results") !== null,
     crumbs: [...document.querySelectorAll(".crumbs a")].map((one) => one.pathname),
   };
 }"""
