@@ -16,6 +16,7 @@ from crowdqc.numbers import parse_whole
 from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.exports import scores as exports
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.run_types import type_of
 from evaluation.runs.selectors import lists as reads
@@ -55,6 +56,7 @@ def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str,
         **menu_of(run),
         "start_words": words,
         "study_state": study,
+        "screen": page_screen(study, []),
     }
 
 
@@ -82,6 +84,7 @@ def kept_run(request: HttpRequest, run: Run | None, mark: str = "&") -> str:
 def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict[str, Any]:
     """What the page of another method on a task's texts says of its run."""
     active = reads.active_of(task, method)
+    study = read_state(task, run, active=active) if run is not None else None
     return {
         "task": task,
         "title": reads.title_of(task),
@@ -90,7 +93,8 @@ def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict
         "keep": "",
         "runs": [],
         "active": active,
-        "study_state": read_state(task, run, active=active) if run is not None else None,
+        "study_state": study,
+        "screen": page_screen(study, []),
         "method": method,
     }
 

@@ -22,7 +22,7 @@ HEAVY = (
 LOADED = f"""
 import sys
 from crowdqc.devstack import program
-program.load()
+program.load_app()
 parts = {{name for name in sys.modules if name.startswith("scipy.") and name.count(".") == 1}}
 print(*sorted(set({HEAVY!r}) & set(sys.modules)))
 print(*sorted(parts & {{f"scipy.{{part}}" for part in ("special", "sparse", "stats", "optimize")}}))

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -213,13 +213,11 @@ def workers_findings(
 
 def low_workers_finding(task: Task, run: Run) -> Finding | None:
     """Workers who surely judged worse than half of them and are not left out, for other pages."""
+    left_out = task.exclusions.in_force().filter(worker=OuterRef("worker"))
     rows = WorkerScore.objects.filter(run=run, dimension=POOLED, component=1).values(
-        "estimate", "low", "extra", "worker", name=F("worker__pseudonym")
+        "estimate", "low", "extra", name=F("worker__pseudonym"), is_left_out=Exists(left_out)
     )
-    below = against_middle(list(rows))[1]
-    if below:
-        left_out = set(task.exclusions.in_force().values_list("worker", flat=True))
-        below = [row for row in below if row["worker"] not in left_out]
+    below = [row for row in against_middle(list(rows))[1] if not row["is_left_out"]]
     if not below:
         return None
     page = reverse("pair_workers", args=[task.project_id, task.pk])

@@ -22,6 +22,7 @@ from evaluation.pairwise.selectors import runs as pair_runs
 from evaluation.pairwise.selectors import workers
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.pages import kept_run, number_of
 from evaluation.runs.results import votes_used
@@ -94,6 +95,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "last": last,
         "start_words": words,
         "study_state": study,
+        "screen": page_screen(study, []),
         "low_workers": workers.low_workers_finding(task, runs.core)
         if runs.core and view != "workers"
         else None,

@@ -49,12 +49,16 @@ def judge(task: Task, base_url: str, *modes: str, form: str = "json_schema") -> 
     return made
 
 
-def page(task: Task, name: str, **query: str) -> str:
+def html(task: Task, name: str, **query: str) -> str:
     client = Client()
     client.force_login(task.project.owner)
     response = client.get(reverse(name, args=[task.project_id, task.pk]), query)
     assert response.status_code == 200
-    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+    return response.content.decode()
+
+
+def page(task: Task, name: str, **query: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html(task, name, **query)).split())
 
 
 def test_a_judge_that_prefers_what_stands_first_is_shown_to_contradict_itself() -> None:
@@ -163,7 +167,7 @@ def test_the_judges_board_stands_beside_that_of_aqer_with_their_agreement() -> N
         finished(task, "judge_points", model=model.pk, resamples=200)
     before = page(task, "point_judges")
     assert "AQER has not run yet" in before
-    assert "run_own_method" in findings_in(before)
+    assert "run_own_method" in findings_in(html(task, "point_judges"))
     # The run ranks its board by pairs; single intervals are not held against one another.
     assert "highest mean points" not in before
     runs.start(by=task.project.owner, task=task, params={"encoder": "char-svd", "resamples": 200})
@@ -171,7 +175,7 @@ def test_the_judges_board_stands_beside_that_of_aqer_with_their_agreement() -> N
     make_official(task.runs.latest("pk"))
     shown = page(task, "point_judges")
     assert "stub-1" in shown and "Spearman’s ρ" in shown
-    assert "compare_own_board" in findings_in(shown)
+    assert "compare_own_board" in findings_in(html(task, "point_judges"))
     assert "Tern-2" in shown and "defaulted" in shown
 
 
@@ -227,4 +231,4 @@ def test_newer_votes_than_the_run_shown_are_told_with_the_way_to_show_them() -> 
         finished(task, "judge_pairs", model=model.pk)
     shown = page(task, "pair_judges")
     assert "stub-1, judge combined@1, t=0 has given 6 votes since run 1" in shown
-    assert "answers_since_run" in findings_in(shown)
+    assert "answers_since_run" in findings_in(html(task, "pair_judges"))

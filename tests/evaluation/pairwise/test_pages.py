@@ -26,6 +26,7 @@ from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import QUICK, client_of, page, published, scored, text_of
 from tests.support import factories
+from tests.support.pages import findings_in
 
 pytestmark = pytest.mark.django_db
 
@@ -230,9 +231,9 @@ def test_a_board_opens_at_the_overall_dimension_else_at_the_first() -> None:
 def test_a_published_result_stands_beside_ours_and_can_be_shown(task: Task, run: Run) -> None:
     other = published(task, run)
     assert f"?run={other.number}" in page(task, "pair_results")
-    assert "A published result stands beside ours." in page(task, "pair_results")
+    assert "published_beside" in findings_in(page(task, "pair_results"))
     shown = page(task, "pair_results", query=f"?run={other.number}")
-    assert "This is the published result." in shown
+    assert "published_shown" in findings_in(shown)
     assert "The published result has no board of systems" in shown
     for name in ("pair_list", "pair_workers", "pair_wins"):
         assert "Published" in page(task, name, query=f"?run={other.number}")

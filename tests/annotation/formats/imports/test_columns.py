@@ -96,4 +96,4 @@ def test_the_button_stays_for_a_browser_without_scripts(world: World) -> None:
     page = client.get(
         reverse("task_import", args=[world.project.pk, world.task.pk, "items"])
     ).content.decode()
-    assert "data-drop-submit>Upload file</button>" in page and "js/drop" in page
+    assert "data-drop-submit>Upload file</button>" in page and "bundles/staff" in page
