@@ -32,14 +32,12 @@ class Severity(IntEnum):
 class Action:
     """A button: its label, where it leads, and whether only requesters may open it.
 
-    ``cost`` is what pressing it commits at most. ``posts``: it sends a form. ``template``: of a
-    form that asks again in place, instead of a link.
+    ``posts``: it sends a form. ``template``: of a form that confirms in place, instead of a link.
     """
 
     label: Words
     url: str
     requester: bool = False
-    cost: str = ""
     posts: bool = False
     template: str = ""
 
@@ -117,7 +115,7 @@ class Catalogue:
             code,
             message.severity,
             self.text(code, **values),
-            detail or str(message.detail % values if values and message.detail else message.detail),
+            detail or _write(message.detail, values),
             action,
             claim,
             excludes=message.excludes,
@@ -125,8 +123,12 @@ class Catalogue:
 
     def text(self, code: str, **values: Any) -> str:
         """Write the sentence of a message."""
-        text = self.messages[code].text
-        return str(text % values if values else text)
+        return _write(self.messages[code].text, values)
+
+
+def _write(text: Words, values: Mapping[str, Any]) -> str:
+    """Fill a text with its values; a text without any stands as it is."""
+    return str(text % values if text and values else text)
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,9 @@ def arrange(findings: Iterable[Finding | None]) -> Screen:
     given = [one for one in findings if one is not None and one.text]
     kept: list[Finding] = []
     for one in sorted(given, key=lambda one: (one.severity, one.is_minor)):
-        against = next((other for other in kept if contradict(one, other)), None)
         if one in kept:
             continue
+        against = next((other for other in kept if contradict(one, other)), None)
         if against is not None:
             logger.warning("finding %s left out: contradicts %s", one.code, against.code)
         else:

@@ -9,7 +9,6 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from annotation.task_types import get_type
 from crowdqc.numbers import count, money, percent, plural
 from evaluation.results.findings import Action, Finding, Screen, Severity, arrange
 from evaluation.runs.adapters import adapter_of
@@ -138,17 +137,10 @@ def answers_in_words(state: StudyState, n: int) -> str:
     return plural(n, adapter_of(state.task).answer_noun)
 
 
-def items_in_words(state: StudyState, n: int) -> str:
-    """Items by the noun of the task: ``12 pairs``."""
-    settings = state.task.current.settings if state.task.current else {}
-    return plural(n, get_type(state.task.type).noun_in(settings))
-
-
 def page_screen(
     study: StudyState | None, findings: Iterable[Finding | None], *, settled: bool = True
 ) -> Screen:
     """Arrange a page's findings; its own actions are the candidates of ``choose_action``."""
-    found = [one for one in findings if one is not None]
-    own = [one for one in found if one.severity == Severity.ACTION]
-    rest = [one for one in found if one.severity != Severity.ACTION]
-    return arrange([*rest, choose_action(study, *own, settled=settled), *own])
+    given = [one for one in findings if one is not None]
+    own = [one for one in given if one.severity == Severity.ACTION]
+    return arrange([choose_action(study, *own, settled=settled), *given])

@@ -106,11 +106,6 @@ class StudyState:
         return found
 
     @property
-    def collects(self) -> bool:
-        """Whether answers may still come without anybody opening the task again."""
-        return self.collection == Collection.OPEN
-
-    @property
     def missing_workers(self) -> int:
         """How many people more it takes until an item can get all answers that it asks for."""
         return max(0, self.redundancy - self.able_workers)

@@ -17,20 +17,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.support.names import FUNCTION_WORDS, words_of
+
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("crowdqc", "annotation", "evaluation")
 SENTENCE = 5  # words from which a string is one
 TRANSLATES = {"_", "gettext", "ngettext", "gettext_lazy", "ngettext_lazy", "gettext_noop", "_t"}
-# Words that name nothing: a name made of these alone cannot be guessed.
-FUNCTION_WORDS = frozenset(
-    "a again all an and any are as asked at be been before beside both but by can come comes "
-    "did do does done each else every few for found from gave give given gone had has have "
-    "held here how if in into is it its kept known left less made many may more most much no "
-    "none nor not now of off on once one only or other others out over own same said say says "
-    "seen so some still such taken than that the their them then there these they this those "
-    "to told too under until up was were what when where whether which while who whole whom "
-    "whose why will with without yet".split()
-)
 
 
 def python_files(root: Path, tops: tuple[str, ...] = TOPS) -> Iterator[Path]:
@@ -106,8 +98,7 @@ def count_vague_names(root: Path) -> int:
     for path in python_files(root):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                words = re.findall(r"[a-z]+|[A-Z][a-z]*", node.name.strip("_"))
-                n += bool(words) and all(word.lower() in FUNCTION_WORDS for word in words)
+                n += FUNCTION_WORDS.issuperset(words_of(node.name))
     return n
 
 

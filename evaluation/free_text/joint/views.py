@@ -12,8 +12,7 @@ from annotation.access import get_task
 from crowdqc.errors import Missing
 from evaluation.free_text.joint import selectors as reads
 from evaluation.free_text.joint.run import SLUG
-from evaluation.results.findings import arrange
-from evaluation.runs.next_actions import choose_action
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import method_frame, number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
@@ -31,7 +30,8 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         told = run_reads.figures_of(run)
         context.update(reads.page(run, told, request.GET.get("page")))
         place = context["place"]
-        action = choose_action(context["study_state"], settled=not place.unknown)
-        context["screen"] = arrange([place.finding(), action])
+        context["screen"] = page_screen(
+            context["study_state"], [place.finding()], settled=not place.unknown
+        )
         context["recipe"] = run_reads.recipe_pairs(run, told.get("recipe"))
     return render(request, "evaluation/free_text/joint.html", context)

@@ -26,7 +26,7 @@ from evaluation.overview import results as overview_results
 from evaluation.results.boards import SORTS
 from evaluation.results.findings import arrange
 from evaluation.runs import schedules
-from evaluation.runs.next_actions import choose_action
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import kept_run, number_of, run_frame, send
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit
@@ -120,8 +120,9 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
     place = run_facts.first_place(told, context["rows"], "models")
-    action = choose_action(context["study_state"], settled=not place.unknown)
-    context["screen"] = arrange([place.finding(), action])
+    context["screen"] = page_screen(
+        context["study_state"], [place.finding()], settled=not place.unknown
+    )
     return render(request, "evaluation/free_text/systems.html", context)
 
 

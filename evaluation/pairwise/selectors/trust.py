@@ -116,12 +116,6 @@ def agrees_enough(mean: Figures | None) -> bool:
     return low is not None and low >= TENTATIVE
 
 
-def figure_to_read(mean: Figures) -> float:
-    """The cross-fit figure, or the raw one; -1 where there is none."""
-    known = (one for one in (mean.crossfit, mean.raw) if one is not None)
-    return next(known, -1.0)
-
-
 def note_of(mean: Figures | None) -> str:
     """Why agreement has no interval, where it has none."""
     if mean is None:

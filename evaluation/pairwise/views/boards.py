@@ -39,9 +39,9 @@ from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
 from evaluation.rescaling.selectors import rating_boards
-from evaluation.results.findings import Screen, arrange
+from evaluation.results.findings import Screen
 from evaluation.runs import schedules
-from evaluation.runs.next_actions import choose_action, page_screen
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import run_frame, send, send_csv
 from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
@@ -329,12 +329,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(
         boards=found,
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
-        screen=arrange(
-            [
-                rated.finding(),
-                choose_action(context["study_state"], settled=not rated.unknown),
-            ]
-        )
+        screen=page_screen(context["study_state"], [rated.finding()], settled=not rated.unknown)
         if rated
         else Screen(),
         workers=rating_boards.worker_table(workers, chosen.label) if chosen and workers else None,

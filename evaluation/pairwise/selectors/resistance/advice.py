@@ -181,7 +181,6 @@ def _collect(offer: Offer) -> Finding:
         label,
         "#collect",
         requester=True,
-        cost=cost,
         template="evaluation/pairwise/board/_collect.html",
     )
     return MESSAGES.find("collect_votes", action=action, votes=count(offer.votes))
