@@ -8,16 +8,24 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        """Register the job queue, system checks, and the receivers of what accounts do."""
+        """Register the job queue, system checks, and receivers of sign-ins and restores."""
         from django.contrib.auth.signals import user_logged_in
 
         from annotation.accounts.signing import signals  # noqa: F401
         from annotation.accounts.signing.middleware import begin_session
         from crowdqc import celery  # noqa: F401  # the application that jobs belong to
         from crowdqc.deployment import checks  # noqa: F401
+        from crowdqc.hooks import after_restore
 
         if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
             from crowdqc.deployment.traces import start_traces
 
             start_traces()  # before the handler of requests lists its middleware
+        after_restore.register(_hold_payments)
         user_logged_in.connect(begin_session, dispatch_uid="session-begins")
+
+
+def _hold_payments(made_at: str) -> list[str]:
+    from annotation.payouts.actions.restored import hold_payments
+
+    return hold_payments(made_at)

@@ -462,20 +462,6 @@ CROWDQC_JOB_MEMORY = env.int("CROWDQC_JOB_MEMORY", default=-1)
 # How much a person, a project and the installation may have, where it is not the default
 # (annotation/accounts/quotas.py): projects=200,megabytes=500000.
 CROWDQC_QUOTAS = env.dict("CROWDQC_QUOTAS", default={})
-# What the evaluation app adds to packages below it, by dotted path: export files, the recipes of a
-# task's finished runs, whether tasks have such runs, and encoders at an endpoint ("endpoint:12").
-CROWDQC_FILE_MAKERS = {
-    "run": "evaluation.bundles.makers.RUN",
-    "bundle": "evaluation.bundles.makers.BUNDLE",
-    "report": "evaluation.bundles.makers.REPORT",
-    "live-bundle": "evaluation.bundles.makers.LIVE_BUNDLE",
-    "live-report": "evaluation.bundles.makers.LIVE_REPORT",
-}
-CROWDQC_RECIPES = "evaluation.bundles.makers.recipes"
-# Makes a task of a table that was dropped, and starts its run.
-CROWDQC_TABLE_WRITER = "evaluation.score_table.actions.scoring.write_table"
-CROWDQC_RUN_STATES = "evaluation.runs.selectors.states.run_states"
-CROWDQC_ENDPOINT_ENCODER = "evaluation.llm.encoder.encoder_at"
 CROWDQC_JOB_QUEUES = schedule.JOB_QUEUES
 # Files that are imported: the most bytes, rows and columns of one.
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
@@ -499,8 +485,6 @@ CROWDQC_BACKUP_PASSPHRASE_FILE = env.str("CROWDQC_BACKUP_PASSPHRASE_FILE", defau
 CROWDQC_BACKUP_HOURS = env.float("CROWDQC_BACKUP_HOURS", default=24.0)
 CROWDQC_BACKUP_KEEP = env.int("CROWDQC_BACKUP_KEEP", default=14)
 CROWDQC_BACKUP_TEST_DAYS = env.float("CROWDQC_BACKUP_TEST_DAYS", default=7.0)
-# Called with a restored backup's moment, as time has passed since; they say what they changed.
-CROWDQC_AFTER_RESTORE = ["annotation.payouts.actions.restored.hold_payments"]
 
 CELERY_BEAT_SCHEDULE = schedule.PERIODIC
 

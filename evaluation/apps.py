@@ -9,5 +9,6 @@ class EvaluationConfig(AppConfig):
     name = "evaluation"
 
     def ready(self) -> None:
-        """Register the system check of the demo's passwords."""
+        """Register extension points, and the system check of the demo's passwords."""
+        from evaluation import hooks  # noqa: F401
         from evaluation.demo import password_check  # noqa: F401

@@ -13,22 +13,27 @@ from evaluation.free_text import entailment as entailment_runs
 from evaluation.free_text import run as text_runs
 from evaluation.free_text.adapter import Texts
 from evaluation.free_text.joint import run as joint_runs
+from evaluation.free_text.selectors import shared as text_shared
 from evaluation.grading import study_run as study_runs
 from evaluation.grading.compare import run as compare_runs
 from evaluation.labels import run as label_runs
 from evaluation.labels.adapter import ItemLabels
+from evaluation.labels.selectors import shared as label_shared
 from evaluation.llm_runs import trial
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
 from evaluation.pairwise import run as pair_runs
 from evaluation.pairwise.adapter import Pairs, Ratings
+from evaluation.pairwise.selectors import shared as pair_shared
 from evaluation.panels import run as panel_runs
 from evaluation.panels import watch as panel_watch
 from evaluation.published.studies import crowdrag_checks as published_checks
 from evaluation.replacement import run as replacement_runs
 from evaluation.replacement import texts as replacement_texts
+from evaluation.replacement.selectors import shared as replacement_shared
 from evaluation.rescaling import run as rescaling
+from evaluation.rescaling.selectors import rating_boards
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
 
@@ -67,5 +72,14 @@ RUN_TYPES = {
 IMPORTED = {kind.slug: kind for kind in (pair_runs.PUBLISHED_RUNS, published_checks.RUNS)}
 # What the evaluation app knows of answers of a shape.
 ADAPTERS = (Texts(), Pairs(), Ratings(), ItemLabels(), Responses(), Attributes(), Checks())
-# What is told of a run that is done, or that became official.
+# Called with a run that finished or became official.
 AFTER = (panel_watch.note_run,)
+# The context of the public page of a run, by method.
+SHARED = {
+    text_runs.RUNS.slug: text_shared.parts,
+    pair_runs.PAIRS.slug: pair_shared.parts,
+    pair_runs.RATINGS.slug: rating_boards.parts,
+    label_runs.RUNS.slug: label_shared.parts,
+    replacement_runs.RUNS.slug: replacement_shared.parts,
+    replacement_texts.RUNS.slug: replacement_shared.parts,
+}

@@ -218,5 +218,10 @@ def live_file(task: Task, form: str) -> PreparedFile:
     return PreparedFile(f"{name}-report.html", parts, lambda: numbers, lambda digest: manifest)
 
 
-RUN, BUNDLE, REPORT = RunMaker(), BundleMaker(), ReportMaker()
-LIVE_BUNDLE, LIVE_REPORT = LiveMaker("zip"), LiveMaker("html")
+MAKERS = {
+    "run": RunMaker(),
+    "bundle": BundleMaker(),
+    "report": ReportMaker(),
+    "live-bundle": LiveMaker("zip"),
+    "live-report": LiveMaker("html"),
+}

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from django.conf import settings
-from django.utils.module_loading import import_string
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
 from evaluation.embeddings import devices
+from evaluation.embeddings.hooks import endpoint_encoder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -259,8 +258,8 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     if slug.startswith("path:"):
         return _at_path(slug.removeprefix("path:"), threads)
     if slug.startswith(ENDPOINT):
-        found: Encoder = import_string(settings.CROWDQC_ENDPOINT_ENCODER)(slug)
-        return found
+        encoder: Encoder = endpoint_encoder(slug)
+        return encoder
     if slug not in ENCODERS:
         known = ", ".join([*sorted(ENCODERS), "path:<folder>", "endpoint:<model>"])
         raise Invalid(

@@ -35,7 +35,7 @@ from evaluation.runs.progress import (
     Recorder,
 )
 from evaluation.runs.results import rows as results
-from evaluation.runs.run_types import RunType, SharedPage
+from evaluation.runs.run_types import RunType
 
 AQER = METHOD.slug
 DEFAULT_ENCODER = "minilm"
@@ -239,7 +239,5 @@ RUNS = RunType(
     figures_exported=False,
     iterates=True,
     chooses=True,
-    shared=SharedPage(
-        "evaluation/free_text/shared.html", "evaluation.free_text.selectors.shared.parts"
-    ),
+    shared_template="evaluation/free_text/shared.html",
 )

@@ -24,7 +24,7 @@ from evaluation.models import Run
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import RunType, SharedPage
+from evaluation.runs.run_types import RunType
 
 LABELS = METHOD.slug
 MODELS = ("Dawid-Skene", "MACE", "GLAD")  # as the method's stages begin
@@ -120,8 +120,6 @@ RUNS = RunType(
     chooses=True,
     detail=lambda run: str(run.params.get("field") or ""),
     reads_texts=False,
-    shared=SharedPage(
-        "evaluation/labels/shared/page.html", "evaluation.labels.selectors.shared.parts"
-    ),
+    shared_template="evaluation/labels/shared/page.html",
     public_bundle=True,
 )

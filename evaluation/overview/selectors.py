@@ -19,9 +19,10 @@ from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors import progress
 from annotation.authoring.selectors.next_step import Standing, button_of
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
+from annotation.hooks import run_states
 from annotation.models import PayoutBatch, Project, Role
 from annotation.models.tasks import TaskState
-from annotation.payouts.selectors.next_steps import may_approve, open_proposals, run_states
+from annotation.payouts.selectors.next_steps import may_approve, open_proposals
 from annotation.payouts.selectors.proposals import waiting_by_task
 from annotation.task_types import TYPES
 from annotation.work.selectors import speed

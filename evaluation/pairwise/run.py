@@ -30,7 +30,7 @@ from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
 from evaluation.runs.results import look_alikes
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import OWN_ROWS, Imported, RunType, SharedPage
+from evaluation.runs.run_types import OWN_ROWS, Imported, RunType
 
 CORE, CHECKS, RATED = pairwise.NAME, pairwise_checks.NAME, ratings.NAME
 
@@ -136,9 +136,7 @@ PAIRS = RunType(
     chooses=True,
     detail=lambda run: _("one competence") if run.params.get("pooled") else _("by dimension"),
     reads_texts=False,
-    shared=SharedPage(
-        "evaluation/runs/sharing/board.html", "evaluation.pairwise.selectors.shared.parts"
-    ),
+    shared_template="evaluation/runs/sharing/board.html",
     public_bundle=True,
 )
 PAIR_CHECKS = RunType(
@@ -165,9 +163,7 @@ RATINGS = RunType(
     export=OWN_ROWS,
     chooses=True,
     reads_texts=False,
-    shared=SharedPage(
-        "evaluation/rescaling/shared.html", "evaluation.rescaling.selectors.rating_boards.parts"
-    ),
+    shared_template="evaluation/rescaling/shared.html",
     public_bundle=True,
 )
 PUBLISHED_RUNS = RunType(

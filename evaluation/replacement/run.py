@@ -24,13 +24,11 @@ from evaluation.replacement.dataset import ChoicesDataset
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
-from evaluation.runs.run_types import OWN_ROWS, RunType, SharedPage
+from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = METHOD.slug
 TESTS = gettext_noop("Tests")
-SHARED = SharedPage(
-    "evaluation/replacement/shared/page.html", "evaluation.replacement.selectors.shared.parts"
-)
+SHARED_TEMPLATE = "evaluation/replacement/shared/page.html"
 OF_A_CROWD = 0.10  # epsilon
 OF_THE_RUN = ("field", "encoder")  # what the method knows nothing of
 FIELD = Param(
@@ -153,7 +151,7 @@ RUNS = RunType(
     refuse=refuse,
     page="replacement",
     export=OWN_ROWS,
-    shared=SHARED,
+    shared_template=SHARED_TEMPLATE,
     detail=lambda run: str(run.params.get(FIELD.name) or ""),
     reads_texts=False,
 )

@@ -106,5 +106,5 @@ RUNS = RunType(
     complete=text_runs.with_encoder,
     page="replacement",
     export=OWN_ROWS,
-    shared=choice_runs.SHARED,
+    shared_template=choice_runs.SHARED_TEMPLATE,
 )

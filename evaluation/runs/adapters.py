@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from django.db.models import QuerySet
@@ -25,6 +24,7 @@ from annotation.work.snapshots import judgments
 from annotation.work.snapshots.answers import Tally, tally_from_counts
 from crowdqc.numbers import plural, several
 from crowdqc.web.terms import Words
+from evaluation.runs.hooks import load_registry
 from evaluation.runs.planning.precision import Planner, Precision
 
 FIRST_WORKERS, FIRST_ANSWERS = 3, 5
@@ -191,7 +191,7 @@ UNKNOWN = ShapeAdapter()
 @cache
 def _adapters() -> Mapping[str, ShapeAdapter]:
     """Load adapters by shape on first use: they import half of the evaluation app."""
-    return {one.shape: one for one in import_module("evaluation.registry").ADAPTERS}
+    return {one.shape: one for one in load_registry().ADAPTERS}
 
 
 def adapter_of(task: Task) -> ShapeAdapter:

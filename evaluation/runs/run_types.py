@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib import import_module
+from functools import cached_property
 from typing import Any, Protocol
 
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
 from annotation.models import Task
@@ -24,6 +22,7 @@ from evaluation.methods.core.params import Method, Param, Params
 from evaluation.models import Run
 from evaluation.results.files import StoredTable
 from evaluation.runs.asking import LLMRunSpec
+from evaluation.runs.hooks import load_registry
 from evaluation.runs.progress import Recorder
 from evaluation.runs.results.rows import Outcome
 
@@ -74,24 +73,15 @@ def _did_not_converge(run: Run, done: Any) -> str:
     return "It did not converge; nothing was written."
 
 
-@dataclass(frozen=True)
-class SharedPage:
-    """What people without an account see of a run, by a link.
+def shared_context(run: Run, page: Any) -> dict[str, Any]:
+    """Return what the public page of a run shows, of one page of its list.
 
-    ``parts`` names what gives ``template`` its context, as what reads results imports the types of
-    runs: of a run and the page of a list that was asked for, without names, pseudonyms, texts and
-    single answers. Every kind gives ``verdict`` (sentence, note), ``basis``, ``method`` (a plain
-    sentence), ``measure``, ``units``, ``tally``, ``recipe``, ``notes`` (of ``rail_warnings.html``),
-    ``tables``, which its image draws, and ``rows``, all of them, for its files.
+    No names, pseudonyms, texts and single answers. Every method gives ``verdict`` (sentence, note),
+    ``basis``, ``method`` (a plain sentence), ``measure``, ``units``, ``tally``, ``recipe``,
+    ``notes`` (of ``rail_warnings.html``), ``tables``, which its image draws, and ``rows``, all of
+    them, for its files.
     """
-
-    template: str
-    parts: str
-
-    def context(self, run: Run, page: Any) -> dict[str, Any]:
-        """What the template shows of a run."""
-        found: dict[str, Any] = import_string(self.parts)(run, page)
-        return found
+    return load_registry().SHARED[run.method](run, page)
 
 
 @dataclass(frozen=True)
@@ -150,8 +140,8 @@ class RunType:
         The choice that tells its runs apart, for the history.
     made_of
         What a finished run was made of, where it is no answers of people.
-    shared
-        What a link shows of its runs to people without an account; None where none can be made.
+    shared_template
+        The public page of its runs, with ``shared_context``; "" where there is none.
     public_bundle
         Whether a public board of its runs can offer a bundle: votes under codes, and no texts.
     """
@@ -182,7 +172,7 @@ class RunType:
     reads_texts: bool = True
     detail: Callable[[Run], str] | None = None
     made_of: str = ""
-    shared: SharedPage | None = None
+    shared_template: str = ""
     public_bundle: bool = False
 
     @property
@@ -226,21 +216,16 @@ class RunType:
         return self.complete({**kept, **raw})
 
 
-@cache
-def _registry() -> Any:
-    return import_module("evaluation.registry")
-
-
 def run_types() -> Mapping[str, RunType]:
     """The types of runs that people and programs may start, by method."""
-    found: Mapping[str, RunType] = _registry().RUN_TYPES
-    return found
+    kinds: Mapping[str, RunType] = load_registry().RUN_TYPES
+    return kinds
 
 
 def type_of(method: str) -> RunType:
     """The type of a run, also of one that only an import makes, or that fits no task any more."""
-    imported: Mapping[str, RunType] = _registry().IMPORTED
-    found = run_types().get(method) or imported.get(method)
+    registry = load_registry()
+    found: RunType | None = registry.RUN_TYPES.get(method) or registry.IMPORTED.get(method)
     title = method.replace("_", " ").capitalize()
     return found or RunType(Imported(method, title), (), "nothing that is known here")
 
@@ -275,7 +260,7 @@ def require_fit(task: Task, method: str, otherwise: DomainError) -> None:
 
 def notify_packages(run: Run) -> None:
     """Call what other packages registered for a run that finished or became official."""
-    for note in _registry().AFTER:
+    for note in load_registry().AFTER:
         note(run)
 
 

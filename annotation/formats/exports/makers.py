@@ -1,7 +1,7 @@
 """What can be written as a file in the background: a maker each, found by name.
 
 Files about runs are made on the evaluation app, which this side does not know: the settings name
-their makers (``CROWDQC_FILE_MAKERS``), and they are loaded when they are wanted.
+their makers (``annotation.hooks``), and they are loaded when they are wanted.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from annotation.files.writing.zips import zip_with_manifest
@@ -24,6 +22,7 @@ from annotation.formats.exports.pairwise import (
     exports_of,
     get_export,
 )
+from annotation.hooks import export_makers, run_recipes
 from annotation.models import ExportFile, Project, Task
 from crowdqc.errors import Invalid
 
@@ -64,15 +63,13 @@ class Maker(Protocol):
 
 def maker_of(what: str) -> Maker:
     """The maker of this name; of a name that is not known, that of a task's tables."""
-    path = settings.CROWDQC_FILE_MAKERS.get(what)
-    found: Maker = import_string(path) if path else TableMaker()
-    return found
+    maker: Maker = export_makers().get(what) or TableMaker()
+    return maker
 
 
 def recipes(task: Task) -> list[dict[str, Any]]:
     """What it takes to compute the scores of the task's finished runs again."""
-    found: list[dict[str, Any]] = import_string(settings.CROWDQC_RECIPES)(task)
-    return found
+    return run_recipes(task)
 
 
 def refuse_options(params: Mapping[str, Any], *known: str) -> None:

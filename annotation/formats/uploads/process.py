@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -41,6 +39,7 @@ from annotation.formats.uploads.staging import (
     sheet_of,
     source_of,
 )
+from annotation.hooks import write_table
 from annotation.models import Answer, ImportFile, ImportPart
 from annotation.records.actions.bulk import report_rows
 from crowdqc.errors import DomainError, Invalid
@@ -301,7 +300,7 @@ def _imported(file: ImportFile) -> bool:
     try:
         with _pulse(file, far), report_rows(far.wrote), transaction.atomic():
             if task is None:
-                report = import_string(settings.CROWDQC_TABLE_WRITER)(by=by, file=file, sheet=sheet)
+                report = write_table(by=by, file=file, sheet=sheet)
             else:
                 report = import_sheet(
                     by=by,

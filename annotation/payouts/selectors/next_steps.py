@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.conf import settings
 from django.db.models import Count, Q, QuerySet
-from django.utils.module_loading import import_string
 
 from annotation.access import Access
 from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
-from annotation.models import PayoutBatch, Task
+from annotation.hooks import run_states
+from annotation.models import PayoutBatch
 from annotation.payouts.actions.rules import why_not_second
-
-
-def run_states(tasks: Sequence[Task]) -> dict[int, str]:
-    """Where the results of each task stand; the evaluation app knows (``CROWDQC_RUN_STATES``)."""
-    found: dict[int, str] = import_string(settings.CROWDQC_RUN_STATES)(tasks)
-    return found
 
 
 def open_proposals(access: Access) -> QuerySet[PayoutBatch]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.utils.module_loading import import_string
 from psycopg import sql
 
 from crowdqc.deployment.backup import schema, tables
@@ -21,6 +20,7 @@ from crowdqc.deployment.backup.files import restore_files
 from crowdqc.deployment.backup.places import open_backup
 from crowdqc.deployment.installation import read_version
 from crowdqc.errors import Conflict
+from crowdqc.hooks import after_restore
 from crowdqc.sealing.sealed import UNREADABLE, reseal_all
 
 Say = Callable[[str], None]
@@ -72,8 +72,7 @@ def restore_backup(
         restore_files(path, passphrase, checked.closing)
         with transaction.atomic():
             restored.unreadable = _reseal(secrets)
-            for after in settings.CROWDQC_AFTER_RESTORE:
-                restored.notes += import_string(after)(checked.manifest.made_at)
+            restored.notes += after_restore(checked.manifest.made_at)
         say("Replacing the tables")
         with transaction.atomic():
             schema.swap_tables(name)

@@ -121,7 +121,7 @@ def _lock(run: Run) -> None:
             _("Run %(run)s has not finished, so there are no results to share.")
             % {"run": run.number}
         )
-    if type_of(run.method).shared is None:
+    if not type_of(run.method).shared_template:
         raise Conflict(_("Results of this kind cannot be shared by a link."))
 
 

@@ -38,7 +38,7 @@ def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
 
 def menu_of(run: Run | None) -> dict[str, Any]:
     """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
-    if run is None or run.state != RunState.DONE or type_of(run.method).shared is None:
+    if run is None or run.state != RunState.DONE or not type_of(run.method).shared_template:
         return {"shares": None}
     live = _live().select_related("created_by", "run", "bundle")
     rows = list(live.filter(run=run, slug="") | _boards(live, run))

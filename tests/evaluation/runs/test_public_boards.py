@@ -91,7 +91,7 @@ def publish(run: Run, slug: str = "our-study", *, files: bool = True) -> RunShar
 def test_no_form_of_any_kind_names_a_worker_or_shows_an_item_or_answer(
     made: dict[str, int],
 ) -> None:
-    assert set(made) == {slug for slug, kind in RUN_TYPES.items() if kind.shared}
+    assert set(made) == {slug for slug, kind in RUN_TYPES.items() if kind.shared_template}
     for method, pk in made.items():
         run = get(pk)
         publish(run, slug_of(method))

@@ -1,0 +1,17 @@
+"""What the evaluation app adds to packages of this one (``evaluation/hooks.py`` registers it)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crowdqc.hooks import Hook
+
+# Makers of export files (``formats.exports.makers.Maker``), by kind of file.
+export_makers: Hook[[], Mapping[str, Any]] = Hook("export_makers")
+# Of a task: what it takes to compute the scores of its finished runs again.
+run_recipes: Hook[[Any], list[dict[str, Any]]] = Hook("run_recipes")
+# Of tasks: the state of the results of each, by the task's id.
+run_states: Hook[[Any], dict[int, str]] = Hook("run_states")
+# Make a task of an uploaded table, start its run and return the import's report.
+write_table: Hook[..., Any] = Hook("write_table")

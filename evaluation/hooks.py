@@ -1,0 +1,58 @@
+"""What this app registers for packages below: each function imports what it needs when called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from annotation import hooks as annotation_hooks
+from evaluation.embeddings import hooks as encoder_hooks
+from evaluation.runs import hooks as run_hooks
+
+
+@annotation_hooks.export_makers.register
+def export_makers() -> Mapping[str, Any]:
+    """Return the makers of files about runs and live evaluations."""
+    from evaluation.bundles.makers import MAKERS
+
+    return MAKERS
+
+
+@annotation_hooks.run_recipes.register
+def run_recipes(task: Any) -> list[dict[str, Any]]:
+    """Return what it takes to compute a task's finished runs again."""
+    from evaluation.bundles.makers import recipes
+
+    return recipes(task)
+
+
+@annotation_hooks.run_states.register
+def run_states(tasks: Any) -> dict[int, str]:
+    """Return the state of the results of each task."""
+    from evaluation.runs.selectors import states
+
+    return states.run_states(tasks)
+
+
+@annotation_hooks.write_table.register
+def write_table(**given: Any) -> Any:
+    """Make a task of an uploaded table and start its run."""
+    from evaluation.score_table.actions import scoring
+
+    return scoring.write_table(**given)
+
+
+@run_hooks.load_registry.register
+def load_registry() -> run_hooks.Registry:
+    """Return the registry of run types and adapters."""
+    from evaluation import registry
+
+    return cast(run_hooks.Registry, registry)
+
+
+@encoder_hooks.endpoint_encoder.register
+def endpoint_encoder(slug: str) -> Any:
+    """Return the encoder that an endpoint of a project offers."""
+    from evaluation.llm.encoder import encoder_at
+
+    return encoder_at(slug)
