@@ -38,7 +38,7 @@ from evaluation.models import Run, RunState, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from tests.support import factories
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.long]
 
 WORKERS = int(os.environ.get("CROWDQC_CROWD", "60"))
 PAIRS, VOTES, BUNDLE, SPAMMERS = WORKERS * 20 // 3, 5, 33, WORKERS // 5

@@ -17,7 +17,7 @@ from tests.support import factories
 from tests.support.crawl import watch
 from tests.support.studies import labels
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_images_are_uploaded_labeled_on_a_phone_and_seen_in_the_results(

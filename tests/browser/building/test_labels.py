@@ -14,7 +14,7 @@ from tests.browser.sign_in import fits, reporting, sign_in
 from tests.support import factories
 from tests.support.studies import labels
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.browser.polling import polls_often
 from tests.browser.sign_in import sign_in
 from tests.support import factories, uploads
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 FILE = {"name": "q.csv", "mimeType": "text/csv", "buffer": b"question\nWhy?\nWho?\n"}
 
 

@@ -17,7 +17,7 @@ from tests.security.accounts.mailbox import code_for
 from tests.security.accounts.test_sso import connect_to
 from tests.support.servers import oidc_provider
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 ADA = "ada@example.org"
 PAPER = "rgb(251, 250, 247)"  # of the light theme, which these browsers ask for
 

@@ -15,7 +15,7 @@ from tests.browser.working.keys import press
 from tests.evaluation.corpora import rescaling as corpus
 from tests.support import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_a_judge_agrees_by_a_and_disagrees_by_d_and_a_letter_in_the_note_is_a_letter(

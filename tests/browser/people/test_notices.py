@@ -13,7 +13,7 @@ from annotation.notifications.actions.notices import notify
 from tests.browser.working.keys import press_on, tab_to
 from tests.support import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 @pytest.fixture

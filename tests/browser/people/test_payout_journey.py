@@ -50,6 +50,7 @@ def enters(browser: Browser, live_server: Any) -> Any:
     return enter
 
 
+@pytest.mark.long
 def test_one_proposes_another_approves_the_books_balance_and_it_is_exported(
     world: World, enters: Any
 ) -> None:

@@ -16,7 +16,7 @@ from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 
 WAIT = 20_000  # ms, for a page that a loaded machine draws
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def make_screened() -> tuple[Task, Task]:

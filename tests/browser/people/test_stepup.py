@@ -18,7 +18,7 @@ from tests.browser.sign_in import is_well, reporting, sign_in
 from tests.security.accounts.factors import OLD, code_of, person, set_up_app
 from tests.support import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 APPROVE = "Approve 1 person, €1.80"
 
 

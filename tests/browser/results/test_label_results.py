@@ -14,7 +14,7 @@ from tests.browser.sign_in import is_well, sign_in
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.labels.test_runs import scored
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_the_page_before_the_first_run_becomes_the_results_and_a_matrix_opens_and_closes(

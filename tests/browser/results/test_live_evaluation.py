@@ -16,7 +16,7 @@ from tests.browser.sign_in import reporting, sign_in
 from tests.support import factories
 from tests.support.studies.live import judge, make_task, outputs
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_a_requester_opens_it_sees_votes_come_in_and_ends_it(

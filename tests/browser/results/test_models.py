@@ -19,7 +19,7 @@ from tests.browser.sign_in import misfits, reporting, sign_in
 from tests.evaluation.corpora import texts as corpus
 from tests.support.servers.llm import Stub, serving
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.browser.sign_in import sign_in
 from tests.support.crawl import overflows, violations, watch
 from tests.support.demo import make_demo_labels
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_of_three_models_one_may_one_may_not_and_one_cannot_be_decided(

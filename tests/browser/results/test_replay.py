@@ -16,7 +16,7 @@ from tests.evaluation.corpora import replay as replay_corpus
 from tests.evaluation.corpora.replay import Session
 from tests.support import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 # What stands in the text pane without what is struck, as the text that it is.
 TEXT = """() => [...document.querySelector("[data-text]").children].map((line) => {
     const copy = line.cloneNode(true);

@@ -21,7 +21,7 @@ from tests.support import factories
 from tests.support.crawl import overflows, violations, watch
 from tests.support.uploads import working
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 LABELS = ("Supported", "Contradicted", "Not in source")
 
 

@@ -13,7 +13,7 @@ from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.labels.test_runs import scored
 from tests.support.crawl import overflows, violations, watch
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_a_link_is_made_read_on_a_phone_without_an_account_and_stopped(

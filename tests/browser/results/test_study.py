@@ -29,7 +29,12 @@ from tests.browser.sign_in import sign_in
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.support import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.long,
+]
 BUNDLE = 6
 
 

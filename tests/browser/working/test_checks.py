@@ -16,7 +16,7 @@ from tests.evaluation.checklists.test_checks_runs import model_of
 from tests.evaluation.corpora import checks as corpus
 from tests.support import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 @pytest.fixture

@@ -150,6 +150,7 @@ def is_logged(held: Assignment) -> None:
     assert {"navigation", "enter", "digit"} <= keys
 
 
+@pytest.mark.long
 def test_nothing_moves_the_text_while_it_is_read(
     page: Page, live_server: Any, held: Assignment
 ) -> None:
@@ -174,6 +175,7 @@ def test_nothing_moves_the_text_while_it_is_read(
     assert [event["name"] for event in events_of(held, "differences")] == ["on", "off"]
 
 
+@pytest.mark.long
 def test_sources_open_at_the_one_that_is_cited_and_the_page_is_well(
     page: Page, live_server: Any, held: Assignment
 ) -> None:
@@ -197,6 +199,7 @@ def test_sources_open_at_the_one_that_is_cited_and_the_page_is_well(
     assert logged == [("open", "3"), ("close", "")]
 
 
+@pytest.mark.long
 def test_how_long_each_response_is_under_the_pointer(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
@@ -246,6 +249,7 @@ def test_on_a_phone_one_response_is_shown_in_the_place_of_the_other(
     assert 2000 <= times.right_ms <= 5000
 
 
+@pytest.mark.long
 def test_radio_buttons_work_by_tab_and_space_when_keys_are_turned_off(
     page: Page, live_server: Any, held: Assignment
 ) -> None:

@@ -21,7 +21,7 @@ from tests.support.everything import address, everything
 from tests.support.made_up import LOG, MADE_UP, made_up
 from tests.support.words import CASES
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 PAGES = ("own_data_erase", "entry", "join")
 OUTSIDE = ("login", "signup", "password_reset", "join", "entry", "notice_stop")
 # Text that is seen and is neither translated (it would be in brackets), nor a name or what people

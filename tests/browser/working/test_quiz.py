@@ -14,7 +14,7 @@ from tests.browser.sign_in import fits
 from tests.support import factories
 from tests.support.kept import kept
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 @pytest.fixture

@@ -112,6 +112,7 @@ def test_a_rating_with_evidence_by_click_and_key_over_a_closed_tab(
     assert {"sentence-1", "sentence-4"} <= clicks
 
 
+@pytest.mark.long
 def test_the_question_leads_to_its_sentence_and_the_page_fits_a_phone(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:

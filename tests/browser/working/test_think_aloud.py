@@ -77,6 +77,7 @@ def select(page: Page, words: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_one_types_and_one_marks_a_transcript(
     signed_in: BrowserContext,
     page: Page,
@@ -214,6 +215,7 @@ def test_a_checklist_by_keyboard_as_wide_as_a_phone(
     assert {e["comment"] for e in chosen} == {"yes", "no"}
 
 
+@pytest.mark.long
 def test_the_builders_of_both_are_well(
     browser: Browser, live_server: Any, world: factories.World
 ) -> None:
@@ -284,6 +286,7 @@ def test_one_speaks_listens_again_and_writes_down_what_was_said(
     assert kept.type == "audio/webm" and 0.3 < kept.seconds < 20
 
 
+@pytest.mark.long
 def test_without_a_microphone_a_file_is_sent(
     page: Page, live_server: Any, world: factories.World
 ) -> None:

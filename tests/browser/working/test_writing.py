@@ -198,6 +198,7 @@ def is_told_exactly(held: Assignment) -> None:
 # Citing ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_marks_are_put_in_merged_counted_and_undone(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
@@ -242,6 +243,7 @@ def test_marks_are_put_in_merged_counted_and_undone(
     expect(field).not_to_be_focused()
 
 
+@pytest.mark.long
 def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(
     page: Page, live_server: Any, world: factories.World
 ) -> None:
@@ -272,6 +274,7 @@ def test_a_mark_leads_to_its_passages_and_a_passage_to_its_marks(
 # Passages ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_of_a_hundred_passages_searched_without_lag_the_time_in_view_is_told_and_no_word(
     page: Page, live_server: Any, world: factories.World
 ) -> None:

@@ -55,6 +55,7 @@ def test_following_human_scores_is_claimed_over_all_scorers_and_dimensions() -> 
 
 
 @pytest.mark.parametrize("answerers", [5, 20])
+@pytest.mark.long
 def test_scores_without_relation_hardly_ever_follow_human_scores(answerers: int) -> None:
     rng, wrong, studies, sources = np.random.default_rng(answerers), 0, 40, 10
     article = np.repeat(np.arange(sources), 8)
@@ -74,6 +75,7 @@ def test_scores_without_relation_hardly_ever_follow_human_scores(answerers: int)
 
 
 @pytest.mark.parametrize("texts", [3, 4])
+@pytest.mark.long
 def test_coarse_scores_of_few_texts_hardly_ever_follow_human_scores(texts: int) -> None:
     rng, wrong, studies = np.random.default_rng(texts), 0, 40
     article = np.repeat(np.arange(10), texts)

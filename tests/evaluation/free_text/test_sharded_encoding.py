@@ -190,6 +190,7 @@ def workers_of(run: Run) -> int:
 
 @pytest.mark.db
 @pytest.mark.slow
+@pytest.mark.long
 def test_one_worker_and_two_make_the_same_bytes(two_workers: list[Worker], tmp_path: Path) -> None:
     task = corpus.make_answered()
     alone = waiting_run(task)  # as a worker of one process would, here

@@ -20,7 +20,7 @@ from evaluation import jobs
 from tests.support import factories as make
 from tests.support.studies.live import outputs, votes_on
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
 PEOPLE, PROMPTS = 8, 200
 

@@ -9,7 +9,7 @@ from evaluation.runs import engine as runs
 from tests.evaluation.corpora import rescaling as corpus
 from tests.support.servers.small_model import SmallModel
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def test_ratings_become_scores_from_0_to_100(small_model: SmallModel) -> None:
