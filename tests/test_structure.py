@@ -42,7 +42,8 @@ def test_lower_apps_do_not_name_evaluation_in_strings() -> None:
     """Except in the URLs, settings and schedule of the project."""
     wiring = {
         "crowdqc/urls.py",
-        "crowdqc/settings.py",
+        "crowdqc/settings/api.py",
+        "crowdqc/settings/web.py",
         "crowdqc/celery.py",
         "crowdqc/jobs/schedule.py",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -58,7 +59,11 @@ class Running:
 
     def members(self) -> dict[str, psutil.Process]:
         """The processes that the family has started, by their names."""
-        return {child.name(): child for child in psutil.Process(self.process.pid).children()}
+        named = {}
+        for child in psutil.Process(self.process.pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                named[child.name()] = child
+        return named
 
 
 @pytest.fixture(scope="module")

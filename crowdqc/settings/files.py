@@ -1,0 +1,56 @@
+"""Static files, stored files, imports, backups and documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from crowdqc.deployment.installation import ASSETS
+from crowdqc.files.places import configured_storages, s3_options
+from crowdqc.settings.environment import BASE_DIR, HOME, PRODUCTION, env
+
+STATIC_URL = "static/"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(HOME / "static")))
+STATICFILES_DIRS = [ASSETS / "static"]
+STATICFILES_FINDERS = [
+    "crowdqc.web.bundles.BundleFinder",
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
+# Files (docs/admin/storage.md): those made for downloading, uploads, images and recordings.
+CROWDQC_S3_OPTIONS = s3_options(env)
+CROWDQC_FILE_PLACES = configured_storages(env, CROWDQC_S3_OPTIONS)
+CROWDQC_FILES = env.str("CROWDQC_FILES", default="database")
+if CROWDQC_FILES not in CROWDQC_FILE_PLACES:
+    raise ImproperlyConfigured(
+        "CROWDQC_FILES must be 'database', 'folder' (with CROWDQC_FILES_FOLDER) or 's3' (with "
+        "CROWDQC_S3_BUCKET)."
+    )
+STORAGES = {
+    **CROWDQC_FILE_PLACES,
+    "default": CROWDQC_FILE_PLACES[CROWDQC_FILES],
+    "staticfiles": {"BACKEND": f"crowdqc.web.static.{'Hashed' if PRODUCTION else 'Plain'}Storage"},
+}
+# Without a collected manifest the finders serve the files, so a fresh clone needs no extra step.
+WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_AUTOREFRESH = not PRODUCTION
+
+# Where make docs has built the documentation, which is then served at /docs/.
+CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "docs")))
+
+# Files that are imported: the most bytes, rows and columns of one.
+CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
+CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
+CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
+# How often an hour a worker may take a task again that they returned.
+CROWDQC_RETURNS_AN_HOUR = env.int("CROWDQC_RETURNS_AN_HOUR", default=5)
+
+# Backups (docs/admin/backup.md):
+# The folder or s3://bucket/folder they go to, and a file whose first line encrypts them.
+CROWDQC_BACKUP_FOLDER = env.str("CROWDQC_BACKUP_FOLDER", default="")
+CROWDQC_BACKUP_PASSPHRASE_FILE = env.str("CROWDQC_BACKUP_PASSPHRASE_FILE", default="")
+# Hours between two, how many are kept, and days between two tests that restore one (0: none).
+CROWDQC_BACKUP_HOURS = env.float("CROWDQC_BACKUP_HOURS", default=24.0)
+CROWDQC_BACKUP_KEEP = env.int("CROWDQC_BACKUP_KEEP", default=14)
+CROWDQC_BACKUP_TEST_DAYS = env.float("CROWDQC_BACKUP_TEST_DAYS", default=7.0)

@@ -1,0 +1,45 @@
+"""Logs, traces and reports of errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+from crowdqc.settings.environment import ENVIRONMENT, env
+from crowdqc.settings.web import MIDDLEWARE
+
+LOG_FORMAT = env.str("LOG_FORMAT", default="plain")
+if LOG_FORMAT not in {"plain", "json"}:
+    raise ImproperlyConfigured("LOG_FORMAT must be 'plain' or 'json'.")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "filters": {"short": {"()": "crowdqc.database.breaker.OmitTraceback"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["short"],
+        }
+    },
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    # A line for each request to a model; the attempts are rows.
+    "loggers": {"httpx2": {"level": "WARNING"}},
+}
+if LOG_FORMAT == "json":
+    LOGGING["formatters"]["json"] = {"()": "crowdqc.deployment.logs.json_formatter"}
+    # Django and gunicorn have handlers of their own, which would write lines for people.
+    LOGGING["loggers"] |= {
+        name: {"handlers": [], "propagate": True} for name in ("django", "gunicorn.error")
+    }
+    MIDDLEWARE.insert(0, "crowdqc.deployment.logs.RequestIds")
+
+# Where traces go; empty: nowhere (annotation.apps starts them).
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
+SENTRY_DSN = env.str("SENTRY_DSN", default="")
+if SENTRY_DSN:
+    from crowdqc.deployment.errors import report_to_sentry
+
+    report_to_sentry(SENTRY_DSN, ENVIRONMENT)
