@@ -36,7 +36,7 @@ run: .venv/.base
 
 # Many tests wait, for a browser or a process: three processes keep two cores busy.
 test: .venv/.dev
-	@exec $(VPY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@exec $(VPY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 studies: .venv/.dev
 	@exec $(VPY) -m pytest -n 2 --dist load --long -m long $(ARGS)

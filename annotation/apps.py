@@ -11,6 +11,7 @@ class AnnotationConfig(AppConfig):
         """Register the job queue, system checks, and receivers of sign-ins and restores."""
         from django.contrib.auth.signals import user_logged_in
 
+        from annotation.accounts import quotas  # noqa: F401
         from annotation.accounts.signing import signals  # noqa: F401
         from annotation.accounts.signing.middleware import begin_session
         from crowdqc import celery  # noqa: F401  # the application that jobs belong to

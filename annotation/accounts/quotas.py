@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Error, register
 from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.utils import timezone
@@ -126,6 +127,17 @@ QUOTAS = {
         MB,
     ),
 }
+
+
+@register()
+def check_quota_names(app_configs: Any, **kwargs: Any) -> list[Error]:
+    """Report names in ``CROWDQC_QUOTAS`` that are no quota."""
+    unknown = sorted(set(settings.CROWDQC_QUOTAS) - set(QUOTAS))
+    hint = f"There are: {', '.join(QUOTAS)}."
+    return [
+        Error(f"CROWDQC_QUOTAS: {name} is no quota.", hint=hint, id="crowdqc.E110")
+        for name in unknown
+    ]
 
 
 def quota_limit(name: str, owner: Owner = None) -> int:

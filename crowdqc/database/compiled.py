@@ -3,12 +3,17 @@
 The framework writes a query's SQL anew at every call, which takes it longer than the database
 needs to answer; and the database plans it anew, since the values stand in its text. Here a query is
 written at its first use, its values are sent beside it, and after a few uses it is prepared.
+
+Precomputing rows uses internals of Django. Where a version of it has changed them, queries run as
+ordinary querysets, and a warning says so once a query.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from enum import Enum
 from functools import cache, cached_property
 from types import SimpleNamespace
@@ -17,12 +22,14 @@ from typing import Any, Generic, TypeVar
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models import Expression, QuerySet
 from django.db.models.base import ModelState
-from django.db.models.query import get_related_populators  # type: ignore[attr-defined]
 from django.db.transaction import TransactionManagementError
 from psycopg import Cursor
 from psycopg.types.numeric import Int8
 
+logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=models.Model)
+# The values of placeholders while a query runs as an ordinary queryset.
+_values: ContextVar[Mapping[str, Any] | None] = ContextVar("placeholder_values", default=None)
 
 
 class _Cursor(Cursor[Any]):
@@ -73,7 +80,8 @@ class Placeholder(Expression):
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         """Compile to a parameter that the value replaces."""
-        return "%s", [self]
+        values = _values.get()
+        return "%s", [self if values is None else values[self.name]]
 
 
 class CompiledQuery(Generic[M]):
@@ -88,16 +96,34 @@ class CompiledQuery(Generic[M]):
         self._make = make
 
     @cached_property
-    def _plan(self) -> _Plan:
-        return _Plan(self._make())
+    def _plan(self) -> _Plan | None:
+        """The precomputed query; None where Django's internals are not those of ``_Plan``."""
+        queryset = self._make()
+        try:
+            return _Plan(queryset)
+        except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
+            logger.warning(
+                "a query of %s runs without being compiled: %s", queryset.model.__name__, error
+            )
+            return None
 
     def all(self, **values: Any) -> list[M]:
         """Return all rows."""
         plan = self._plan
+        if plan is None:
+            return self.all_uncompiled(**values)
         if plan.locks and connections[DEFAULT_DB_ALIAS].get_autocommit():
             raise TransactionManagementError("Rows are locked within a transaction only.")
         given = [values[one.name] if isinstance(one, Placeholder) else one for one in plan.params]
         return [plan.row(row) for row in run_statement(plan.sql, given)]
+
+    def all_uncompiled(self, **values: Any) -> list[M]:
+        """Return all rows by an ordinary queryset."""
+        token = _values.set(values)
+        try:
+            return list(self._make())
+        finally:
+            _values.reset(token)
 
     def first(self, **values: Any) -> M | None:
         """Return the first row, or None."""
@@ -132,6 +158,10 @@ class _Plan:
     """The SQL of a query and how its rows become objects, precomputed ``ModelIterable``."""
 
     def __init__(self, queryset: QuerySet[Any]) -> None:
+        from django.db.models.query import (  # type: ignore[attr-defined]
+            get_related_populators,
+        )
+
         db = connections[DEFAULT_DB_ALIAS]
         compiler: Any = queryset.query.get_compiler(connection=db)
         self.sql, self.params = compiler.as_sql()

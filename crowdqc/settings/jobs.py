@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ImproperlyConfigured
+
 from crowdqc.jobs import schedule
 from crowdqc.settings.environment import PRODUCTION, env
 
@@ -45,5 +47,10 @@ CROWDQC_JOB_MEMORY = env.int("CROWDQC_JOB_MEMORY", default=-1)
 # How much a person, a project and the installation may have, where it is not the default
 # (annotation/accounts/quotas.py): projects=200,megabytes=500000.
 CROWDQC_QUOTAS = env.dict("CROWDQC_QUOTAS", default={})
+for _name, _most in CROWDQC_QUOTAS.items():
+    if not _most.isdecimal():
+        raise ImproperlyConfigured(
+            f"CROWDQC_QUOTAS: {_name} is {_most!r}; it must be a whole number from 0."
+        )
 CROWDQC_JOB_QUEUES = schedule.JOB_QUEUES
 CELERY_BEAT_SCHEDULE = schedule.PERIODIC

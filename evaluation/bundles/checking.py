@@ -13,7 +13,7 @@ from crowdqc.jobs.memory import limited_memory
 from crowdqc.numbers import plural
 from evaluation.bundles import live
 from evaluation.bundles.archive import MB, MOST_BYTES, open_bundle
-from evaluation.bundles.kinds.base import Again, Broken, read_jsonl, read_value
+from evaluation.bundles.kinds.base import Broken, Recomputed, read_jsonl, read_value
 from evaluation.bundles.kinds.registry import KINDS
 from evaluation.bundles.manifest import (
     ENVIRONMENT,
@@ -39,7 +39,7 @@ class Report:
 
     lines: list[tuple[bool, str]] = field(default_factory=list)
 
-    def say(self, good: bool, text: str) -> None:
+    def add_check(self, good: bool, text: str) -> None:
         self.lines.append((good, text))
 
     @property
@@ -76,15 +76,15 @@ def _verify(path: Path, progress: Callable[[str, int, int], None] | None, most: 
     try:
         recipe = _recipe_of(files, slug)
         _check_versions(report, files, recipe)
-        found = kind.again(files, recipe, Hooks(progress=progress))
+        found = kind.recompute(files, recipe, Hooks(progress=progress))
         _check_numbers(report, files, manifest, recipe, found)
     except (Broken, DataError, BadParameter) as error:
-        report.say(False, f"The method cannot be run on this data. {error}")
+        report.add_check(False, f"The method cannot be run on this data. {error}")
     except MemoryError:
         raise
     except Exception as error:  # whoever made the file decides what the method is given
         told = f"{type(error).__name__}: {error}"
-        report.say(False, f"A file of it cannot be read or used: {told[:300]}")
+        report.add_check(False, f"A file of it cannot be read or used: {told[:300]}")
     return report
 
 
@@ -113,9 +113,9 @@ def check_report(report: Report, path: Path, written: Path, *, most: int = MOST_
     except (OSError, UnicodeDecodeError, AssertionError, AttributeError, TypeError) as error:
         raise Broken(f"{written.name} cannot be read: {error}") from error
     if wrong:
-        report.say(False, f"Report: {'; '.join(wrong[:LISTED])}.")
+        report.add_check(False, f"Report: {'; '.join(wrong[:LISTED])}.")
     else:
-        report.say(True, f"Report: {plural(found, 'number')}, each as the bundle has it.")
+        report.add_check(True, f"Report: {plural(found, 'number')}, each as the bundle has it.")
 
 
 def _check_files(report: Report, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
@@ -130,9 +130,9 @@ def _check_files(report: Report, files: Mapping[str, bytes], manifest: Mapping[s
         ),
     ]
     if wrong:
-        report.say(False, f"Files: {'; '.join(wrong[:LISTED])}.")
+        report.add_check(False, f"Files: {'; '.join(wrong[:LISTED])}.")
     else:
-        report.say(True, f"Files: {plural(len(files), 'file')}, each as the manifest says.")
+        report.add_check(True, f"Files: {plural(len(files), 'file')}, each as the manifest says.")
 
 
 def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[str, Any]) -> None:
@@ -150,7 +150,7 @@ def _check_versions(report: Report, files: Mapping[str, bytes], recipe: Mapping[
     if own != recipe["version"]:
         other.append(f"method {recipe['version']} there, {own} here")
     words = "; ".join(other) if other else "the same versions as where it was made"
-    report.say(True, f"Environment: {words}.")
+    report.add_check(True, f"Environment: {words}.")
 
 
 def _check_numbers(
@@ -158,24 +158,26 @@ def _check_numbers(
     files: Mapping[str, bytes],
     manifest: Mapping[str, Any],
     recipe: Mapping[str, Any],
-    found: Again,
+    found: Recomputed,
 ) -> None:
     same_data = found.data_hash == manifest["snapshot"] == recipe["snapshot"]
     words = "as they were frozen" if same_data else "not those that the run saw: their hash differs"
-    report.say(same_data, f"Data: the answers are {words} ({found.data_hash[:8]}).")
-    report.say(*_compared(files, found))
+    report.add_check(same_data, f"Data: the answers are {words} ({found.data_hash[:8]}).")
+    report.add_check(*_compared(files, found))
     digest = result_hash(found.rows, found.told)
     if digest == manifest["result_hash"]:
-        report.say(True, f"Result: byte for byte the same ({digest[:8]}).")
+        report.add_check(True, f"Result: byte for byte the same ({digest[:8]}).")
     elif report.good:
-        report.say(True, f"Result: the same to {TOLERANCE:g}, not byte for byte ({digest[:8]}).")
+        report.add_check(
+            True, f"Result: the same to {TOLERANCE:g}, not byte for byte ({digest[:8]})."
+        )
     else:
-        report.say(
+        report.add_check(
             False, f"Result: {digest[:8]}, where the run has {str(manifest['result_hash'])[:8]}."
         )
 
 
-def _compared(files: Mapping[str, bytes], found: Again) -> tuple[bool, str]:
+def _compared(files: Mapping[str, bytes], found: Recomputed) -> tuple[bool, str]:
     """Every row and figure against those in the bundle."""
     wrong: list[str] = []
     count = 0

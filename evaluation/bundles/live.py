@@ -14,7 +14,7 @@ from evaluation.bundles import writing
 from evaluation.bundles.kinds.base import (
     ANSWERS,
     SOURCES,
-    Again,
+    Recomputed,
     json_bytes,
     jsonl,
     names_of,
@@ -54,7 +54,7 @@ Row = dict[str, Any]
 class OfVotes:
     """Votes of people and models in the order of their answers, and what is compared."""
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         """Run the method on them; ``hooks`` is told nothing, as it takes a moment."""
         told = read_value(files[SOURCES])
         votes = [LiveVote(**row) for row in read_jsonl(files[ANSWERS])]
@@ -67,7 +67,7 @@ class OfVotes:
             people=tuple(one for one in votes if one.worker_id is not None),
             models=tuple(one for one in votes if one.worker_id is None),
         )
-        return Again({}, {BOARD: dataset.board(data)}, dataset.content_hash(data))
+        return Recomputed({}, {BOARD: dataset.board(data)}, dataset.content_hash(data))
 
 
 def ended_evaluation(task: Task) -> LiveEvaluation:

@@ -32,7 +32,7 @@ from evaluation.bundles.kinds.base import (
     OTHERS,
     SOURCES,
     TEXTS,
-    Again,
+    Recomputed,
     json_bytes,
     jsonl,
     read_jsonl,
@@ -225,7 +225,7 @@ def bundle_of(run: Run) -> bytes:
     recipe = writing.recipe_of(run)
     told = recipe["counts"]  # but for the ids of answers, and the hash over them
     recipe["counts"] = {name: n for name, n in told.items() if name not in ("mark", "max_id")}
-    found = KINDS[run.method].again(data, recipe, Hooks())
+    found = KINDS[run.method].recompute(data, recipe, Hooks())
     recipe["snapshot"] = found.data_hash
     far = _farthest(run, found, renamed.systems)
     if far > SAME:
@@ -239,7 +239,7 @@ def bundle_of(run: Run) -> bytes:
     return b"".join(zipped(_files(data, recipe, found), _manifest(run, recipe, found, far)))
 
 
-def _farthest(run: Run, found: Again, systems: Codes) -> float:
+def _farthest(run: Run, found: Recomputed, systems: Codes) -> float:
     """The largest difference of a system's score from that of the run."""
     key = ("dimension", "component", "system_id")
     theirs = {
@@ -254,7 +254,7 @@ def _farthest(run: Run, found: Again, systems: Codes) -> float:
     return max((abs((theirs[one] or 0) - (ours[one] or 0)) for one in ours), default=0.0)
 
 
-def _workers_differ(run: Run, found: Again) -> float | None:
+def _workers_differ(run: Run, found: Recomputed) -> float | None:
     """The same of workers' scores in their order, as nobody can say which worker is which."""
     key = ("dimension", "component", "estimate")
     theirs = sorted(
@@ -271,7 +271,9 @@ def _workers_differ(run: Run, found: Again) -> float | None:
     return max((abs(a[2] - b[2]) for a, b in zip(theirs, ours, strict=True)), default=0.0)
 
 
-def _files(data: Mapping[str, bytes], recipe: Row, found: Again) -> Iterator[tuple[str, bytes]]:
+def _files(
+    data: Mapping[str, bytes], recipe: Row, found: Recomputed
+) -> Iterator[tuple[str, bytes]]:
     yield README, WORDS.encode()
     yield RECIPE, json_bytes(recipe)
     yield ENVIRONMENT, json_bytes(environment())
@@ -282,7 +284,7 @@ def _files(data: Mapping[str, bytes], recipe: Row, found: Again) -> Iterator[tup
     yield FIGURES, json_bytes(found.told)
 
 
-def _manifest(run: Run, recipe: Row, found: Again, far: float) -> Row:
+def _manifest(run: Run, recipe: Row, found: Recomputed, far: float) -> Row:
     return manifest_of(
         recipe,
         task_type=run.task.type,

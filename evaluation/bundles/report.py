@@ -21,7 +21,7 @@ from crowdqc.tally import reason_words
 from evaluation.bundles.kinds.base import Broken, read_jsonl, read_value
 from evaluation.bundles.manifest import ENVIRONMENT, RECIPE, results_file
 from evaluation.bundles.tables import Bundled, Row, Table, number, scores, written
-from evaluation.bundles.words import ABOUT, About
+from evaluation.bundles.words import ABOUT, MethodWords
 from evaluation.models import CandidateScore, ItemLabel, ItemScore, SystemScore, WorkerScore
 from evaluation.runs.run_types import title_of
 
@@ -78,7 +78,7 @@ def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
     }
 
 
-def _tables(found: Bundled, about: About) -> Iterator[Table]:
+def _tables(found: Bundled, about: MethodWords) -> Iterator[Table]:
     yield from scores(found, SystemScore, about.estimate)
     yield from scores(found, WorkerScore, about.workers)
     for tables in about.tables:

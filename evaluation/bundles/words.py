@@ -15,7 +15,7 @@ Tables = Callable[[Bundled], Iterable[Table]]
 
 
 @dataclass(frozen=True)
-class About:
+class MethodWords:
     """A method in a paper's words: what scores of systems and workers are, and its page.
 
     ``tables`` are those of its figures, ``verdict`` the sentence on top.
@@ -43,7 +43,7 @@ REPLACED = (
     _("“Not shown” is not “worse”: more items may decide it."),
 )
 ABOUT = {
-    "aqer": About(
+    "aqer": MethodWords(
         _("AQER score"),
         _("AQER score"),
         _(
@@ -62,7 +62,7 @@ ABOUT = {
         ),
         "methods/aqer.html",
     ),
-    "pairwise": About(
+    "pairwise": MethodWords(
         _("Bradley-Terry score"),
         _("Competence (MACE)"),
         _(
@@ -77,7 +77,7 @@ ABOUT = {
         "methods/bradley-terry.html",
         figures.PAIRS,
     ),
-    "ratings": About(
+    "ratings": MethodWords(
         _("Mean rating"),
         _("Correlation with others"),
         _(
@@ -92,7 +92,7 @@ ABOUT = {
         "methods/agreement.html",
         figures.PAIRS,
     ),
-    "labels": About(
+    "labels": MethodWords(
         _("Competence"),
         _("Competence"),
         _(
@@ -109,7 +109,7 @@ ABOUT = {
         figures.LABELS,
         verdicts.better_than_guessing,
     ),
-    "replacement": About(
+    "replacement": MethodWords(
         _("Advantage probability"),
         _("Advantage probability"),
         _(
@@ -137,7 +137,7 @@ ABOUT["aqer_joint"] = replace(
     ),
     limits=(*ABOUT["aqer"].limits, _("Models trained on the same data can share errors.")),
 )
-ABOUT["live"] = About(
+ABOUT["live"] = MethodWords(
     _("Win rate"),
     _("Win rate"),
     _(
@@ -155,7 +155,7 @@ ABOUT["live"] = About(
     verdicts.nothing,
     title=_("Live evaluation"),
 )
-ABOUT["rescaling"] = About(
+ABOUT["rescaling"] = MethodWords(
     _("Rescaled rating"),
     _("Mean rescaled rating, from 0 to 100"),
     _(
@@ -176,7 +176,7 @@ ABOUT["rescaling"] = About(
     figures.RESCALED,
     verdicts.people_agree_more,
 )
-ABOUT["checklist"] = About(
+ABOUT["checklist"] = MethodWords(
     _("Checklist score"),
     _("Checklist score"),
     _(
@@ -198,7 +198,7 @@ ABOUT["checklist"] = About(
     figures.CHECKS,
     verdicts.follows_human_scores,
 )
-ABOUT["writing"] = About(
+ABOUT["writing"] = MethodWords(
     _("Words"),
     _("Words"),
     _(

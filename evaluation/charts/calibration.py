@@ -16,7 +16,7 @@ SIZE, LEFT, FOOT, EDGE = 160.0, 40.0, 36.0, 10.0
 
 
 @dataclass(frozen=True)
-class Said:
+class Forecasts:
     """What was said (a probability, or a number), and what turned out, of ``n`` items."""
 
     value: float
@@ -24,7 +24,9 @@ class Said:
     n: int
 
 
-def reliability_curve(points: Sequence[Said], *, name: str, across: str, up: str) -> SafeString:
+def reliability_curve(
+    points: Sequence[Forecasts], *, name: str, across: str, up: str
+) -> SafeString:
     """Every point with its interval, joined; on the dashed diagonal what is said is what is found.
 
     ``across`` and ``up`` name the axes, which have one scale.

@@ -58,7 +58,7 @@ class Timeline:
             cut.append(cut[-1] + fold.end - fold.start - fold.kept)
         return cut
 
-    def at(self, real: float) -> float:
+    def fold(self, real: float) -> float:
         """The folded time of a real one."""
         real = min(max(real, 0.0), self.length)
         k = bisect_right(self._starts, real) - 1
@@ -83,7 +83,7 @@ class Timeline:
 
     def share(self, real: float) -> float:
         """Where a real time stands on a strip, 0 to 1."""
-        return self.at(real) / self.total if self.total else 0.0
+        return self.fold(real) / self.total if self.total else 0.0
 
     def inside(self, real: float) -> bool:
         """Whether a real time lies within a fold, its ends left out."""

@@ -19,7 +19,7 @@ class Clock:
     def __call__(self) -> dt.datetime:
         return self.moment
 
-    def to(self, moment: dt.datetime) -> None:
+    def move_to(self, moment: dt.datetime) -> None:
         self.moment = moment
 
 

@@ -80,7 +80,7 @@ class DemoContext:
         writes = [entry for entry in entries if entry.item.key in given]
         if not writes:  # the lease runs out; one that is returned would come back as it was
             return
-        self.clock.to(begun + dt.timedelta(seconds=4))
+        self.clock.move_to(begun + dt.timedelta(seconds=4))
         assignment = assignments.open_assignment(by=user, assignment=assignment)
         log = logs.assignment_log(
             [(f"item-{e.item_id}", given[e.item.key], e.item.group.passage) for e in writes],
@@ -92,7 +92,7 @@ class DemoContext:
         for entry in entries:
             end = ends.get(f"item-{entry.item_id}")
             if end is not None:
-                self.clock.to(opened + dt.timedelta(milliseconds=end))
+                self.clock.move_to(opened + dt.timedelta(milliseconds=end))
             assignments.show_item(by=user, assignment=assignment, position=entry.position)
             key = entry.item.key
             draft = {
@@ -115,15 +115,15 @@ class DemoContext:
     ) -> None:
         """The log in batches, as the page sends it; the clock ends a moment after its last."""
         key, last = uuid.uuid4(), log[-1]["time"]
-        self.clock.to(opened)
+        self.clock.move_to(opened)
         events.open_stream(by=user, assignment=assignment, key=key)
         for first in range(0, len(log), events.MAX_BATCH):
             batch = log[first : first + events.MAX_BATCH]
-            self.clock.to(opened + dt.timedelta(milliseconds=batch[-1]["time"] + 50))
+            self.clock.move_to(opened + dt.timedelta(milliseconds=batch[-1]["time"] + 50))
             events.append_events(
                 by=user, assignment=assignment, stream_key=key, first_seq=first, events=batch
             )
-        self.clock.to(opened + dt.timedelta(milliseconds=last + 3000))
+        self.clock.move_to(opened + dt.timedelta(milliseconds=last + 3000))
         self.events += len(log)
 
 
@@ -159,5 +159,5 @@ class DemoTask:
         member, user = load.join(self.project, pseudonym), load.people[pseudonym]
         begun = load.clock.moment
         held = assignments.claim_assignment(by=user, task=task, worker=member)
-        load.clock.to(begun + dt.timedelta(seconds=seconds))
+        load.clock.move_to(begun + dt.timedelta(seconds=seconds))
         return assignments.open_assignment(by=user, assignment=held)

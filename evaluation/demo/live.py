@@ -28,7 +28,7 @@ SO_FAR = 6  # assignments of the one that is open
 
 def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
     """Both tasks and what came to them; says what was loaded."""
-    load.clock.to(load.ago(BEGIN))
+    load.clock.move_to(load.ago(BEGIN))
     ended, going = Live(load, project, ENDED), Live(load, project, OPEN)
     times = len(PEOPLE)
     while not ended.judged(times):
@@ -87,7 +87,7 @@ class Live:
             chance = seeded("demo live votes", self.study.title, entry.item.group.key).random()
             at = 0 if self._first_is_better(entry.item, chance) else 1
             drafts[entry.item_id] = {"d-quality_overall": sides[at]}
-        self.load.clock.to(self.load.clock.moment + TURN * DAY)
+        self.load.clock.move_to(self.load.clock.moment + TURN * DAY)
         answers.submit_assignment(by=user, assignment=held, key=uuid.uuid4(), drafts=drafts)
         self.turns += 1
 

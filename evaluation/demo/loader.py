@@ -135,7 +135,7 @@ class Loader(DemoContext):
             (self.by_day(PAID, 0.6), partial(demo_money.settle_first_batch, self, task)),
         ]
         for at, step in sorted(agenda, key=lambda entry: entry[0]):
-            self.clock.to(at)
+            self.clock.move_to(at)
             step()
         counted = Answer.objects.filter(item__task=task, worker__isnull=False).count()
         self.say(f"{counted} answers of workers")
@@ -146,7 +146,7 @@ class Loader(DemoContext):
         study.stay_in_work()
         self.say(f"{study.sentence()}\n  {written.sentence()}\n  {rated.sentence()}")
         self.say(f"{self.events:,} logged events of all of them")
-        self.clock.to(self.now)
+        self.clock.move_to(self.now)
         record(
             by=None,
             project=project,
@@ -245,7 +245,7 @@ class Loader(DemoContext):
             (self.by_day(DECIDED, 0.2), partial(self._decide, task)),
             (self.by_day(REPLIED, 0.5), partial(self._reply, task)),
             (self.ago(COUNTED), partial(self._uncount, task)),
-            (self.by_day(ASKED, 0.3), partial(demo_messages.ask, self, task, "worker1")),
+            (self.by_day(ASKED, 0.3), partial(demo_messages.ask_about_item, self, task, "worker1")),
             (self.by_day(ASKED, 0.5), partial(demo_messages.answer, self, task)),
             (self.by_day(ANNOUNCED, 0.4), partial(demo_messages.announce, self, task)),
         ]

@@ -16,7 +16,7 @@ ANSWER = "Keep names and dates as they are, and say the rest in your own words."
 ANNOUNCEMENT = "Thank you for your answers. The questions about bread stay open until Sunday."
 
 
-def ask(load: DemoContext, task: Task, who: str) -> None:
+def ask_about_item(load: DemoContext, task: Task, who: str) -> None:
     """A worker asks about an item of an assignment of theirs."""
     user = load.people[who]
     held = Assignment.objects.filter(task=task, worker__user=user).order_by("pk")[0]

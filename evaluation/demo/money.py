@@ -58,7 +58,7 @@ def ways_in(load: DemoContext, task: Task) -> None:
     """A study on a platform and a panel of one's own lead into the task that has begun."""
     by = load.people["requester"]
     tasks.set_domain(by=by, task=task, domain=DOMAIN)
-    load.clock.to(load.clock.moment + dt.timedelta(minutes=5))
+    load.clock.move_to(load.clock.moment + dt.timedelta(minutes=5))
     recruitment.add(
         by=by,
         task=task,

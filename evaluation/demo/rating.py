@@ -89,7 +89,7 @@ class RatingTask(DemoTask):
         told = held.worker.assignments.filter(task=self.task).count() == 1
         drafts = {}
         for entry in entries:
-            load.clock.to(load.clock.moment + dt.timedelta(seconds=SECONDS))
+            load.clock.move_to(load.clock.moment + dt.timedelta(seconds=SECONDS))
             assignments.show_item(by=user, assignment=held, position=entry.position)
             drafts[entry.item_id] = self.data.draft(rater, entry.item.key)
         if told and rater.id in self.data.feedback:

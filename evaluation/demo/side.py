@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def make(load: DemoContext, project: Project) -> Task:
     """Both tasks, and the first assignments of the one that has begun, which is returned."""
     by = load.people["requester"]
-    load.clock.to(load.ago(0.4))
+    load.clock.move_to(load.ago(0.4))
     task = tasks.create_task(by=by, project=project, type="free_text", title=side_tasks.BEGUN_TITLE)
     rules = {
         "redundancy": 12,
@@ -32,11 +32,11 @@ def make(load: DemoContext, project: Project) -> Task:
     task = Task.objects.select_related("project").get(pk=task.pk)
     kinds = {worker.id: worker.kind for worker in load.data.workers}
     for number, (pseudonym, given) in enumerate(side_tasks.BEGUN_ANSWERS.items()):
-        load.clock.to(load.ago(0.3 - 0.03 * number))
+        load.clock.move_to(load.ago(0.3 - 0.03 * number))
         none = {key for key, text in given.items() if not text}
         load.answer(task, pseudonym, kinds[pseudonym], given, none)
     demo_money.ways_in(load, task)
-    load.clock.to(load.ago(0.05))
+    load.clock.move_to(load.ago(0.05))
     draft = tasks.create_task(
         by=by, project=project, type="free_text", title=side_tasks.DRAFT_TITLE
     )

@@ -184,10 +184,10 @@ class Study(DemoTask):
         """One assignment from its claim to its submit, with its log."""
         held, entries = self._take(judge, task or self.task)
         ends = self._work(held, entries, judge.manner, len(entries))
-        self.loader.clock.to(ends + dt.timedelta(seconds=3))
+        self.loader.clock.move_to(ends + dt.timedelta(seconds=3))
         needs = dt.timedelta(seconds=held.version.min_seconds + 2)  # the page holds them till then
         if held.opened_at is not None and self.loader.clock.moment < held.opened_at + needs:
-            self.loader.clock.to(held.opened_at + needs)
+            self.loader.clock.move_to(held.opened_at + needs)
         by = self.loader.people[judge.worker]
         answers.submit_assignment(by=by, assignment=held, key=uuid.uuid4())
 
@@ -214,9 +214,9 @@ class Study(DemoTask):
             shown, done = (
                 opened + dt.timedelta(milliseconds=ms) for ms in spans[f"item-{entry.item_id}"]
             )
-            load.clock.to(shown)
+            load.clock.move_to(shown)
             assignments.show_item(by=user, assignment=held, position=entry.position)
-            load.clock.to(done)
+            load.clock.move_to(done)
             draft = {f"{PREFIX}{name}": side for name, side in vote.items()}
             assignments.save_draft(
                 by=user,
@@ -237,7 +237,7 @@ class Study(DemoTask):
         """Some people are in the middle of an assignment: the study is live."""
         of = {judge.worker: judge for judge in self.data.judges}
         for worker, (minutes, pairs) in sorted(IN_WORK.items(), key=lambda row: -row[1][0]):
-            self.loader.clock.to(self.loader.now - dt.timedelta(minutes=minutes))
+            self.loader.clock.move_to(self.loader.now - dt.timedelta(minutes=minutes))
             held, entries = self._take(of[worker], self.task)
             self._work(held, entries, of[worker].manner, pairs)
 
@@ -289,7 +289,7 @@ class Study(DemoTask):
     def _hard(self) -> list[Item]:
         """By the votes so far, as the checks of a run would find them."""
         frozen = judged.current_judgments(self.task)
-        people = frozen.data.votes.once()
+        people = frozen.data.votes.first_votes()
         found = differentiable(frozen.data, people, needed=HARD_BELOW, share=HARD_SHARE)
         order = np.lexsort((found["pair"], -found["n"], found["agreeing"]))
         chosen = [frozen.pair_items[place] for place in order if found["n"][place]][:PANEL_PAIRS]

@@ -98,7 +98,7 @@ class WritingTask(DemoTask):
             logs.seeded("demo writing", one.worker, one.item),
             target=f"item-{entry.item_id}",
         )
-        load.clock.to(opened + dt.timedelta(milliseconds=log[-1]["time"]))
+        load.clock.move_to(opened + dt.timedelta(milliseconds=log[-1]["time"]))
         said = zip((*before, *after), (*one.entry, *one.exit), strict=True)
         draft = {"text": one.text, **{name: str(value) for name, value in said}}
         assignments.save_draft(

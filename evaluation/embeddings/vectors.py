@@ -84,7 +84,7 @@ _kept_only: ContextVar[bool] = ContextVar("kept_only", default=False)
 
 
 @contextmanager
-def kept_only() -> Iterator[None]:
+def stored_vectors_only() -> Iterator[None]:
     """Within it no model is asked for a vector: a text without one raises Conflict."""
     before = _kept_only.set(True)
     try:
@@ -98,7 +98,7 @@ Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class StoredVectors:
     """Which of some texts have vectors: ``missing`` are the places (k,) of those that have none."""
 
     identity: str
@@ -111,7 +111,7 @@ class Found:
         return len(self.hashes) - len(self.missing)
 
 
-def look_up(texts: Sequence[str], identity: str) -> Found:
+def look_up(texts: Sequence[str], identity: str) -> StoredVectors:
     """Which texts have no vector of this encoder, in the order of encoding: shortest first.
 
     A text that is there twice is missing once. Those found count as used today. Raises Conflict
@@ -130,7 +130,7 @@ def look_up(texts: Sequence[str], identity: str) -> Found:
         _mark_used(identity, hashes)
     # Texts of like length together: a batch costs what its longest text costs.
     missing.sort(key=lambda at: (len(texts[at]), at))
-    return Found(identity, np.array(hashes, dtype="S64"), np.array(missing, dtype=np.int64))
+    return StoredVectors(identity, np.array(hashes, dtype="S64"), np.array(missing, dtype=np.int64))
 
 
 def vectors_of(
@@ -149,7 +149,7 @@ def vectors_of(
 
 
 def encode_missing(
-    texts: Sequence[str], encoder: Encoder, found: Found, *, advance: Advance | None = None
+    texts: Sequence[str], encoder: Encoder, found: StoredVectors, *, advance: Advance | None = None
 ) -> StoredRows:
     """Encode here what was not found; the rows of all texts, read when they are asked for.
 

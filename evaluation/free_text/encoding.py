@@ -46,9 +46,9 @@ def rows_of(run: Run, steps: Recorder, frozen: AnswersDataset, encoder: Encoder)
     """
     texts = frozen.texts
     if not encoder.cacheable:
-        steps.say(sub="fitted to the texts of this run")
+        steps.set_words(sub="fitted to the texts of this run")
         fitted = vectors.vectors_of(texts, encoder)
-        steps.say(count=f"{len(texts):,} of {len(texts):,}")
+        steps.set_words(count=f"{len(texts):,} of {len(texts):,}")
         steps.advance(len(texts))
         return Encoded(fitted.matrix, encoder.identity)
     begun = shards.tally(run.pk)
@@ -72,7 +72,7 @@ def _advance(
     steps: Recorder, total: int, begun: shards.Tally | None = None
 ) -> Callable[[int, int], None]:
     def advance(done: int, cached: int) -> None:
-        steps.say(**_words(done, total, cached - (begun.done if begun else 0), begun))
+        steps.set_words(**_words(done, total, cached - (begun.done if begun else 0), begun))
         steps.advance(done)
 
     return advance
@@ -91,7 +91,7 @@ def _wait(
     steps: Recorder,
     frozen: AnswersDataset,
     encoder: Encoder,
-    found: vectors.Found,
+    found: vectors.StoredVectors,
     *,
     planned: bool,
 ) -> Encoded:
@@ -104,7 +104,9 @@ def _wait(
         left = tally.open if tally else 0
         if left:
             total = len(frozen.texts)
-            steps.say(**_words(found.cached, total, total - (tally.texts if tally else 0), tally))
+            steps.set_words(
+                **_words(found.cached, total, total - (tally.texts if tally else 0), tally)
+            )
             steps.advance(found.cached, total)
             engine.park(run, steps)
             for _ in range(min(left, JOBS)):
@@ -115,7 +117,7 @@ def _wait(
     return rows_of(run, steps, frozen, encoder)
 
 
-def _answer_of_each(frozen: AnswersDataset, found: vectors.Found) -> list[int]:
+def _answer_of_each(frozen: AnswersDataset, found: vectors.StoredVectors) -> list[int]:
     """One answer of each missing text, in the order in which these are encoded."""
     answer = np.empty(len(frozen.texts), dtype=np.int64)
     answer[frozen.system_text] = frozen.system_answer_ids
@@ -177,7 +179,7 @@ def _close(shard: EncodingShard, hashes: vectors.Hashes, matrix: vectors.Matrix)
     tally = shards.tally(run.pk)
     _show(run, tally)
     if tally is None or not tally.open:
-        engine.take_up(run)
+        engine.resume_run(run)
     elif not _end_cancelled(run):
         _enqueue(run.pk)
     return "done"

@@ -20,8 +20,8 @@ from annotation.work.snapshots.answers import AnswerText
 from crowdqc.errors import Conflict
 from crowdqc.numbers import parse_whole, plural
 from evaluation.embeddings.embeddings import text_hash
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import YES_NO
 from evaluation.llm_runs.parts import MODEL, chat_model, failures, reasons
@@ -59,10 +59,10 @@ def _meetings(task: Task) -> list[tuple[AnswerText, AnswerText]]:
     ]
 
 
-def _asks(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[Ask]:
+def _asks(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQuestion]:
     template = load(PROMPT)
     return [
-        Ask(
+        ModelQuestion(
             # Both answers stand in the prompt: erasing either one erases the question.
             f"answer:{premise.answer_id}/answer:{hypothesis.answer_id}",
             template.render(premise=premise.text, hypothesis=hypothesis.text),
@@ -113,7 +113,7 @@ ASKING = LLMRunSpec(
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class EntailmentRequest:
     """What a run was told, before anything is written."""
 
     model: str
@@ -121,20 +121,20 @@ class Asked:
     told: Row
 
 
-def compute(run: Run, steps: Recorder) -> Asked:
+def compute(run: Run, steps: Recorder) -> EntailmentRequest:
     """Ask about every pair that has no answer yet."""
     steps.begin(PREPARE)
     pairs, asked = _meetings(run.task), plan(run.task, run.params)
-    steps.say(count=asked.sentence)
+    steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(pairs))
-    replies = ask_all(run, asked.model, _asks(pairs), steps)
+    replies = fetch_replies(run, asked.model, _asks(pairs), steps)
     found: dict[tuple[str, str], float] = {}
     for (premise, hypothesis), reply in zip(pairs, replies, strict=True):
         chance = _chance(reply)
         if chance is not None:
             found[_key(premise.text), _key(hypothesis.text)] = chance
     failed = sum(reply.value is None for reply in replies)
-    steps.say(count=f"{plural(len(pairs) - failed, 'vote')}, {failed:,} failed")
+    steps.set_words(count=f"{plural(len(pairs) - failed, 'vote')}, {failed:,} failed")
     told = {
         "counts": {
             "asked": len(pairs),
@@ -146,7 +146,9 @@ def compute(run: Run, steps: Recorder) -> Asked:
         "reasons": reasons(replies),
         "failed": failures(replies),
     }
-    return Asked(asked.model.name, [[*key, value] for key, value in sorted(found.items())], told)
+    return EntailmentRequest(
+        asked.model.name, [[*key, value] for key, value in sorted(found.items())], told
+    )
 
 
 def _chance(reply: Reply) -> float | None:
@@ -161,7 +163,7 @@ def _key(text: str) -> str:
     return text_hash(text)[:HASH]
 
 
-def write(run: Run, done: Asked) -> Outcome:
+def write(run: Run, done: EntailmentRequest) -> Outcome:
     """What the model said of each pair of texts."""
     recipe = {"method": SLUG, "version": run.version, "params": dict(run.params)}
     recipe |= {"prompt": load(PROMPT).ref, "model": done.model}

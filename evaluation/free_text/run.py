@@ -122,7 +122,7 @@ def compute(
     frozen = snapshots.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of systems" if counts["system_answers"] else ""
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
     )
     steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
@@ -133,7 +133,7 @@ def compute(
     if counts["systems"]:
         people += f", {counts['systems']:,} systems"
     steps.begin(UNITERATED)
-    steps.say(count=people)
+    steps.set_words(count=people)
     hooks = Hooks(progress=steps.stage, change=steps.change)
     scorer = _scorer(run)
     result = fit(run, frozen, encoded.rows, hooks, scorer)

@@ -55,7 +55,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     frozen = snapshots.load(snapshot)
     grade, graded = grades(run, frozen)
     judge, judged = judge_scores(run, frozen)
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(len(frozen.answer_ids), 'answer')}, {plural(graded['n'], 'grade')}",
@@ -76,7 +76,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
         hooks=Hooks(progress=lambda stage, done, total: steps.advance(done, total)),
         **options,
     )
-    steps.say(count=f"{options['repetitions']} draws of each size")
+    steps.set_words(count=f"{options['repetitions']} draws of each size")
     return Computed(
         frozen, study, result, {"grades": graded, "judge": judged, "encoder": encoder.identity}
     )

@@ -52,7 +52,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     field = collected.field_of(run.task, run.params["field"])
     snapshot = freeze(run, partial(dataset.freeze_labels, field=field))
     frozen = dataset.load(snapshot, field)
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8], mono=True, count=plural(snapshot.counts["answers"], "label")
     )
 

@@ -154,7 +154,7 @@ def _reply(task: Task, code: int = status.HTTP_200_OK) -> Response:
     found = selectors.evaluation_of(task)
     if found is None:
         raise Missing("This task has no live evaluation.")
-    return Response(LiveOut(selectors.told_of(found, task)).data, status=code)
+    return Response(LiveOut(selectors.live_payload(found, task)).data, status=code)
 
 
 class Live(Endpoint):

@@ -43,7 +43,7 @@ def evaluation_of(task: Task) -> LiveEvaluation | None:
     return rows.filter(task=task).first()
 
 
-def told_of(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
+def live_payload(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
     """What the API tells of it: its limits, what is used, the last look or the result."""
     used, names = used_by(evaluation, task), system_names(evaluation.systems)
     board = evaluation.result if evaluation.result is not None else evaluation.seen

@@ -30,7 +30,7 @@ class EndpointFails(Conflict):
 
 
 @dataclass(frozen=True)
-class Ask:
+class ModelQuestion:
     """One question to a model: what it is about, the prompt, the form of the answer.
 
     ``subject`` begins with the row whose texts stand in the prompt, and names a second one where

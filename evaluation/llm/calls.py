@@ -13,7 +13,7 @@ from typing import Any
 from crowdqc.errors import Conflict
 from crowdqc.money import as_decimal
 from evaluation.llm import completion, engine, estimate, ledger, wording
-from evaluation.llm.ask import Ask, CapReached, Reply
+from evaluation.llm.ask import CapReached, ModelQuestion, Reply
 from evaluation.llm.completion import Completion
 from evaluation.llm.wording import ParsedAnswer, Size, key_of, messages_of, params_of
 from evaluation.models import CallState, CallUse, LanguageModel, LLMCall, Run
@@ -22,8 +22,8 @@ from evaluation.runs.progress import Recorder
 PART = 500  # rows read or written by one statement
 
 
-def ask_all(
-    run: Run, model: LanguageModel, asks: Sequence[Ask], steps: Recorder | None = None
+def fetch_replies(
+    run: Run, model: LanguageModel, asks: Sequence[ModelQuestion], steps: Recorder | None = None
 ) -> list[Reply]:
     """A reply for each question, in their order; finished calls are taken as they are.
 
@@ -76,10 +76,12 @@ class Chat:
 
     path = completion.CHAT
 
-    def __init__(self, model: LanguageModel, asks: Sequence[Ask], first: Mapping[int, int]) -> None:
+    def __init__(
+        self, model: LanguageModel, asks: Sequence[ModelQuestion], first: Mapping[int, int]
+    ) -> None:
         self.model, self.asks, self.first = model, asks, first
 
-    def _ask(self, call_id: int) -> Ask:
+    def _ask(self, call_id: int) -> ModelQuestion:
         return self.asks[self.first[call_id]]
 
     def size(self, call_id: int) -> Size:
@@ -99,7 +101,7 @@ class Chat:
         return self._ask(call_id).tries
 
 
-def _rows(run: Run, model: LanguageModel, asks: Sequence[Ask]) -> list[int]:
+def _rows(run: Run, model: LanguageModel, asks: Sequence[ModelQuestion]) -> list[int]:
     """The id of each question's call, made where there was none."""
     ids: list[int] = []
     for start in range(0, len(asks), PART):
@@ -141,7 +143,7 @@ def _ids(project_id: int, keys: Collection[str]) -> dict[str, int]:
     return dict(rows.values_list("key", "pk"))
 
 
-def _use(run: Run, asks: Sequence[Ask], ids: Sequence[int]) -> None:
+def _use(run: Run, asks: Sequence[ModelQuestion], ids: Sequence[int]) -> None:
     """Record that the run used each call for its subject.
 
     A subject asked for a second time with another prompt or replicate gets a number behind it.
@@ -175,7 +177,9 @@ def _open(ids: Collection[int]) -> list[int]:
     return [call_id for call_id in wanted if call_id not in done]
 
 
-def _replies(asks: Sequence[Ask], ids: Sequence[int], cached: Collection[int]) -> Iterator[Reply]:
+def _replies(
+    asks: Sequence[ModelQuestion], ids: Sequence[int], cached: Collection[int]
+) -> Iterator[Reply]:
     names = ("pk", "value", "text", "reason", "chances")
     for start in range(0, len(ids), PART):
         part = ids[start : start + PART]

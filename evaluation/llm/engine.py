@@ -30,7 +30,7 @@ from evaluation.llm.client import Sender
 from evaluation.llm.completion import Completion, Link, Outcome
 from evaluation.llm.ledger import LEASE, Cap, LeaseRequest, Settled, Turn
 from evaluation.llm.threads import Threads
-from evaluation.llm.wording import ParsedAnswer, Size, cost_of, most_of, unpriced
+from evaluation.llm.wording import ParsedAnswer, Size, cost_of, highest_cost, unpriced
 from evaluation.models import CallState, LanguageModel, LLMCall
 
 logger = logging.getLogger(__name__)
@@ -266,7 +266,7 @@ class Engine:
         if self.hold <= now:
             for call_id in itertools.islice(self.ready, max(0, self._free())):
                 size = self.source.size(call_id)
-                wanted.append(LeaseRequest(call_id, size.granted, most_of(self.model, size)))
+                wanted.append(LeaseRequest(call_id, size.granted, highest_cost(self.model, size)))
         if not wanted and not settled:
             return
         pause = self.pause if self.pause > timezone.now() else None

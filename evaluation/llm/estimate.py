@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from crowdqc.errors import DomainError
 from crowdqc.numbers import small_money
 from evaluation.llm import completion, wording
-from evaluation.llm.ask import Ask, Preview
+from evaluation.llm.ask import ModelQuestion, Preview
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMCall
 
 PART = 500
@@ -37,7 +37,7 @@ def blocking(model: LanguageModel) -> list[str]:
     return problems
 
 
-def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
+def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
     """What these questions would cost; asks nothing and writes nothing.
 
     Tokens to be expected: a token for four bytes, and answers half as long as they may be.
@@ -47,7 +47,7 @@ def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
     tokens_out = sum((size.most_out + 1) // 2 for size in sizes)
     cost, at_most = wording.cost_of(model, tokens_in, tokens_out), None
     if cost is not None and not wording.unpriced(model):
-        at_most = sum((wording.most_of(model, size) for size in sizes), Decimal())
+        at_most = sum((wording.highest_cost(model, size) for size in sizes), Decimal())
     else:
         cost = None
     problems: list[str] = []
@@ -78,7 +78,7 @@ def preview(model: LanguageModel, asks: Sequence[Ask]) -> Preview:
     )
 
 
-def _sizes(model: LanguageModel, asks: Sequence[Ask]) -> tuple[list[wording.Size], int]:
+def _sizes(model: LanguageModel, asks: Sequence[ModelQuestion]) -> tuple[list[wording.Size], int]:
     """Sizes of the requests still to be made, and how many questions are answered already."""
     sizes, cached, seen = [], 0, set()
     for start in range(0, len(asks), PART):

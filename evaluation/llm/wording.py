@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from crowdqc.money import round_money
-from evaluation.llm.ask import Ask
+from evaluation.llm.ask import ModelQuestion
 from evaluation.llm.completion import Completion, Outcome, Top
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA, PLAIN, Schema, WrongForm, telling
 from evaluation.models import LanguageModel
@@ -32,7 +32,7 @@ VALUE = re.compile(r'\{\s*"[^"]*"\s*:\s*"?')
 Message = dict[str, str]
 
 
-def messages_of(model: LanguageModel, ask: Ask) -> list[Message]:
+def messages_of(model: LanguageModel, ask: ModelQuestion) -> list[Message]:
     """What is sent: the prompt, with the form in words for a model that needs them."""
     messages = [dict(message) for message in ask.prompt.messages]
     if model.can.get("format", PLAIN) != JSON_SCHEMA and telling(ask.schema):
@@ -40,12 +40,12 @@ def messages_of(model: LanguageModel, ask: Ask) -> list[Message]:
     return messages
 
 
-def params_of(ask: Ask) -> dict[str, Any]:
+def params_of(ask: ModelQuestion) -> dict[str, Any]:
     """The parameters of a question, always with a limit of the answer's tokens."""
     return {"max_tokens": DEFAULT_LIMIT, **ask.params}
 
 
-def key_of(model: LanguageModel, ask: Ask, messages: Sequence[Mapping[str, str]]) -> str:
+def key_of(model: LanguageModel, ask: ModelQuestion, messages: Sequence[Mapping[str, str]]) -> str:
     """SHA-256 over everything that an answer depends on."""
     parts = [
         model.endpoint.base_url,
@@ -72,7 +72,9 @@ def schema_json(schema: Schema) -> dict[str, Any]:
     return _schema_of(schema.model) if schema.model is not None else {}
 
 
-def body_of(model: LanguageModel, ask: Ask, messages: Sequence[Message]) -> dict[str, Any]:
+def body_of(
+    model: LanguageModel, ask: ModelQuestion, messages: Sequence[Message]
+) -> dict[str, Any]:
     """The body of a request, in the best format that the probe found."""
     params = params_of(ask)
     limit = params.pop("max_tokens")
@@ -92,7 +94,7 @@ def body_of(model: LanguageModel, ask: Ask, messages: Sequence[Message]) -> dict
     return body
 
 
-def by_chance(model: LanguageModel, ask: Ask) -> bool:
+def by_chance(model: LanguageModel, ask: ModelQuestion) -> bool:
     """Whether the answer is taken by probability: asked for, a few words, and told here."""
     return ask.by_chance and bool(ask.schema.words) and bool(model.can.get("logprobs"))
 
@@ -128,7 +130,7 @@ def unpriced(model: LanguageModel) -> bool:
     return model.price_in is None or (chat and model.price_out is None)
 
 
-def most_of(model: LanguageModel, size: Size) -> Decimal:
+def highest_cost(model: LanguageModel, size: Size) -> Decimal:
     """The most that a request can cost; 0 where no price is known."""
     return cost_of(model, size.most_in, size.most_out) or Decimal()
 
@@ -154,7 +156,7 @@ class ParsedAnswer:
     reason: str = ""
 
 
-def read(model: LanguageModel, ask: Ask, found: Completion) -> ParsedAnswer:
+def read(model: LanguageModel, ask: ModelQuestion, found: Completion) -> ParsedAnswer:
     """The value of an answer that came.
 
     A text that was cut off at its limit is taken where any text will do, and says so; a form that

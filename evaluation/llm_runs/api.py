@@ -136,7 +136,7 @@ class AskPreview(Endpoint):
         return Response(PreviewOut(told | vars(ready.preview)).data)
 
 
-class Ask(Endpoint):
+class StartModelRun(Endpoint):
     writes = "run"
 
     @extend_schema(request=AskIn, responses={201: RunOut}, summary="Start a run that asks a model")

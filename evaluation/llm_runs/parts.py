@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm import prompting
-from evaluation.llm.ask import Ask, Reply
+from evaluation.llm.ask import ModelQuestion, Reply
 from evaluation.methods.core.params import TEXT, Param, real_number, whole_number
 from evaluation.models import LanguageModel
 
@@ -108,7 +108,7 @@ def template(prefix: str, ref: str) -> prompting.Template:
     return prompting.load(prefix + name, int(number))
 
 
-def prompts_told(asks: Sequence[Ask]) -> Row:
+def prompts_told(asks: Sequence[ModelQuestion]) -> Row:
     """Which prompts were asked by, and the SHA-256 of each before it was filled in."""
     return {"prompts": {ask.prompt.ref: ask.prompt.digest for ask in asks}}
 

@@ -42,7 +42,7 @@ def ways_of(task: Task) -> list[tuple[str, LLMRunSpec]]:
     return [(slug, kind.asking) for slug, kind in kinds if kind.asking and kind.fits(task)]
 
 
-def way_of(task: Task, method: str) -> LLMRunSpec:
+def find_run_spec(task: Task, method: str) -> LLMRunSpec:
     """One way of asking; Missing where there is none of this name for the task."""
     found = dict(ways_of(task)).get(method)
     if found is None:
@@ -56,7 +56,7 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
     Raises Invalid (an option, named), Missing (no such way, no such model) and whatever the plan
     says is lacking.
     """
-    asking = way_of(task, method)
+    asking = find_run_spec(task, method)
     params = run_types.run_types()[method].clean_params(raw)
     plan = asking.plan(task, params)
     found = preview(plan.model, plan.asks)

@@ -12,8 +12,8 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Answer, Candidate, Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict
-from evaluation.llm.ask import SUBJECT, Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import SUBJECT, ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.own.purposes import PURPOSES, Purpose
 from evaluation.llm_runs.parts import MODEL, failures, prompts_told, reasons
@@ -54,7 +54,7 @@ def purposes_of(task: Task) -> list[str]:
     return [slug for slug, one in PURPOSES.items() if shape in one.shapes]
 
 
-def whole(task: Task, prompt: OwnPrompt, model: int) -> Plan:
+def full_plan(task: Task, prompt: OwnPrompt, model: int) -> Plan:
     """Every question that a run with this prompt and else the usual options asks of the task.
 
     Raises Conflict where such a task is not asked so, and what the way of asking says is lacking.
@@ -75,7 +75,7 @@ def whole(task: Task, prompt: OwnPrompt, model: int) -> Plan:
     return replace(every, asks=mine)
 
 
-def row_of(ask: Ask) -> str:
+def row_of(ask: ModelQuestion) -> str:
     """The row that a question is about: "item:7"."""
     found = SUBJECT.match(ask.subject)
     return f"{found[1]}:{found[2]}" if found else ask.subject
@@ -84,7 +84,7 @@ def row_of(ask: Ask) -> str:
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     """The one question; Conflict where the task has no such item."""
     prompt = own.by_ref(task.project_id, params["prompt"] or "")
-    every = whole(task, prompt, params["model"])
+    every = full_plan(task, prompt, params["model"])
     wanted = params["subject"]
     found = next((ask for ask in every.asks if wanted in ("", row_of(ask))), None)
     if found is None:
@@ -97,7 +97,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     )
 
 
-def rows(task: Task, asks: Sequence[Ask]) -> list[tuple[str, str]]:
+def rows(task: Task, asks: Sequence[ModelQuestion]) -> list[tuple[str, str]]:
     """The rows that these questions are about, the first ones, with words to choose one by."""
     found = list(dict.fromkeys(row_of(ask) for ask in asks))[:OFFERED]
     ids: dict[str, list[int]] = {}
@@ -161,7 +161,7 @@ TRY_PROMPT = LLMRunSpec(
 class Tried:
     """The question and the reply to it."""
 
-    ask: Ask
+    ask: ModelQuestion
     reply: Reply
 
 
@@ -170,7 +170,7 @@ def compute(run: Run, steps: Recorder) -> Tried:
     steps.begin(PREPARE)
     asked = plan(run.task, run.params)
     steps.begin(ASK, total=1)
-    return Tried(asked.asks[0], ask_all(run, asked.model, asked.asks, steps)[0])
+    return Tried(asked.asks[0], fetch_replies(run, asked.model, asked.asks, steps)[0])
 
 
 def write(run: Run, done: Tried) -> Outcome:

@@ -19,7 +19,7 @@ urlpatterns = [
 api = [
     path("projects/<int:project_id>/models/", endpoints.ProjectModels.as_view(), name="api_models"),
     path(ASKING, endpoints.TaskAsking.as_view(), name="api_asking"),
-    path(f"{ASKING}<slug:method>/", endpoints.Ask.as_view(), name="api_ask"),
+    path(f"{ASKING}<slug:method>/", endpoints.StartModelRun.as_view(), name="api_ask"),
     path(f"{ASKING}<slug:method>/preview/", endpoints.AskPreview.as_view(), name="api_ask_preview"),
     path("runs/<int:run_id>/calls/", endpoints.RunCalls.as_view(), name="api_run_calls"),
 ]

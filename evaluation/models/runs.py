@@ -110,7 +110,7 @@ class OfficialRun(models.Model):
     method that a task's runs by themselves may have; what follows such a run belongs to it.
     """
 
-    class How(models.TextChoices):
+    class Origin(models.TextChoices):
         FIRST = "first", "the first by the default recipe"
         FOLLOWED = "followed", "the same recipe, computed anew"
         CHOSEN = "chosen", "chosen by a person"
@@ -118,7 +118,7 @@ class OfficialRun(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="official_runs")
     method = models.CharField(max_length=40)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="official")
-    how = models.CharField(max_length=10, choices=How.choices)
+    how = models.CharField(max_length=10, choices=Origin.choices)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True, blank=True)
     by = models.ForeignKey(  # empty: by itself

@@ -226,8 +226,8 @@ def _watched(now: Run | None, run: Run) -> list[PanelEffect]:
         sides = [
             {kind: [row for row in said if row.worker in members] for kind, said in told.items()}
             for told in (
-                panel_watch.said_by(watch, now) if now else {},
-                panel_watch.said_by(watch, run),
+                panel_watch.watch_findings(watch, now) if now else {},
+                panel_watch.watch_findings(watch, run),
             )
         ]
         for kind, rule in (

@@ -44,7 +44,7 @@ def _failed(
     try:
         actions.note_failure(
             job=name,
-            error=where(exception, traceback),
+            error=error_origin(exception, traceback),
             queue_role=told,
             args=[one for one in args or () if isinstance(one, (int, str, dict, type(None)))],
         )
@@ -52,7 +52,7 @@ def _failed(
         logger.warning("the failure of %s is not counted: %s", name, type(error).__name__)
 
 
-def where(error: BaseException | None, traceback: TracebackType | None) -> str:
+def error_origin(error: BaseException | None, traceback: TracebackType | None) -> str:
     """The class of an error and our line that it came through; its message may quote anything."""
     place, found = traceback, ""
     while place is not None and hasattr(place, "tb_frame"):

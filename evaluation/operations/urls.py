@@ -8,7 +8,7 @@ urlpatterns = [
     path("metrics", views.metrics, name="metrics"),
     path("operations/", views.operations, name="operations"),
     path("operations/report.json", views.report, name="operations_report"),
-    path("operations/backup/", views.back_up, name="operations_backup"),
+    path("operations/backup/", views.start_backup, name="operations_backup"),
     path("operations/retry/", views.retry_all, name="operations_retry_all"),
     path(
         "operations/failures/<slug:kind>/<int:row>/",

@@ -96,7 +96,7 @@ def failure(request: HttpRequest, kind: str, row: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def back_up(request: HttpRequest) -> HttpResponse:
+def start_backup(request: HttpRequest) -> HttpResponse:
     """Have a backup made now."""
     owner = _owner(request)
     try:

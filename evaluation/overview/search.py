@@ -25,7 +25,7 @@ Hit = tuple[str, str, str]  # what it is called, what it is, its address
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchGroup:
     """What was found of one kind; ``url`` is where all of it is listed."""
 
     title: str
@@ -34,7 +34,7 @@ class Found:
     url: str
 
 
-def search(access: Access, asked: str) -> list[Found]:
+def search(access: Access, asked: str) -> list[SearchGroup]:
     """What of the project holds every word, in five queries; nothing for no word.
 
     Workers are found by pseudonym, and by the ID of a file where the person may see it.
@@ -48,12 +48,14 @@ def search(access: Access, asked: str) -> list[Found]:
     return [one for one in found if one.hits]
 
 
-def _found(title: str, rows: QuerySet[Any], hit: Callable[[Any], Hit], url: str = "") -> Found:
+def _found(
+    title: str, rows: QuerySet[Any], hit: Callable[[Any], Hit], url: str = ""
+) -> SearchGroup:
     first = list(rows[: MOST + 1])
-    return Found(title, [hit(row) for row in first[:MOST]], len(first) > MOST, url)
+    return SearchGroup(title, [hit(row) for row in first[:MOST]], len(first) > MOST, url)
 
 
-def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
+def _tasks(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     pk = access.project.pk
     every = with_work(access.project.tasks.all())
     rows = matching(every, words, ("title", "domain")).order_by("-pk")
@@ -64,7 +66,7 @@ def _tasks(access: Access, words: Sequence[str], q: str) -> Found:
     return _found(_("Tasks"), rows, hit, f"{reverse('task_list', args=[pk])}?{q}")
 
 
-def _items(access: Access, words: Sequence[str], q: str) -> Found:
+def _items(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     pk = access.project.pk
     every = Item.objects.filter(task__project=access.project, until=None)
     rows = matching(every, words, ("question", "key", "group__title"))
@@ -78,7 +80,7 @@ def _items(access: Access, words: Sequence[str], q: str) -> Found:
     return _found(_("Items"), rows.order_by("-task", "position", "pk"), hit)
 
 
-def _workers(access: Access, words: Sequence[str], q: str) -> Found:
+def _workers(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     pk = access.project.pk
     places = ("pseudonym", "file_id") if access.is_requester else ("pseudonym",)
 
@@ -90,7 +92,7 @@ def _workers(access: Access, words: Sequence[str], q: str) -> Found:
     return _found(_("Workers"), rows, hit, f"{reverse('people', args=[pk])}?{q}")
 
 
-def _staff(access: Access, words: Sequence[str], q: str) -> Found:
+def _staff(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     url = reverse("people", args=[access.project.pk]) + "#roles"
     rows = access.project.memberships.filter(removed_at=None).exclude(role=Role.WORKER)
     rows = matching(rows, words, ("user__display_name", "user__username")).select_related("user")
@@ -101,7 +103,7 @@ def _staff(access: Access, words: Sequence[str], q: str) -> Found:
     return _found(_("Requesters and managers"), rows.order_by("pk"), hit)
 
 
-def _runs(access: Access, words: Sequence[str], q: str) -> Found:
+def _runs(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     pk = access.project.pk
     rows = matching(all_runs(access.project), words, (named,))
 

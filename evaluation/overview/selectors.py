@@ -45,7 +45,7 @@ SHOWS = (
 )
 
 
-def many_of(task: Any) -> str:
+def items_noun(task: Any) -> str:
     """What several items of the task are called: ``questions``."""
     return several(noun_of(task))
 
@@ -179,7 +179,7 @@ def _row(
     at = Standing(
         state=one.task.state,
         items=one.items,
-        add_words=_("Add %(items)s") % {"items": many_of(one.task)},
+        add_words=_("Add %(items)s") % {"items": items_noun(one.task)},
         begun=bool(one.submitted or one.leased),
         complete=one.task.current_id is not None and one.items > 0 and one.slots == 0,
         waiting=waiting,

@@ -36,12 +36,12 @@ class Started:
     steps: tuple[Step, ...]
 
     @property
-    def done(self) -> int:
+    def completed(self) -> int:
         return sum(step.done for step in self.steps)
 
     @property
     def complete(self) -> bool:
-        return self.done == len(self.steps)
+        return self.completed == len(self.steps)
 
     @property
     def next(self) -> Step | None:
@@ -50,7 +50,7 @@ class Started:
     @property
     def mark(self) -> tuple[str, str]:
         """Mark and word of the header."""
-        return ("running", _("Getting started")) if self.done else ("draft", _("New project"))
+        return ("running", _("Getting started")) if self.completed else ("draft", _("New project"))
 
     @property
     def sentence(self) -> str:
@@ -63,7 +63,7 @@ class Started:
         )
         label = step.label if step else ""
         return said % {
-            "done": self.done,
+            "done": self.completed,
             "steps": len(self.steps),
             "next": label[:1].lower() + label[1:],
         }

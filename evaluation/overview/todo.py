@@ -23,7 +23,7 @@ from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors.warnings import item_numbers, warnings
 from evaluation.models import Run
-from evaluation.overview.selectors import Facts, below_floor, many_of, noun_of
+from evaluation.overview.selectors import Facts, below_floor, items_noun, noun_of
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import facts as pair_facts
 from evaluation.panels import selectors as panels
@@ -259,5 +259,5 @@ def _drafts(found: Facts) -> Iterator[Todo]:
             reverse("task_build", args=[found.access.project.pk, row.task.pk]),
             _("Preview and publish")
             if items
-            else _("Add %(items)s") % {"items": many_of(row.task)},
+            else _("Add %(items)s") % {"items": items_noun(row.task)},
         )

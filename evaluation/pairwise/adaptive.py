@@ -236,7 +236,7 @@ def planning_in_words(task: Task, have: VoteCounts, found: Plan) -> dict[str, An
         "votes": int(given.sum()),
         "certain": int(found.certain.sum()),
         "early": int((found.certain & (given < redundancy)).sum()),
-        "asked": int(found.more.sum()),
+        "asked": int(found.next_votes.sum()),
         "in_work": int(have.leased.sum()),
         "beyond": int((found.wanted > redundancy).sum()),
         "budget": found.budget,

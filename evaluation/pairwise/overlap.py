@@ -16,7 +16,7 @@ from annotation.work.snapshots import judgments
 from evaluation.embeddings.token_vectors import token_vectors
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.units import LEAST, MEAN, SHARE, too_few, wilson
+from evaluation.methods.core.units import LEAST, MEAN, SHARE, too_few_units, wilson
 from evaluation.methods.pairwise.tables import mean_interval, mean_of
 from evaluation.methods.text.corpus import stem, token_ids, tokens_13a
 from evaluation.methods.text.metrics import bert_score, bleu, rouge_l
@@ -119,7 +119,7 @@ def intervals(full: FloatArray, ends: FloatArray, level: float) -> dict[str, Any
         "ends": _number(mean_of(ends)),
         "topics": len(known),
         **dict.fromkeys(("full_low", "full_high", "ends_low", "ends_high")),
-        "reason": too_few(len(known), "topics", MEAN),
+        "reason": too_few_units(len(known), "topics", MEAN),
     }
     if not told["reason"]:
         found = mean_interval(known, level)

@@ -55,7 +55,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
         frozen = judged.load_rated(snapshot)
     else:
         frozen = judged.load(snapshot, counted=run.method == CORE)
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=plural(snapshot.counts["answers"], "judgment"),
@@ -99,7 +99,7 @@ def _look_alikes(run: Run, frozen: PairsDataset | RatingsDataset) -> dict[str, A
         data = frozen.data
         worker, item, value = data.worker, data.text, data.value
     elif run.method == CORE:
-        people = frozen.data.votes.once()
+        people = frozen.data.votes.first_votes()
         worker, item, value = people.worker, people.pair, people.canonical()
     else:
         return {}

@@ -165,7 +165,7 @@ class SelectPreview(Endpoint):
     def post(self, request: Request, run_id: int) -> Response:
         run = run_for(request, run_id)
         found = panel_choice.choose(run, _wanted(read(SelectIn, request)))
-        told = {"sentences": found.sentences, "rows": [row.told() for row in found.rows]}
+        told = {"sentences": found.sentences, "rows": [row.as_dict() for row in found.rows]}
         return Response(ChoiceOut(told).data)
 
 

@@ -58,7 +58,7 @@ def select(
         run=run,
         rule=wanted.rule,
         params=params,
-        rows=[row.told() for row in found.rows],
+        rows=[row.as_dict() for row in found.rows],
         by=by,
     )
     record(

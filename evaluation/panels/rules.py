@@ -69,7 +69,7 @@ class Row:
         """Whether there is an interval to go by."""
         return self.low is not None and self.high is not None and self.estimate is not None
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The row as a selection keeps it."""
         names = (
             "worker",

@@ -115,7 +115,7 @@ def _note(watch: PanelWatch, run: Run) -> int:
     )
     said = {
         (row.worker, kind): row
-        for kind, rows in said_by(watch, run).items()
+        for kind, rows in watch_findings(watch, run).items()
         for row in rows
         if row.worker in members
     }
@@ -143,7 +143,7 @@ def _note(watch: PanelWatch, run: Run) -> int:
     return len(new)
 
 
-def said_by(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
+def watch_findings(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
     """Whose interval lies below the threshold, and who is certainly among the best so many.
 
     Both hold for all workers of the board at once.

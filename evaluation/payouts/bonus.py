@@ -49,7 +49,7 @@ class Frame:
     run: int | None = None
     given: Mapping[int, Decimal] | None = None  # worker -> bonus of this task so far
 
-    def before(self, worker: int) -> Decimal:
+    def bonus_before(self, worker: int) -> Decimal:
         return (self.given or {}).get(worker, ZERO)
 
 
@@ -125,7 +125,7 @@ def _capped_each(
     found = []
     for one, want in zip(payees, wanted, strict=True):
         worker = one.evidence.assignment.worker_id
-        free = left.get(worker, max(ZERO, rule.cap_each - frame.before(worker)))
+        free = left.get(worker, max(ZERO, rule.cap_each - frame.bonus_before(worker)))
         found.append(min(want, free))
         left[worker] = free - found[-1]
     return found

@@ -39,7 +39,7 @@ class Terms:
     usual: float | None = None  # the task's middle time
 
     @property
-    def gives(self) -> bool:
+    def pays_bonus(self) -> bool:
         """Whether a rule or a promise gives anybody a bonus."""
         return self.rule is not None or bool(self.incentives)
 
@@ -70,7 +70,7 @@ class DraftLine:
         return (self.line.base or ZERO) + self.line.bonus
 
     @property
-    def is_less(self) -> bool:
+    def is_below_agreed(self) -> bool:
         """Whether its base is under what was agreed, so that the worker is owed a reason."""
         try:
             base = amount(self.base, self.evidence.assignment.pay, self.currency)
@@ -144,7 +144,7 @@ def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> lis
 
 def fill_amounts(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
     """Write what the rule gives into every line; a person may change it."""
-    if terms.gives:
+    if terms.pays_bonus:
         for draft in lines:
             if draft.decision != Decision.REJECT:
                 draft.bonus = str(draft.given.amount)
@@ -195,7 +195,7 @@ def _under(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
     if draft.line.decision == Decision.REJECT:
         return None
     pay = (draft.line.base or ZERO) + draft.line.bonus
-    return draft.worked.rate(pay) if draft.worked.is_under(pay, floor) else None
+    return draft.worked.rate(pay) if draft.worked.is_below_floor(pay, floor) else None
 
 
 def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
@@ -223,7 +223,7 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
     base = _amount(draft, "base", draft.base, assignment.pay)
     if base is not None and (why_not := why_not_base(assignment, base)):
         errors["base"] = why_not
-    elif draft.is_less and len(draft.less.strip()) < MIN_LESS:
+    elif draft.is_below_agreed and len(draft.less.strip()) < MIN_LESS:
         errors["less"] = _("The worker reads this: at least %(min_less)s characters") % {
             "min_less": MIN_LESS
         }
@@ -235,14 +235,14 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
         draft.decision,
         base=base,
         bonus=bonus,
-        reason=draft.less.strip() if draft.is_less else "",
+        reason=draft.less.strip() if draft.is_below_agreed else "",
         bonus_note=_note(draft, bonus, terms),
     )
 
 
 def _note(draft: DraftLine, bonus: Decimal, terms: Terms) -> str:
     """Why this bonus: in the rule's words, or that a person wrote another one."""
-    if not bonus or not terms.gives:
+    if not bonus or not terms.pays_bonus:
         return ""
     if bonus == draft.given.amount:
         return draft.given.note

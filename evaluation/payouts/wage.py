@@ -39,7 +39,7 @@ class WorkedTime:
         """The pay by the hour."""
         return round_money(pay * HOUR / self._exact)
 
-    def is_under(self, pay: Decimal, floor: Decimal) -> bool:
+    def is_below_floor(self, pay: Decimal, floor: Decimal) -> bool:
         """Whether this pay is less than the floor, to the last digit."""
         return pay * HOUR < floor * self._exact
 

@@ -91,7 +91,9 @@ def _parts(ids: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def ask(*, by: User, worker: Membership, although_undecided: bool = False) -> Membership:
+def request_erasure(
+    *, by: User, worker: Membership, although_undecided: bool = False
+) -> Membership:
     """Request the erasure of a worker, and enqueue it."""
     with transaction.atomic():
         worker = collected.request_erasure(

@@ -85,4 +85,6 @@ class Draws(Endpoint):
             trusted=body["trusted"],
             seed=body["seed"],
         )
-        return Response(DrawOut(draws.told_of(made, task)).data, status=status.HTTP_201_CREATED)
+        return Response(
+            DrawOut(draws.draw_payload(made, task)).data, status=status.HTTP_201_CREATED
+        )

@@ -57,7 +57,7 @@ class Candidates:
         """How many items can be drawn."""
         return int((~self.known).sum())
 
-    def said(self, label: int) -> tuple[FloatArray, FloatArray]:
+    def people_labels(self, label: int) -> tuple[FloatArray, FloatArray]:
         """What people say of the quantity on each item (n,), 0 where nobody did; and the model."""
         data, size = self.frozen.data, self.frozen.data.model.shape[1]
         people, models = data.quantity(label)
@@ -96,7 +96,7 @@ class Candidates:
         chance = self.chances(wanted, way)
         found = []
         for label in self.frozen.data.quantities:
-            people, judge = self.said(label)
+            people, judge = self.people_labels(label)
             half = active.expected_half(
                 people, judge, self.known, self._squares, chance, trusted=trusted
             )

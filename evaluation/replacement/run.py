@@ -56,7 +56,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     field = collected.field_of(run.task, run.params[FIELD.name])
     snapshot = freeze(run, partial(dataset.freeze_choices, asked=field))
     frozen = dataset.load(snapshot, field)
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(snapshot.counts['answers'], 'answer')} of people, "

@@ -40,7 +40,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     frozen = snapshots.load(snapshot)
     if not frozen.system_answer_ids:
         raise Conflict("No model has answered yet, so there is nothing to test.")
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(snapshot.counts['answers'], 'answer')} of people, "

@@ -7,7 +7,7 @@ from evaluation.replacement import views
 
 urlpatterns = [
     path("tasks/<int:task_id>/replace/", views.results, name="replacement"),
-    path("tasks/<int:task_id>/replace/ask/", views.ask, name="replacement_ask"),
+    path("tasks/<int:task_id>/replace/ask/", views.ask_people, name="replacement_ask"),
     path("tasks/<int:task_id>/replace/judges/", views.judges, name="replacement_judges"),
     path("tasks/<int:task_id>/replace/export/", views.export, name="replacement_export"),
 ]

@@ -116,7 +116,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def ask(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+def ask_people(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What asking people about more items would cost and show; POST draws them and asks."""
     roles = (Role.REQUESTER,) if request.method == "POST" else STAFF
     access, task = get_task(request, project_id, task_id, *roles)

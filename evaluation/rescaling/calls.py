@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from annotation.models import Task
 from crowdqc.errors import Conflict
-from evaluation.llm.ask import Ask
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion
+from evaluation.llm.calls import fetch_replies
 from evaluation.models import CallState, CallUse, LanguageModel, Run, RunState
 from evaluation.models.runs import PUBLISHED
 from evaluation.rescaling.dataset import ExplanationsDataset
@@ -51,10 +51,10 @@ def imports(task: Task, scale: str = "") -> list[Run]:
 
 
 def by_model(
-    run: Run, model: LanguageModel, asked: Sequence[Ask], variant: str, steps: Recorder
+    run: Run, model: LanguageModel, asked: Sequence[ModelQuestion], variant: str, steps: Recorder
 ) -> ScoredExplanations:
     """Ask a model for the score of every explanation."""
-    ask_all(run, model, asked, steps)
+    fetch_replies(run, model, asked, steps)
     told = {
         "source": "endpoint",
         "model": model.name,

@@ -17,7 +17,7 @@ from annotation.task_types.sentences import sentences
 from annotation.work.snapshots import explanations
 from annotation.work.snapshots.explanations import RatedDocument, RatingScale
 from crowdqc.errors import Conflict
-from evaluation.llm.ask import Ask
+from evaluation.llm.ask import ModelQuestion
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import Template, load
 from evaluation.llm.schemas import SCORE
@@ -106,7 +106,9 @@ def numbered(document: str) -> str:
     return "\n".join(f"{k}. {text}" for k, text in enumerate(sentences(document), 1))
 
 
-def asks(task: Task, frozen: ExplanationsDataset, slug: str, ref: str = "") -> list[Ask]:
+def rating_questions(
+    task: Task, frozen: ExplanationsDataset, slug: str, ref: str = ""
+) -> list[ModelQuestion]:
     """A question to the model for each explained rating, in the order of the snapshot.
 
     ``ref`` names a prompt of the project, which tells what its placeholders name, in place of the
@@ -123,7 +125,7 @@ def asks(task: Task, frozen: ExplanationsDataset, slug: str, ref: str = "") -> l
 
 def _asks(
     task: Task, frozen: ExplanationsDataset, variant: Variant, template: Template
-) -> Iterator[Ask]:
+) -> Iterator[ModelQuestion]:
     scale = frozen.scale
     about = explanations.rated_documents(task)
     articles: dict[int, str] = {}
@@ -144,7 +146,7 @@ def _asks(
         }
         filled = {name: told[name] for name in variant.inputs}
         prompt = template.render(scale=asked, explanation=row.explanation, **filled)
-        yield Ask(subject_of(row.answer_id), prompt, SCORE, PARAMS, tries=TRIES)
+        yield ModelQuestion(subject_of(row.answer_id), prompt, SCORE, PARAMS, tries=TRIES)
 
 
 def _complete(

@@ -99,7 +99,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     model = chat_model(task, chosen["model"])
     scale = rescaling_data.scale_of(task, chosen["scale"])
     frozen = rescaling_data.current_explanations(task, scale)
-    asked = prompts.asks(task, frozen, chosen["variant"], chosen["prompt"])
+    asked = prompts.rating_questions(task, frozen, chosen["variant"], chosen["prompt"])
     left = len(frozen.rows) - len(asked)
     sentence = _("%(explanations)s of %(workers)s on “%(label)s”, each scored from 0 to 100.") % {
         "explanations": plural(len(asked), "explanation"),
@@ -137,14 +137,14 @@ def compute(run: Run, steps: Recorder) -> Computed:
     snapshot = freeze(run, lambda task: rescaling_data.freeze_explanations(task, scale))
     frozen = rescaling_data.to_dataset(rescaling_data.reload_explanations(snapshot, scale), scale)
     counts = snapshot.counts
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(counts['answers'], 'rating')}, {counts['explained']:,} explained",
     )
     steps.begin(SCORES, total=counts["explained"])
     scored = _scores(run, frozen, steps)
-    steps.say(count=f"{len(scored.score):,} of {plural(counts['explained'], 'explanation')}")
+    steps.set_words(count=f"{len(scored.score):,} of {plural(counts['explained'], 'explanation')}")
     return fit(run, frozen, scored, Hooks(progress=steps.named))
 
 
@@ -171,7 +171,7 @@ def _scores(run: Run, frozen: ExplanationsDataset, steps: Recorder) -> ScoredExp
     if params["imported"]:
         return rescaling_calls.by_import(run, frozen, params["imported"])
     model = chat_model(run.task, params["model"])
-    asked = prompts.asks(run.task, frozen, params["variant"], params.get("prompt", ""))
+    asked = prompts.rating_questions(run.task, frozen, params["variant"], params.get("prompt", ""))
     return rescaling_calls.by_model(run, model, asked, params["variant"], steps)
 
 

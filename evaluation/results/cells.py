@@ -28,7 +28,7 @@ def hidden(text: Html) -> SafeString:
     return format_html('<span class="hidden">{}</span>', text)
 
 
-def none() -> SafeString:
+def empty_cell() -> SafeString:
     """What stands for no value, paler than one."""
     return dim(_("none"))
 
@@ -43,7 +43,7 @@ def chip(text: Html, kind: str = "plain") -> SafeString:
     return format_html('<span class="chip {}">{}</span>', kind, text)
 
 
-def below(text: Html, note: Html) -> SafeString:
+def note_below(text: Html, note: Html) -> SafeString:
     """A note below the text, in small type, where there is one."""
     return format_html("{}<small>{}</small>" if note else "{}", text, note)
 
@@ -58,7 +58,7 @@ def inline(text: Html, note: Html) -> SafeString:
     return format_html('{} <small class="inline">{}</small>' if note else "{}", text, note)
 
 
-def of_all(part: int, every: int) -> str:
+def count_of_total(part: int, every: int) -> str:
     """``3 of 12``."""
     return _("%(n)s of %(all)s") % {"n": numbers.count(part), "all": numbers.count(every)}
 
@@ -91,5 +91,5 @@ class Cell:
         if self.term:
             html = format_html("{} {}", html, explain(self.term))
         if self.note:
-            html = below(html, self.note)
+            html = note_below(html, self.note)
         return format_html("<{0}{1}>{2}</{0}>", "th" if self.is_head else "td", written, html)

@@ -91,7 +91,7 @@ class StoredTable:
             told = {}
             for name, place, key, counts in readers:
                 value = _dig(values[place], key) if key else values[place]
-                told[name] = whole(value) if counts else value
+                told[name] = strip_zero_decimals(value) if counts else value
             last = dict(zip(self.beside, values[at + len(source) :], strict=True))
             if self.spread is None:
                 yield told | last
@@ -107,7 +107,7 @@ def _dig(value: Any, path: str) -> Any:
     return value
 
 
-def whole(value: Any) -> Any:
+def strip_zero_decimals(value: Any) -> Any:
     """120 for 120.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from annotation.templatetags.crowdqc import moment
 from crowdqc import numbers
 from crowdqc.web.terms import Words
-from evaluation.results.cells import Cell, Explain, beside, bold, chip, inline, link, none
+from evaluation.results.cells import Cell, Explain, beside, bold, chip, empty_cell, inline, link
 from evaluation.results.columns import Column, Format, read
 
 BOARD = "data board two-line"
@@ -241,7 +241,7 @@ def _interval(column: Column, row: Any) -> tuple[str, str]:
 def _emphasised(column: Column, row: Any, value: Any) -> SafeString | str:
     """The value with its own interval, bold as the main one, marked where it stands out."""
     if column.is_main and value is None:
-        return none()
+        return empty_cell()
     html: SafeString | str = _written(column, value)
     if column.bounds is not None:
         html = _with_interval(html, *(read(row, name) for name in column.bounds))
@@ -285,5 +285,5 @@ def _name(row: Any, *, with_detail: bool) -> SafeString:
 
 def _flags(flags: Sequence[Mapping[str, Any]]) -> SafeString:
     if not flags:
-        return none()
+        return empty_cell()
     return format_html_join(" ", "{}", ((chip(one["text"], "warn"),) for one in flags))

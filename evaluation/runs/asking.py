@@ -14,7 +14,7 @@ from evaluation.methods.core.params import Params
 
 if TYPE_CHECKING:
     from annotation.models import Task
-    from evaluation.llm.ask import Ask
+    from evaluation.llm.ask import ModelQuestion
     from evaluation.models import LanguageModel, Run
 
 
@@ -23,7 +23,7 @@ class Plan:
     """What a run would ask, put together before it starts: shown as a preview with its cost."""
 
     model: LanguageModel
-    asks: Sequence[Ask]
+    asks: Sequence[ModelQuestion]
     sentence: str  # what is asked of what, for the page
 
 

@@ -221,7 +221,7 @@ def park(run: Run, steps: Recorder) -> None:
     Run.objects.filter(pk=run.pk).update(attempts=F("attempts") - 1)
 
 
-def take_up(run: Run) -> None:
+def resume_run(run: Run) -> None:
     """Have a parked run worked on again; part of the transaction that closed the last job."""
     Run.objects.filter(pk=run.pk).update(heartbeat_at=None)
     enqueue(run.pk)
@@ -272,7 +272,7 @@ def execute(run_id: int) -> str:
         result = getattr(done, "result", None)  # a run that only asked has none
         if result is None or result.converged:
             with transaction.atomic():  # killed in between, nothing is done and all is done again
-                results.hold(run)
+                results.lock_run(run)
                 results.store(run, kind.write(run, done), steps.finish())
                 notify_finished(run, RunState.DONE)
                 official.settle_official(run)

@@ -202,7 +202,7 @@ def _outcome(
     """What the run would write, read back before it is all taken back."""
     found: list[RunScores] = []
     try:
-        with transaction.atomic(), vectors.kept_only():
+        with transaction.atomic(), vectors.stored_vectors_only():
             if without is not None:
                 Exclusion.objects.create(
                     task=task, worker=without, reason="preview", by_id=task.project.owner_id

@@ -78,7 +78,7 @@ class Recorder:
         self._began = time.monotonic()
         self.write()
 
-    def say(self, **said: Any) -> None:
+    def set_words(self, **said: Any) -> None:
         """Set the current step's words: ``count`` at its end, ``sub`` below its name, ``mono``."""
         if self.current is not None:
             self.current.update(said)
@@ -119,11 +119,13 @@ class Recorder:
             self.part += 1
             self.begin(name)
             if self.part > 1:
-                self.say(sub=f"board {self.part}, whose workers share no question with the others")
+                self.set_words(
+                    sub=f"board {self.part}, whose workers share no question with the others"
+                )
         elif self.current is not self.steps[name]:
             self.begin(name, total=total)
         if name == ITERATING:
-            self.say(count=f"round {done}, of {total} at most")
+            self.set_words(count=f"round {done}, of {total} at most")
             self.advance(0)
         else:
             self.advance(done, total)

@@ -8,6 +8,6 @@ urlpatterns = [
     path("", views.start, name="score_table"),
     path("example-<slug:name>.csv", views.example, name="score_table_example"),
     path("<int:file_id>/", views.table, name="score_table_file"),
-    path("<int:file_id>/left-out.csv", views.left_out, name="score_table_left_out"),
+    path("<int:file_id>/left-out.csv", views.rejected_rows, name="score_table_left_out"),
 ]
 project = [path("score/", views.start_in, name="score_table_in")]

@@ -165,6 +165,6 @@ def _results_of(file: ImportFile) -> str:
 
 @login_required
 @require_safe
-def left_out(request: HttpRequest, file_id: int) -> HttpResponseBase:
+def rejected_rows(request: HttpRequest, file_id: int) -> HttpResponseBase:
     """The rows that are left out, with line and reason, as CSV."""
     return bad_rows_file(_own(request, file_id))

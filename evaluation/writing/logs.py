@@ -51,7 +51,7 @@ class WritingProcess:
         """What there is to look at."""
         return [one for one in self.findings if one.state == FIRED]
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """As it is stored beside the response."""
         return {
             "minutes": self.minutes,

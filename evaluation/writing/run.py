@@ -57,14 +57,16 @@ def compute(run: Run, steps: Recorder) -> Computed:
     frozen = writing_data.load(snapshot)
     counts = snapshot.counts
     of_systems = f", {counts['system_answers']:,} of models" if counts["system_answers"] else ""
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(counts['answers'], 'response')}{of_systems}",
     )
     steps.begin(LOGS, total=len(frozen.people))
     written = writing_logs.read_all(frozen, advance=steps.advance)
-    steps.say(count=f"{plural(counts['logs'], 'log')} of {plural(counts['answers'], 'response')}")
+    steps.set_words(
+        count=f"{plural(counts['logs'], 'log')} of {plural(counts['answers'], 'response')}"
+    )
     asked = {
         name: [int(point["value"]) for point in row["points"]]
         for name, (_, row) in asked_points(run.task).items()
@@ -141,7 +143,7 @@ def answer_rows(done: Computed) -> list[Row]:
                 "dimension": OWN,
                 "estimate": _plain(row["words"]),
                 "n": 1,
-                "extra": extra | (written.told() if written is not None else {"fired": 0}),
+                "extra": extra | (written.as_dict() if written is not None else {"fired": 0}),
             }
         )
     return made

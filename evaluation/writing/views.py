@@ -93,7 +93,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
 
 def _section(request: HttpRequest, task: Task, told: NamedFigures, view: str) -> dict[str, Any]:
     if view in FIGURES:
-        return {**FIGURES[view](told), "few": told.few}
+        return {**FIGURES[view](told), "few": told.too_few_topics}
     if view == "forms":
         return writing_lists.questionnaires(task, told)
     wanted = writing_lists.parse_filter(request.GET.dict())

@@ -230,7 +230,7 @@ def correlated() -> Iterator[Design]:
         def pearson(rng: np.random.Generator, texts: int, rho: float = rho) -> Bounds:
             x, y = _points(rng, texts, rho).T
             if (
-                units.too_few(texts, "texts", units.CORRELATION)
+                units.too_few_units(texts, "texts", units.CORRELATION)
                 or texts < 4
                 or x.std() * y.std() == 0
             ):

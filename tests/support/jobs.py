@@ -30,12 +30,12 @@ def note(path: str, seconds: float = 0.0) -> None:
 @shared_task
 def ask_many(run_id: int, model_id: int, count: int) -> None:
     """Ask a model so many questions for a run."""
-    from evaluation.llm.calls import ask_all
+    from evaluation.llm.calls import fetch_replies
     from evaluation.models import LanguageModel, Run
     from tests.evaluation.corpora.llm_asks import ask
 
     model = LanguageModel.objects.select_related("endpoint__project").get(pk=model_id)
-    ask_all(Run.objects.get(pk=run_id), model, [ask(number) for number in range(count)])
+    fetch_replies(Run.objects.get(pk=run_id), model, [ask(number) for number in range(count)])
 
 
 @shared_task

@@ -34,7 +34,7 @@ class Broken(Exception):
 
 
 @dataclass(frozen=True)
-class Again:
+class Recomputed:
     """What running again gave: rows by model, figures by name, and the hash of the data."""
 
     rows: Rows
@@ -55,7 +55,7 @@ class Kind(Protocol):
         """The files under data/, by name."""
         ...
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         """Run the method on them. Raises Broken."""
         ...
 

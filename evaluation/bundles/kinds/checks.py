@@ -15,7 +15,7 @@ from evaluation.bundles.kinds.base import (
     ASKED,
     SOURCES,
     TEXTS,
-    Again,
+    Recomputed,
     Row,
     as_run,
     json_bytes,
@@ -69,7 +69,7 @@ class OfChecks:
         yield SCORES, json_bytes({**held, "human_hash": found["recipe"]["human"]})
         yield SERIES, jsonl(_others(run, found, parts))
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         parts = _read(files)
         data_hash = dataset.content_hash(parts.rows)
         run = as_run(recipe, data_hash)
@@ -83,7 +83,7 @@ class OfChecks:
             for row in read_jsonl(files[SERIES])
         ]
         written = checks_runs.write(run, checks_runs.fit(run, frozen, others, hooks))
-        return Again(written.rows, dict(written.figures), data_hash)
+        return Recomputed(written.rows, dict(written.figures), data_hash)
 
 
 def _as_it_was(run: Run, found: Row) -> ChecksParts:

@@ -20,7 +20,7 @@ from evaluation.bundles.kinds.base import (
     SOURCES,
     TEXTS,
     TOPICS,
-    Again,
+    Recomputed,
     Row,
     as_run,
     json_bytes,
@@ -59,7 +59,7 @@ class OfLabels:
         used, known = {row.item_id for row in rows}, item_metadata(run.task)
         yield KINDS_OF, json_bytes({str(pk): known[pk] for pk in sorted(used & set(known))})
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         told = read_value(files[FIELD])
         options = tuple((code, label) for code, label in told["options"])
         field = LabelField(told["name"], told["label"], options)
@@ -73,7 +73,7 @@ class OfLabels:
         known = read_value(files.get(KINDS_OF, b"{}"))
         frozen = labelled.with_kinds(frozen, {int(pk): said for pk, said in known.items()})
         done = label_runs.fit(run, frozen, hooks)
-        return Again(*label_results.content(run, done.frozen, done.result), data_hash)
+        return Recomputed(*label_results.content(run, done.frozen, done.result), data_hash)
 
 
 class OfChoices:
@@ -108,7 +108,7 @@ class OfChoices:
             drawn = {name: getattr(more.draw, name) for name in names}
             yield DRAW, json_bytes(drawn)
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         told = read_value(files[FIELD])
         lines = tuple(told.get("lines", ()))
         field = ChoiceField(told["name"], told["label"], tuple(told["codes"]), lines)
@@ -121,7 +121,7 @@ class OfChoices:
         data_hash = replacing.content_hash(rows, field, more)
         run = as_run(recipe, data_hash)
         done = replacement_runs.fit(run, replacing.to_arrays(rows, field, names, more), hooks)
-        return Again({}, replacement_runs.content(run, done), data_hash)
+        return Recomputed({}, replacement_runs.content(run, done), data_hash)
 
 
 def _choices(content: bytes) -> list[Choice]:

@@ -13,7 +13,7 @@ from crowdqc.errors import Conflict
 from evaluation.bundles.kinds.base import (
     ANSWERS,
     ASKED,
-    Again,
+    Recomputed,
     Row,
     as_run,
     json_bytes,
@@ -52,7 +52,7 @@ class OfExplanations:
         yield CALLS, json_bytes(told)
         yield ASKED, json_bytes(asdict(scale))
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         told = read_value(files[ASKED])
         scale = RatingScale(**{**told, "points": tuple(Point(**one) for one in told["points"])})
         rows = [
@@ -65,4 +65,4 @@ class OfExplanations:
         run = as_run(recipe, data_hash)
         done = rescaling_runs.fit(run, dataset.to_dataset(rows, scale), scored, hooks)
         written = results.write(run, done)
-        return Again(written.rows, dict(written.figures), data_hash)
+        return Recomputed(written.rows, dict(written.figures), data_hash)

@@ -18,7 +18,7 @@ from evaluation.bundles.kinds.base import (
     ITEMS,
     SOURCES,
     TEXTS,
-    Again,
+    Recomputed,
     Row,
     as_run,
     json_bytes,
@@ -86,7 +86,7 @@ class OfJudgments:
             ),
         )
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         read = _read(files)
         stored = read_jsonl(files[TEXTS])
         counts = {row["candidate_id"]: row.pop("counts", None) for row in stored}
@@ -101,7 +101,7 @@ class OfJudgments:
             known = {pk: found for pk, found in counts.items() if found is not None}
             frozen = judged.to_arrays(read, texts, names, counts=known, metadata=kinds)
         done = pair_runs.fit(run, frozen, hooks)
-        return Again(*pair_results.content(run, frozen, done.result, done.more), read.hash)
+        return Recomputed(*pair_results.content(run, frozen, done.result, done.more), read.hash)
 
 
 def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:

@@ -11,7 +11,7 @@ from evaluation.bundles.kinds.base import (
     ASKED,
     ITEMS,
     TEXTS,
-    Again,
+    Recomputed,
     Row,
     as_run,
     json_bytes,
@@ -53,14 +53,14 @@ class OfResponses:
         written = logs.read_all(dataset.to_arrays(read, styles), advance=lambda done: None)
         yield PROCESSES, jsonl({"place": at, **asdict(one)} for at, one in written.items())
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         read, asked = _read(files), read_value(files[ASKED])
         run = as_run(recipe, read.hash)
         frozen = dataset.to_arrays(read, asked["styles"])
         written = {one["place"]: _process(one) for one in read_jsonl(files[PROCESSES])}
         done = writing_runs.fit(run, frozen, written, asked["points"], hooks)
         found = writing_runs.write(run, done)
-        return Again(found.rows, dict(found.figures), read.hash)
+        return Recomputed(found.rows, dict(found.figures), read.hash)
 
 
 def _responses(read: ResponsesParts) -> Iterator[Row]:

@@ -18,8 +18,8 @@ from evaluation.bundles.kinds.base import (
     SOURCES,
     TEXTS,
     TOPICS,
-    Again,
     Broken,
+    Recomputed,
     Row,
     as_run,
     json_bytes,
@@ -75,7 +75,7 @@ class OfTexts:
         np.save(handle, _vectors(run, frozen.texts), allow_pickle=False)
         yield VECTORS, handle.getvalue()
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         read = self.read(files)
         run = as_run(recipe, read.data_hash)
         done = results.Computed(
@@ -84,7 +84,7 @@ class OfTexts:
             recipe["encoder"],
             text_runs.fit(run, read.frozen, read.vectors, hooks),
         )
-        return Again(*results.content(run, done, read.declined), read.data_hash)
+        return Recomputed(*results.content(run, done, read.declined), read.data_hash)
 
     def read(self, files: Mapping[str, bytes]) -> ReadTexts:
         """The answers with the vectors of their texts. Raises Broken."""
@@ -109,13 +109,13 @@ class OfTexts:
 class OfVoters(OfTexts):
     """People and models on one board: the same files."""
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         read = self.read(files)
         run = as_run(recipe, read.data_hash)
         found = text_runs.fit(run, read.frozen, read.vectors, hooks)
         done = results.Computed(snapshot_of(run), read.frozen, recipe["encoder"], found)
         written = joint_runs.write(run, done)
-        return Again(written.rows, dict(written.figures), read.data_hash)
+        return Recomputed(written.rows, dict(written.figures), read.data_hash)
 
 
 class OfWriters(OfTexts):
@@ -128,14 +128,14 @@ class OfWriters(OfTexts):
         yield TOPICS, json_bytes({str(pk): topics[pk] for pk in frozen.items})
         yield SOURCES, json_bytes({str(pk): name for pk, name in names.items()})
 
-    def again(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Again:
+    def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         read = self.read(files)
         names = {int(pk): name for pk, name in read_value(files[SOURCES]).items()}
         run = as_run(recipe, read.data_hash)
         topics = {int(pk): told for pk, told in read_value(files.get(TOPICS, b"{}")).items()}
         data = writers.beside(read.frozen, read.vectors, names, topics)
         done = writers.fit(run, data, hooks, encoder=recipe["encoder"])
-        return Again({}, replacement_runs.content(run, done), read.data_hash)
+        return Recomputed({}, replacement_runs.content(run, done), read.data_hash)
 
 
 def _vectors(run: Run, texts: Sequence[str]) -> Any:

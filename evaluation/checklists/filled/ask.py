@@ -26,8 +26,8 @@ from annotation.task_types.checklist.type import NO, ORDINALS, YES
 from crowdqc.errors import Conflict
 from crowdqc.numbers import count, plural
 from evaluation.checklists.filled.texts import rubric_of, source_of, text_of, texts_of
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import Template
 from evaluation.llm.schemas import YES_NO, Schema, Strict
@@ -106,7 +106,7 @@ def questions_of(task: Task) -> list[Row]:
     return found
 
 
-def way_of(model: LanguageModel, params: Mapping[str, Any]) -> str:
+def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
     """One question a call where probabilities are told, unless a way or a prompt is chosen."""
     if params["way"] == AUTO and params["prompt"]:
         found = own.by_ref(model.endpoint.project_id, params["prompt"])
@@ -119,7 +119,7 @@ def way_of(model: LanguageModel, params: Mapping[str, Any]) -> str:
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     """Name and prompt strategy of the answerer; another definition makes it another one."""
     model = chat_model(task, params["model"])
-    strategy = _template(task, way_of(model, params), params).ref
+    strategy = _template(task, question_mode(model, params), params).ref
     given = params["definition"].strip()
     if given and given != rubric_of(task):
         strategy += f", own definition {hashlib.sha256(given.encode()).hexdigest()[:6]}"
@@ -157,7 +157,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: int) -> Plan:
     model = chat_model(task, params["model"])
     questions = questions_of(task)
-    way = way_of(model, params)
+    way = question_mode(model, params)
     template = _template(task, way, params)
     places = {
         "dimension": task.current.settings.get("dimension") or "quality",  # type: ignore[union-attr]
@@ -195,9 +195,9 @@ def _each(
     item: Item,
     questions: Sequence[Row],
     places: Mapping[str, str],
-) -> list[Ask]:
+) -> list[ModelQuestion]:
     return [
-        Ask(
+        ModelQuestion(
             f"item:{item.pk}/{row['name']}",
             template.render(
                 source=source_of(item, task), text=text_of(item), question=row["label"], **places
@@ -216,14 +216,14 @@ def _all(
     item: Item,
     questions: Sequence[Row],
     places: Mapping[str, str],
-) -> list[Ask]:
+) -> list[ModelQuestion]:
     told = "\n".join(f"q{k}. {row['label']}" for k, row in enumerate(questions, 1))
     prompt = template.render(
         source=source_of(item, task), text=text_of(item), questions=told, **places
     )
     limit = EACH_TOKENS + ALL_TOKENS * len(questions)
     return [
-        Ask(
+        ModelQuestion(
             f"item:{item.pk}",
             prompt,
             all_schema(len(questions)),
@@ -261,12 +261,12 @@ def compute(run: Run, steps: Recorder) -> Answered:
     steps.begin(PREPARE)
     asked = plan(task, params)
     items, there = wanted_of(task, params)
-    steps.say(count=asked.sentence)
+    steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
-    replies = ask_all(run, asked.model, asked.asks, steps)
+    replies = fetch_replies(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
     questions = questions_of(task)
-    way = way_of(asked.model, params)
+    way = question_mode(asked.model, params)
     given, chances, incomplete = read(items, questions, replies, each=way == EACH)
     told = {
         "counts": {
@@ -284,7 +284,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
         **prompts_told(asked.asks),
         CHANCES: chances,
     }
-    steps.say(count=f"{plural(len(given), 'text')}, {len(incomplete):,} incomplete")
+    steps.set_words(count=f"{plural(len(given), 'text')}, {len(incomplete):,} incomplete")
     return Answered(system_of(task, params), given, told)
 
 

@@ -29,8 +29,8 @@ from evaluation.checklists.filled.texts import (
     text_of,
     texts_of,
 )
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.schemas import TEXT, Schema, Strict, WrongForm
 from evaluation.llm_runs.parts import (
@@ -155,18 +155,18 @@ def by_chance(model: LanguageModel, params: Mapping[str, Any]) -> bool:
     return params["way"] != SAMPLES and bool(model.can.get("logprobs"))
 
 
-def steps_ask(task: Task, params: Mapping[str, Any]) -> Ask:
+def steps_ask(task: Task, params: Mapping[str, Any]) -> ModelQuestion:
     """The one question that makes the evaluation steps."""
     template = own.template_for(task.project_id, "rate_steps", params["steps_prompt"])
     prompt = template.render(
         dimension=dimension_of(task, params), definition=definition_of(task, params)
     )
-    return Ask("steps", prompt, TEXT, {"temperature": 0.0, "max_tokens": STEPS_TOKENS})
+    return ModelQuestion("steps", prompt, TEXT, {"temperature": 0.0, "max_tokens": STEPS_TOKENS})
 
 
 def score_asks(
     task: Task, items: Sequence[Item], params: Mapping[str, Any], steps: str, *, chance: bool
-) -> list[Ask]:
+) -> list[ModelQuestion]:
     """A call a text, or as many as there are samples."""
     template = own.template_for(task.project_id, "rate_text", params["prompt"])
     places = {
@@ -179,13 +179,15 @@ def score_asks(
     for item in items:
         prompt = template.render(source=source_of(item, task), text=text_of(item), **places)
         asks += [
-            Ask(f"item:{item.pk}/{number}", prompt, POINT, how, replicate=number, by_chance=chance)
+            ModelQuestion(
+                f"item:{item.pk}/{number}", prompt, POINT, how, replicate=number, by_chance=chance
+            )
             for number in range(1 if chance else params["samples"])
         ]
     return asks
 
 
-def made_of(task: Task, params: Mapping[str, Any]) -> list[Any]:
+def step_inputs(task: Task, params: Mapping[str, Any]) -> list[Any]:
     """What evaluation steps depend on: model, dimension, definition and the prompt's digest."""
     digest = steps_ask(task, params).prompt.digest
     return [params["model"], dimension_of(task, params), definition_of(task, params), digest]
@@ -193,7 +195,7 @@ def made_of(task: Task, params: Mapping[str, Any]) -> list[Any]:
 
 def known_steps(task: Task, params: Mapping[str, Any]) -> str:
     """The steps that an earlier run made of the same; "" if none."""
-    wanted = made_of(task, params)
+    wanted = step_inputs(task, params)
     rows = RunFigure.objects.filter(
         name="steps", run__project=task.project_id, run__method=SLUG, run__state=RunState.DONE
     ).order_by("-run_id")
@@ -245,14 +247,14 @@ def compute(run: Run, steps: Recorder) -> ComputedRatings:
     model = chat_model(task, params["model"])
     dimension, first = dimension_of(task, params), steps_ask(task, params)
     steps.begin(STEPS_STEP, total=1)
-    made = ask_all(run, model, [first], steps)[0]
+    made = fetch_replies(run, model, [first], steps)[0]
     if made.value is None:
         raise Conflict(f"The model wrote no evaluation steps: {made.reason or 'no answer'}")
     told = str(made.value["text"])
     items, chance = texts_of(task), by_chance(model, params)
     asks = score_asks(task, items, params, told, chance=chance)
     steps.begin(ASK, total=len(asks))
-    replies = ask_all(run, model, asks, steps)
+    replies = fetch_replies(run, model, asks, steps)
     steps.begin(SCORE_STEP)
     scores, missing = scores_of(items, replies)
     counts = {
@@ -262,7 +264,7 @@ def compute(run: Run, steps: Recorder) -> ComputedRatings:
         "calls": len(replies) + 1,
         "cached": sum(one.cached for one in [made, *replies]),
     }
-    steps.say(count=f"{plural(len(scores), 'text')}, {len(missing):,} without a score")
+    steps.set_words(count=f"{plural(len(scores), 'text')}, {len(missing):,} without a score")
     return ComputedRatings(
         dimension,
         told,
@@ -327,7 +329,7 @@ def write(run: Run, done: ComputedRatings) -> Outcome:
     given = {row["candidate_id"]: row["estimate"] for row in done.scores}
     told: Row = {
         "asked": done.told,
-        "steps": {"text": done.steps, "of": made_of(run.task, run.params)},
+        "steps": {"text": done.steps, "of": step_inputs(run.task, run.params)},
         AGAINST: against_people(run.project_id, {name: given}) if given else {},
         "recipe": {"method": SLUG, "version": run.version, "params": dict(run.params)},
     }

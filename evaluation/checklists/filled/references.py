@@ -145,7 +145,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     human = human_scores(
         run.project_id, dimension_name(dimension_of(run.task, run.params)), frozen.candidates
     )
-    steps.say(
+    steps.set_words(
         sub=frozen.hash[:8],
         mono=True,
         count=f"{plural(len(frozen.candidates), 'text')}, "

@@ -72,7 +72,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     snapshot = freeze(run, freeze_checks)
     frozen = load(snapshot)
     counts = snapshot.counts
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(counts['answers'] + counts['system_answers'], 'filled checklist')}",

@@ -17,7 +17,7 @@ from pydantic import Field, StringConstraints, create_model, model_validator
 
 from evaluation.checklists.making import stages
 from evaluation.checklists.making.stages import Entries
-from evaluation.llm.ask import Ask
+from evaluation.llm.ask import ModelQuestion
 from evaluation.llm.prompting import Template, load
 from evaluation.llm.schemas import Schema, Strict, WrongForm
 
@@ -109,13 +109,13 @@ def thinking(
     temperature: float,
     replicate: int = 0,
     template: Template | None = None,
-) -> Ask:
+) -> ModelQuestion:
     """The question that lets a model think aloud on a dimension; built in unless one is given."""
     prompt = (template or load(THINK_ALOUD)).render(
         dimension=about.dimension, rubric=about.rubric, samples=samples_text(about.samples)
     )
     params = {"temperature": temperature, "max_tokens": TOKENS}
-    return Ask(subject, prompt, THOUGHTS, params, replicate)
+    return ModelQuestion(subject, prompt, THOUGHTS, params, replicate)
 
 
 # Stages -----------------------------------------------------------------------------------------
@@ -129,11 +129,13 @@ def stage_ask(
     subject: str,
     temperature: float = 0.0,
     template: Template | None = None,
-) -> Ask:
+) -> ModelQuestion:
     """The question that makes a stage of those before it; built in unless one is given."""
     places, schema = _ASKED[kind](about, data)
     prompt = (template or load(kind)).render(dimension=about.dimension, **places)
-    return Ask(subject, prompt, schema, {"temperature": temperature, "max_tokens": TOKENS})
+    return ModelQuestion(
+        subject, prompt, schema, {"temperature": temperature, "max_tokens": TOKENS}
+    )
 
 
 def entries_of(kind: str, value: Mapping[str, Any], data: stages.Data) -> Entries:

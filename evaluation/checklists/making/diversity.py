@@ -97,7 +97,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     steps.begin(SNAPSHOT)
     snapshot = freeze(run, freeze_attributes)
     rows = load(snapshot)
-    steps.say(sub=snapshot.content_hash[:8], mono=True, count=plural(len(rows), "attribute"))
+    steps.set_words(sub=snapshot.content_hash[:8], mono=True, count=plural(len(rows), "attribute"))
     texts = list(dict.fromkeys(row.text for row in rows))
     steps.begin(EMBEDDINGS, total=len(texts), sub="opening the encoder")
     encoder = get_encoder(ENCODER)

@@ -20,8 +20,8 @@ from crowdqc.numbers import plural
 from evaluation.checklists.making import actions, asks, pipeline, stages
 from evaluation.checklists.making.asks import THINK_ALOUD
 from evaluation.checklists.making.stages import Entries
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import load
 from evaluation.llm_runs.parts import MODEL, PROMPT, chat_model, temperature
@@ -83,7 +83,9 @@ def dimensions(task: Task) -> list[Item]:
     return found
 
 
-def _thinking(task: Task, params: Given, *, whole: bool = False) -> list[tuple[int, int, Ask]]:
+def _thinking(
+    task: Task, params: Given, *, whole: bool = False
+) -> list[tuple[int, int, ModelQuestion]]:
     """(item, replicate, question) for every session that is not there yet; ``whole``: for all."""
     model = chat_model(task, params.get("model"))
     template = own.template_for(task.project_id, THINK_ALOUD, params.get("prompt", ""))
@@ -130,7 +132,7 @@ def plan_thinking(task: Task, params: Given, *, whole: bool = False) -> Plan:
 def _compute_thinking(run: Run, steps: Recorder) -> Thought:
     wanted, model = _thinking(run.task, run.params), chat_model(run.task, run.params.get("model"))
     steps.begin(ASKING, total=len(wanted))
-    replies = ask_all(run, model, [ask for _, _, ask in wanted], steps)
+    replies = fetch_replies(run, model, [ask for _, _, ask in wanted], steps)
     sessions, failed = [], []
     for (item, replicate, _), reply in zip(wanted, replies, strict=True):
         if reply.value is None:
@@ -170,7 +172,9 @@ def checklist_of(task: Task, params: Given) -> Checklist:
     return found
 
 
-def _asked(task: Task, params: Given) -> tuple[Checklist, ChecklistStage, dict[str, Entries], Ask]:
+def _asked(
+    task: Task, params: Given
+) -> tuple[Checklist, ChecklistStage, dict[str, Entries], ModelQuestion]:
     checklist, kind = checklist_of(task, params), params["stage"]
     found = pipeline.stage_states(checklist)
     pipeline.needed(found, kind)
@@ -224,7 +228,9 @@ def _whole_stage(task: Task, params: Given) -> Plan:
 def _compute_stage(run: Run, steps: Recorder) -> MadeStage:
     checklist, made_from, data, ask = _asked(run.task, run.params)
     steps.begin(ASKING, total=1)
-    reply: Reply = ask_all(run, chat_model(run.task, run.params.get("model")), [ask], steps)[0]
+    reply: Reply = fetch_replies(run, chat_model(run.task, run.params.get("model")), [ask], steps)[
+        0
+    ]
     if reply.value is None:
         raise Conflict(f"The model gave no answer that could be used: {reply.reason}")
     kind = run.params["stage"]

@@ -98,7 +98,7 @@ def _closed(request: HttpRequest, context: dict[str, Any], conflict: Conflict) -
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def ask(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> HttpResponse:
+def ask_stage(request: HttpRequest, project_id: int, checklist_id: int, kind: str) -> HttpResponse:
     """Let a model make a stage: what would be asked and what it costs, then the run."""
     access, checklist = get_checklist(request, project_id, checklist_id, Role.REQUESTER)
     if kind not in MADE_BY_MODELS:

@@ -46,7 +46,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     snapshot = freeze(run, snapshots.freeze_answers)
     frozen = snapshots.load(snapshot)
     grade, graded = worker_grades(run, frozen)
-    steps.say(
+    steps.set_words(
         sub=snapshot.content_hash[:8],
         mono=True,
         count=f"{plural(len(frozen.answer_ids), 'answer')}, {plural(graded['n'], 'grade')}",

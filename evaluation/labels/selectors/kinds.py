@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from crowdqc.numbers import interval, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Scale
-from evaluation.results.cells import beside, bold, none
+from evaluation.results.cells import beside, bold, empty_cell
 from evaluation.results.columns import Column, Format, head_column
 from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
 from evaluation.results.tables import ResultTable, plain_table
@@ -50,7 +50,7 @@ class WorkerByKind:
         """With its interval, or the reason for none."""
         row = self.kinds.get(kind)
         if row is None:
-            return none()
+            return empty_cell()
         sure = row["reason"] if row["low"] is None else interval(row["low"], row["high"], 2)
         return beside(bold(score(row["agree"], 2)), sure)
 

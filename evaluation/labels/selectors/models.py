@@ -24,7 +24,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.study import ShownField, known_right
 from evaluation.methods.core import units
 from evaluation.models import ItemLabel, Run
-from evaluation.results.cells import below, link
+from evaluation.results.cells import link, note_below
 from evaluation.results.tables import Group
 
 LEVEL = 0.95
@@ -47,7 +47,7 @@ class Share:
     @property
     def bounds(self) -> Bounds:
         """Low and high."""
-        if self.value is None or units.too_few(self.n, "items", units.SHARE):
+        if self.value is None or units.too_few_units(self.n, "items", units.SHARE):
             return NO_INTERVAL
         return units.wilson(self.value, self.n, LEVEL)
 
@@ -82,7 +82,7 @@ class ModelRow:
     @property
     def label(self) -> SafeString:
         """Its name with its prompt below."""
-        return below(self.name, self.strategy)
+        return note_below(self.name, self.strategy)
 
 
 @dataclass

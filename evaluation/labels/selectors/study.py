@@ -17,7 +17,7 @@ from annotation.work.snapshots.labels import LabelField
 from crowdqc.numbers import count, interval, plural
 from crowdqc.web.terms import Words
 from evaluation.models import Run, RunState
-from evaluation.results.cells import none
+from evaluation.results.cells import empty_cell
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import shell
 
@@ -71,7 +71,7 @@ def fraction(right: float, n: int) -> str:
 def known_right(right: int, n: int, low: float | None, high: float | None) -> SafeString:
     """Known answers right of those seen, with the interval of the share."""
     if not n:
-        return none()
+        return empty_cell()
     if low is None:
         return format_html("{}", fraction(right, n))
     written = fraction(right, n)

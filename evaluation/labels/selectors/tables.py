@@ -16,11 +16,11 @@ from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts import labels as label_charts
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.charts.calibration import Said, reliability_curve
+from evaluation.charts.calibration import Forecasts, reliability_curve
 from evaluation.labels.selectors.study import NAMES, ShownField, fraction
 from evaluation.labels.selectors.workers import matrix
 from evaluation.methods.labels.items import CALIBRATED, COMPARED
-from evaluation.results.cells import bold, none
+from evaluation.results.cells import bold, empty_cell
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
 from evaluation.results.files import stored
@@ -422,7 +422,7 @@ def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
             ],
             classes="data",
         ),
-        "which": which_one(told),
+        "which": compare_methods(told),
     }
 
 
@@ -435,7 +435,7 @@ def curves(told: Told) -> list[tuple[Words, SafeString]]:
     found = []
     for name in ORDER:
         points = [
-            Said(row["confidence"], Estimate(row["right"], row["low"], row["high"]), row["n"])
+            Forecasts(row["confidence"], Estimate(row["right"], row["low"], row["high"]), row["n"])
             for row in _reliability(told, name)
         ]
         if points:
@@ -476,11 +476,11 @@ def _by_right(
     high: float | None = None,
     **more: Any,
 ) -> MethodRow:
-    written = bold(fraction(right, n)) if n else none()
+    written = bold(fraction(right, n)) if n else empty_cell()
     return MethodRow(name, right / n if n else None, low, high, n, right=written, **more)
 
 
-def which_one(told: Told) -> list[str]:
+def compare_methods(told: Told) -> list[str]:
     """What the known answers say of the methods, which were tried on the same items."""
     n = max((row["n"] for row in told["compare"]), default=0)
     first = gettext(

@@ -176,7 +176,7 @@ LOST = dt.timedelta(minutes=5)
 SLOW = "It took too long to answer."
 
 
-def under_way(asked_at: dt.datetime | None) -> bool:
+def is_probe_pending(asked_at: dt.datetime | None) -> bool:
     """Whether a job is still expected to answer."""
     return asked_at is not None and timezone.now() - asked_at < LOST
 
@@ -188,7 +188,7 @@ def request_probe(*, by: User, model: LanguageModel) -> bool:
     Raises Conflict where no key can be used and Invalid where the address is not allowed.
     """
     locked = LanguageModel.objects.select_for_update(of=("self",)).get(pk=model.pk)
-    if under_way(locked.probe_asked_at):
+    if is_probe_pending(locked.probe_asked_at):
         return False
     completion.link_of(model.endpoint)
     locked.probe_asked_at = timezone.now()
@@ -234,7 +234,7 @@ def probe_model(*, by: User, model: LanguageModel) -> LanguageModel:
 def request_names(*, endpoint: Endpoint) -> bool:
     """Have a job ask the endpoint for its models; False where one does already."""
     locked = Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint.pk)
-    if under_way(locked.names_asked_at):
+    if is_probe_pending(locked.names_asked_at):
         return False
     locked.names_asked_at = timezone.now()
     locked.save(update_fields=["names_asked_at"])

@@ -28,7 +28,7 @@ class Mark:
     column: int
 
     @property
-    def where(self) -> str:
+    def line_and_column(self) -> str:
         return _("Line %(line)s, character %(column)s") % {"line": self.line, "column": self.column}
 
 
@@ -77,12 +77,12 @@ def _faults(purpose: Purpose, text: str) -> Iterator[str]:
     part: Mark | None = None  # the optional part that is open
     for one in _marks(text):
         if one.kind == "open":
-            yield _("%(where)s: “{{” is not closed on its line.") % {"where": one.where}
+            yield _("%(where)s: “{{” is not closed on its line.") % {"where": one.line_and_column}
         elif not NAME.fullmatch(one.name) or one.name not in purpose.offered:
             yield (
                 _("%(where)s: {{%(kind)s%(one)s}} is not offered here. Offered: %(names)s.")
                 % {
-                    "where": one.where,
+                    "where": one.line_and_column,
                     "kind": one.kind,
                     "one": one.name[:40],
                     "names": ", ".join(purpose.offered),
@@ -91,19 +91,19 @@ def _faults(purpose: Purpose, text: str) -> Iterator[str]:
         elif one.kind == "?":
             if part is not None:
                 yield _("%(where)s: an optional part cannot begin inside that of %(part)s.") % {
-                    "where": one.where,
+                    "where": one.line_and_column,
                     "part": part.name,
                 }
             part = one
         elif one.kind == "/":
             if part is None or part.name != one.name:
                 yield _("%(where)s: {{/%(one)s}} closes nothing that is open.") % {
-                    "where": one.where,
+                    "where": one.line_and_column,
                     "one": one.name,
                 }
             part = None
     if part is not None:
         yield _("%(where)s: {{?%(part)s}} is never closed by {{/%(part)s}}.") % {
-            "where": part.where,
+            "where": part.line_and_column,
             "part": part.name,
         }

@@ -17,7 +17,7 @@ from crowdqc.money import round_money
 from crowdqc.numbers import NBSP, amount, count, money, small_money
 from evaluation.llm import prompting
 from evaluation.llm.endpoints import keys
-from evaluation.llm.endpoints.probe import under_way
+from evaluation.llm.endpoints.probe import is_probe_pending
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt
 
@@ -168,7 +168,7 @@ def endpoints(project: Project) -> list[dict[str, Any]]:
 def _model_row(model: LanguageModel) -> ModelRow:
     counts = (getattr(model, "n", 0), getattr(model, "bad", 0))
     words = (price(model.price_in), price(model.price_out), abilities(model))
-    return ModelRow(model, *words, *counts, under_way(model.probe_asked_at))
+    return ModelRow(model, *words, *counts, is_probe_pending(model.probe_asked_at))
 
 
 def line_of(model: LanguageModel) -> ModelRow:

@@ -159,7 +159,7 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
             )
             return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.pk}")
     status = 422 if form.errors else 200
-    asking = probing.under_way(found.names_asked_at)
+    asking = probing.is_probe_pending(found.names_asked_at)
     context = {"form": form, "endpoint": found, "model": None, "asking": asking}
     return render(request, "evaluation/llm/model.html", context, status=status)
 
@@ -173,7 +173,7 @@ def model_names(request: HttpRequest, project_id: int, endpoint_id: int) -> Http
     if request.method == "POST":
         probing.request_names(endpoint=found)
         found.refresh_from_db()
-    context = {"endpoint": found, "asking": probing.under_way(found.names_asked_at)}
+    context = {"endpoint": found, "asking": probing.is_probe_pending(found.names_asked_at)}
     return render(request, "evaluation/llm/_names.html", context)
 
 

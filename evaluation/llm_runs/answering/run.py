@@ -22,8 +22,8 @@ from annotation.models import Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.own.purposes import PURPOSES
 from evaluation.llm.prompting import Template
@@ -115,7 +115,7 @@ DEFAULTS = OPTIONS.defaults
 Row = dict[str, Any]
 
 
-def way_of(task: Task) -> Questions:
+def questions_for(task: Task) -> Questions:
     """How a model meets the items of this task."""
     found: Questions = adapter_of(task).answering
     return found
@@ -126,7 +126,7 @@ def strategies(task: Task) -> list[tuple[str, str]]:
 
     The project's own follow the built-in ones.
     """
-    way = way_of(task)
+    way = questions_for(task)
     found = []
     for ref in refs(PREFIX):
         name, _, number = ref.partition("@")
@@ -188,11 +188,11 @@ class AnswerRequest:
         return f"item:{self.item.pk}/{self.replicate}"
 
 
-def every_of(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
+def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
     """The answers that a system with these options gives in all."""
     return [
         AnswerRequest(item, number)
-        for item in way_of(task).items(task)
+        for item in questions_for(task).items(task)
         for number in range(params["replicates"])
     ]
 
@@ -200,7 +200,7 @@ def every_of(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
     """The answers that the system has not given yet, and how many are there already."""
     there = answered_items(task, system_of(task, params))
-    every = every_of(task, params)
+    every = answer_requests(task, params)
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
     return new, len(every) - len(new)
 
@@ -216,10 +216,10 @@ def _plan(
     model = chat_model(task, params["model"])
     strategy = strategy_of(task, params["strategy"])
     prompt, name = prompt_of(task, strategy)
-    way = way_of(task)
+    way = questions_for(task)
     schema = way.schema(task, name)
     asks = [
-        Ask(
+        ModelQuestion(
             one.subject,
             way.prompt(prompt, one.item, task, passage=params["passage"]),
             schema,
@@ -251,7 +251,7 @@ def _plan(
 
 def _on_task(task: Task) -> dict[str, dict[str, Any]]:
     """The prompts for tasks of this shape, and what it is that people are shown."""
-    label = way_of(task).passage_label
+    label = questions_for(task).passage_label
     return {
         "strategy": {"choices": strategies(task)},
         "passage": {"label": label} if label else {},
@@ -261,7 +261,7 @@ def _on_task(task: Task) -> dict[str, dict[str, Any]]:
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
     if not new:
         return NOTHING_NEW
-    said, page, label = way_of(run.task).next_step
+    said, page, label = questions_for(run.task).next_step
     return said, reverse(page, args=[run.project_id, run.task_id]), label
 
 
@@ -274,7 +274,7 @@ ANSWERS = LLMRunSpec(
     on_task=_on_task,
     noun="answer",
     next_step=_next_step,
-    whole=lambda task, params: _plan(task, params, every_of(task, params), 0),
+    whole=lambda task, params: _plan(task, params, answer_requests(task, params), 0),
 )
 
 
@@ -294,11 +294,11 @@ def compute(run: Run, steps: Recorder) -> Answered:
     steps.begin(PREPARE)
     wanted, there = wanted_of(task, params)
     asked = _plan(task, params, wanted, there)
-    steps.say(count=asked.sentence)
+    steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
-    replies = ask_all(run, asked.model, asked.asks, steps)
+    replies = fetch_replies(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
-    way = way_of(task)
+    way = questions_for(task)
     read = [
         (one, reply, way.read(task, one.item, reply.value))
         for one, reply in zip(wanted, replies, strict=True)
@@ -307,7 +307,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
     given = [SystemAnswer(one.item.pk, found.values, one.replicate) for one, _, found in read]
     told = {**_told(replies, there, read), **prompts_told(asked.asks)}
     counts = told["counts"]
-    steps.say(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
+    steps.set_words(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
     return Answered(system_of(task, params), strategy_of(task, params["strategy"]), given, told)
 
 
@@ -356,7 +356,7 @@ def write(run: Run, done: Answered) -> Outcome:
 
 def _place(run: Run) -> str:
     """Where the answers stand among the task's results, if they have a page there."""
-    page = way_of(run.task).results
+    page = questions_for(run.task).results
     return reverse(page, args=[run.project_id, run.task_id]) if page else ""
 
 

@@ -23,8 +23,8 @@ from annotation.models import Answer, Item, Task
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
 from crowdqc.numbers import count, plural
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm_runs.judging.prompts import (
     COMBINED,
@@ -140,7 +140,7 @@ def pairs_of(task: Task, *, only_judged: bool, only: Collection[int] | None = No
     return [item for pair, item in found.items() if pair in judged]
 
 
-def every_of(
+def vote_requests(
     task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
 ) -> list[PairRequest]:
     """The votes that a judge with these options gives in all, or on the items of these ids."""
@@ -160,7 +160,7 @@ def wanted_of(
 ) -> tuple[list[PairRequest], int]:
     """The votes that the judge has not given yet, and how many are there already."""
     there = answered_items(task, system_of(task, params))
-    every = every_of(task, params, only)
+    every = vote_requests(task, params, only)
     new = [one for one in every if (one.item.pk, one.call) not in there]
     return new, len(every) - len(new)
 
@@ -184,7 +184,7 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], 
     template = template_of(task.project_id, params["mode"], params["prompt"])
     forms = forms_of(_dimensions(task), params["mode"], template) if wanted else {}
     asks = [
-        Ask(
+        ModelQuestion(
             one.subject(part),
             pair_prompt(task, one.item, forms[part], flipped=one.flipped),
             forms[part].schema,
@@ -227,7 +227,7 @@ JUDGE_PAIRS = LLMRunSpec(
     },
     noun="vote",
     next_step=_next_step,
-    whole=lambda task, params: _plan(task, params, every_of(task, params), 0),
+    whole=lambda task, params: _plan(task, params, vote_requests(task, params), 0),
 )
 
 
@@ -247,9 +247,9 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
     only = run.limits.get("items")
     wanted, there = wanted_of(task, params, None if only is None else frozenset(only))
     asked = _plan(task, params, wanted, there)
-    steps.say(count=asked.sentence)
+    steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
-    replies = ask_all(run, asked.model, asked.asks, steps)
+    replies = fetch_replies(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
     by_subject = {reply.subject: reply for reply in replies}
     given = []
@@ -260,7 +260,7 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
             given.append(SystemAnswer(one.item.pk, values, one.call, one.flipped))
     told = {**_told(task, replies, given, wanted, there), **prompts_told(asked.asks)}
     counts = told["counts"]
-    steps.say(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
+    steps.set_words(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
     return JudgingResult(system_of(task, params), given, told)
 
 

@@ -19,8 +19,8 @@ from annotation.work.snapshots import answers
 from annotation.work.snapshots.answers import AnswerText
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.llm.ask import Ask, Reply
-from evaluation.llm.calls import ask_all
+from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import Template
 from evaluation.llm.schemas import SCORE
@@ -96,7 +96,7 @@ Row = dict[str, Any]
 class ScoreRequest:
     """One score that is to be asked for: of an answer, or of a text on a dimension."""
 
-    ask: Ask
+    ask: ModelQuestion
     answer: AnswerText | None = None
     text: Candidate | None = None
     dimension: str = ""
@@ -129,13 +129,15 @@ def purpose_of(task: Task) -> str:
     return "point_answer" if adapter_of(task).scores_answers else "point_text"
 
 
-def _ask_answer(template: Template, row: AnswerText, item: Item, params: Mapping[str, Any]) -> Ask:
+def _ask_answer(
+    template: Template, row: AnswerText, item: Item, params: Mapping[str, Any]
+) -> ModelQuestion:
     prompt = template.render(
         question=item.question,
         answer=row.text,
         passage=item.group.passage if params["passage"] else "",
     )
-    return Ask(f"answer:{row.answer_id}", prompt, SCORE, sampling(params), tries=TRIES)
+    return ModelQuestion(f"answer:{row.answer_id}", prompt, SCORE, sampling(params), tries=TRIES)
 
 
 def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
@@ -151,7 +153,7 @@ def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
                 shown.setdefault(text.pk, (text, item))
     return [
         ScoreRequest(
-            Ask(
+            ModelQuestion(
                 f"text:{pk}/{row['name']}",
                 text_prompt(template, task, item, text.text, row),
                 SCORE,
@@ -258,9 +260,9 @@ def compute(run: Run, steps: Recorder) -> ScoringResult:
         freeze(run, snapshots.freeze_answers)
     wanted = wanted_of(task, params)
     asked = _plan(task, params, wanted)
-    steps.say(count=asked.sentence)
+    steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(wanted))
-    replies = ask_all(run, asked.model, [one.ask for one in wanted], steps)
+    replies = fetch_replies(run, asked.model, [one.ask for one in wanted], steps)
     steps.begin(BOARDS)
     points = points_of(replies)
     made = [(one, point) for one, point in zip(wanted, points, strict=True) if point is not None]
@@ -272,7 +274,7 @@ def compute(run: Run, steps: Recorder) -> ScoringResult:
         texts = [(one.text, one.dimension, point) for one, point in made if one.text is not None]
         rows, notes = candidate_boards(texts)
     told = {**_told(replies, [point for _, point in made]), **prompts_told(asked.asks)}
-    steps.say(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
+    steps.set_words(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
     return ScoringResult(rows, {"asked": told, "notes": notes})
 
 

@@ -29,7 +29,7 @@ SHOWN = 20  # runs of a task, the newest
 
 
 @dataclass(frozen=True)
-class Way:
+class AskingLine:
     """A way of asking as a line of the task's page."""
 
     slug: str
@@ -117,14 +117,14 @@ def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRu
     )
 
 
-def ways(task: Task) -> list[Way]:
+def ways(task: Task) -> list[AskingLine]:
     """The ways of asking that fit the task, with how often each was used and its last run."""
     found = ways_of(task)
     runs: dict[str, list[Run]] = {slug: [] for slug, _ in found}
     for run in task.runs.filter(method__in=list(runs)).order_by("-number"):
         runs[run.method].append(run)
     return [
-        Way(slug, asking, len(runs[slug]), runs[slug][0] if runs[slug] else None)
+        AskingLine(slug, asking, len(runs[slug]), runs[slug][0] if runs[slug] else None)
         for slug, asking in found
     ]
 

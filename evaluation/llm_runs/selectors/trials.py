@@ -57,7 +57,7 @@ def preview_on_item(
     if model is None:
         return found | {"problem": _("Set up a model first: what is sent depends on it.")}
     try:
-        rows = trial.rows(task, trial.whole(task, prompt, model.pk).asks)
+        rows = trial.rows(task, trial.full_plan(task, prompt, model.pk).asks)
         first = rows[0][0] if rows else ""
         subject = chosen["subject"] if chosen["subject"] in dict(rows) else first
         raw = {"prompt": ref_of(prompt), "model": model.pk, "subject": subject}

@@ -63,7 +63,7 @@ def _form(task: Task, method: str, *args: Any, **kwargs: Any) -> AskForm:
 def _page(
     request: HttpRequest, task: Task, method: str, form: AskForm, status: int = 200
 ) -> HttpResponse:
-    way = ask_start.way_of(task, method)
+    way = ask_start.find_run_spec(task, method)
     context = {
         **_around(task),
         "way": way,
@@ -82,7 +82,7 @@ def _page(
 def task_ask(request: HttpRequest, project_id: int, task_id: int, method: str) -> HttpResponse:
     """The options of one way of asking, and its start."""
     access, task = get_task(request, project_id, task_id)
-    ask_start.way_of(task, method)
+    ask_start.find_run_spec(task, method)
     if request.method != "POST":
         initial = llm_tasks.initial_options(task, method, request.GET.get("run", ""))
         return _page(request, task, method, _form(task, method, initial=initial))
@@ -133,7 +133,7 @@ def task_ask_preview(
 ) -> HttpResponse:
     """What the options in the form would ask and cost; asks nothing and writes nothing."""
     _, task = get_task(request, project_id, task_id)
-    ask_start.way_of(task, method)
+    ask_start.find_run_spec(task, method)
     form = _form(task, method, request.POST)
     context = {"task": task, "method": method}
     context.update(_previewed(task, method, form, agreed="agreed" in request.POST))

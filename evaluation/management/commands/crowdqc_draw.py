@@ -64,7 +64,7 @@ class Command(BaseCommand):
         except DomainError as error:
             fields = "".join(f" {name}: {why}" for name, why in error.fields.items())
             raise CommandError(f"{error.message}{fields}") from error
-        told = draws.told_of(made, task)
+        told = draws.draw_payload(made, task)
         if options["json"]:
             self.stdout.write(json.dumps(told, default=str, indent=1))
             return

@@ -75,7 +75,7 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if options["out"]:
             write_tables(options["out"], report)
-            lines = csv_lines(left_out(found), ends="\n")
+            lines = csv_lines(rejected_table(found), ends="\n")
             (options["out"] / LEFT_OUT).write_text("".join(lines), encoding="utf-8")
             told = self.stderr if options["json"] else self.stdout
             told.write(f"\nTables written to {options['out']}.")
@@ -106,7 +106,7 @@ def open_file(path: Path, kind: str | None = None) -> tuple[str, CheckedFile]:
             fields={"file": f"Name the columns {KINDS[slug].needs}, or say --kind."},
         )
     if not found.checked.good:
-        reasons = itertools.islice(told(found), NAMED)
+        reasons = itertools.islice(rejected_lines(found), NAMED)
         raise Invalid("No row can be used.", fields={"rows": "\n".join(reasons)})
     if found.checked.about["cannot"]:
         raise Invalid(found.checked.about["cannot"][1])
@@ -119,7 +119,7 @@ def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
     fields = {one.name: str(one.label).lower() for one in kind.reader.fields}
     columns = ", ".join(f"{fields[name]}: {column}" for name, column in found.mapping.items())
     yield f"{kind.title}. {columns}"
-    rows = list(told(found))
+    rows = list(rejected_lines(found))
     if rows:
         yield f"{plural(len(rows), 'row')} left out:"
         yield from rows[:NAMED]
@@ -127,15 +127,15 @@ def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
             yield f"... {len(rows) - NAMED:,} more; --out writes all of them to {LEFT_OUT}"
 
 
-def told(found: CheckedFile) -> Iterator[str]:
+def rejected_lines(found: CheckedFile) -> Iterator[str]:
     """A line for each row that is left out."""
-    for line, column, value, wrong, mend in itertools.islice(left_out(found), 1, None):
+    for line, column, value, wrong, mend in itertools.islice(rejected_table(found), 1, None):
         yield f"Line {line}, {column or 'row'} {value or 'empty'}: {wrong}. {mend}".replace(
             "..", "."
         )
 
 
-def left_out(found: CheckedFile) -> Iterator[list[Any]]:
+def rejected_table(found: CheckedFile) -> Iterator[list[Any]]:
     """Head and rows of a table of what is left out, by line."""
     yield ["line", "column", "value", "wrong", "mend"]
     for one in found.checked.problems.merged(found.checked.repeats):

@@ -216,7 +216,7 @@ class Plan:
         return label_chances(self.shape)[0]
 
     @property
-    def more(self) -> IntArray:
+    def next_votes(self) -> IntArray:
         """(p,) votes to ask for now, beyond those given and handed out."""
         return self.wanted - self.votes - self.held
 
@@ -242,7 +242,7 @@ class Plan:
     @property
     def finished(self) -> bool:
         """Nothing is handed out and nothing more is asked for."""
-        return not (self.more.any() or self.held.any())
+        return not (self.next_votes.any() or self.held.any())
 
 
 @dataclass(frozen=True, eq=False)

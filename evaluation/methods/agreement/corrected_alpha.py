@@ -234,7 +234,7 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
 
     given = [np.asarray(one, dtype=np.float64) for one in plan.competences(asked())]
     kept = _kept(given[0], votes, votes, plan.threshold)[0]
-    crossed, unknown = folds.kept(given[1 : 1 + len(folds)], plan.threshold)
+    crossed, unknown = folds.kept_votes(given[1 : 1 + len(folds)], plan.threshold)
     nulls = []
     for one, noise in zip(given[1 + len(folds) :], noises, strict=True):
         keep = _kept(one, noise, noise, plan.threshold)[0]
@@ -298,7 +298,7 @@ class _Folds:
         """The votes outside each fold."""
         return self.rest
 
-    def kept(
+    def kept_votes(
         self, found: list[FloatArray], threshold: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which votes (n,) stay, and whose competence is unknown."""
@@ -331,9 +331,9 @@ class CrossFit:
         self.votes, self.folds = votes, _Folds(votes, _folds(len(votes.items), None, folds, rng)[0])
         self.others = self.folds.others()
 
-    def kept(self, competence: list[FloatArray]) -> NDArray[np.bool_]:
+    def kept_votes(self, competence: list[FloatArray]) -> NDArray[np.bool_]:
         """Which votes (n,) stay under the competence (workers,) of each of ``others``."""
-        return self.folds.kept(competence, self.threshold)[0]
+        return self.folds.kept_votes(competence, self.threshold)[0]
 
     def alpha(self, kept: NDArray[np.bool_]) -> float:
         """Of the votes that stay."""

@@ -36,7 +36,7 @@ from evaluation.methods.core.inference import (
     effective_clusters,
     too_few_clusters,
 )
-from evaluation.methods.core.units import AGREEMENT, ALL_SAME, LEAST, SAME, too_few
+from evaluation.methods.core.units import AGREEMENT, ALL_SAME, LEAST, SAME, too_few_units
 from evaluation.methods.core.votes import Labels
 
 EXACT_BITS = 52  # of whole numbers that doubles hold exactly
@@ -371,7 +371,7 @@ def bounds(
     moved out as for so few (30 topics with Zipf 1.5 texts: .90 covered without, .97 with).
     """
     known = draws[np.isfinite(draws)]
-    size, reason = float(n), too_few(n, noun, kind)
+    size, reason = float(n), too_few_units(n, noun, kind)
     if mass is not None and not reason:
         size = float(bell_mccaffrey(mass / mass.sum())) + 1
         reason = too_few_clusters(n, effective_clusters(mass), noun, LEAST[kind])

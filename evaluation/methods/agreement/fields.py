@@ -18,7 +18,7 @@ from evaluation.methods.agreement.sets import masi_distances
 from evaluation.methods.agreement.spans import Span, SpanAgreement
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.inference import cluster_spread
-from evaluation.methods.core.units import AGREEMENT, LEAST, MEAN, SAME, too_few
+from evaluation.methods.core.units import AGREEMENT, LEAST, MEAN, SAME, too_few_units
 from evaluation.methods.core.votes import Labels
 
 MASI, EXACT, OVERLAP, CHARACTERS = "masi", "spans_exact", "spans_overlap", "spans_characters"
@@ -114,13 +114,13 @@ def _ratio(rows: Sequence[Sequence[int]], level: float) -> Row:
     if not marks.sum():
         return {**row, "reason": "nobody marked anything"}
     row["value"] = value = float(matched.sum() / marks.sum())
-    if reason := too_few(units, "items", AGREEMENT):
+    if reason := too_few_units(units, "items", AGREEMENT):
         return {**row, "reason": reason}
     # An item weighs by its marks; one without any has no say.
     spread = cluster_spread(
         (matched - value * marks) / marks.sum(), marks, np.arange(units), noun="items with marks"
     )
-    if reason := spread.too_few(LEAST[MEAN]):
+    if reason := spread.why_no_interval(LEAST[MEAN]):
         return {**row, "reason": reason}
     if spread.se < SAME:
         return {**row, "reason": "every item gives this value, so no interval"}

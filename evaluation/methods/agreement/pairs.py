@@ -15,7 +15,7 @@ from evaluation.methods.agreement.coefficients import tau_of
 from evaluation.methods.agreement.counts import NoVariation, TooFewVotes
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Table
 from evaluation.methods.core.inference import t_quantile
-from evaluation.methods.core.units import AGREEMENT, LEAST, SAME, too_few
+from evaluation.methods.core.units import AGREEMENT, LEAST, SAME, too_few_units
 from evaluation.methods.core.votes import Labels
 
 WEIGHTINGS = ("none", "linear", "quadratic")
@@ -184,7 +184,7 @@ def mean_kappa(
     if np.isnan(value):
         raise NoVariation("every two workers gave one and the same label throughout")
     pairs = int(np.isfinite(kappa_of(whole)).sum())
-    if reason := too_few(len(items), "items", AGREEMENT):
+    if reason := too_few_units(len(items), "items", AGREEMENT):
         return MeanKappa(value, np.nan, np.nan, pairs, len(items), reason)
     blocks = min(blocks, len(items))
     block = rng.permutation(len(items))[item] % blocks

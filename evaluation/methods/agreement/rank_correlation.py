@@ -88,7 +88,7 @@ def kendall(
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class LeaveOneOutTau:
     """Tau-b of a group without one cluster: ``value`` (c,) for each ``group`` and ``cluster``
     (c,) that occur together; NaN where the rest has none."""
 
@@ -99,7 +99,7 @@ class LeftOut:
 
 def kendall_left_out(
     x: Any, y: Any, group: Any, cluster: Any, *, groups: int | None = None
-) -> tuple[Correlations, LeftOut]:
+) -> tuple[Correlations, LeaveOneOutTau]:
     """Tau-b of each group, and again without each cluster of rows, for the jackknife.
 
     ``cluster`` (n,) numbers the rows that are left out together (the rows of one item). All come
@@ -121,7 +121,7 @@ def kendall_left_out(
     defined = (rest[1] > 0) & (rest[2] > 0)
     root = np.sqrt(np.where(defined, rest[1] * rest[2], 1.0))
     value = np.where(defined, np.clip(rest[0] / root, -1.0, 1.0), np.nan)
-    return _tau(sides, *whole), LeftOut(of_group, of_cluster, value)
+    return _tau(sides, *whole), LeaveOneOutTau(of_group, of_cluster, value)
 
 
 def _scores(sides: Sides) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -33,10 +33,10 @@ from evaluation.methods.core.boards import (
     Systems,
     board_columns,
     gather_columns,
-    left_out,
     make_board,
     place_intervals,
     stack,
+    unranked,
     why_missing,
 )
 from evaluation.methods.core.redundancy import options_for, ranking_column, redundancy_of
@@ -209,7 +209,7 @@ def diagnostics(data: Texts, fitted: list[Component], worker_part: IntArray) -> 
             {"number": k, "name": f"Component {k} of {len(fitted)}", **part.diagnostics}
             for k, part in enumerate(fitted, start=1)
         ],
-        **left_out(data, worker_part),
+        **unranked(data, worker_part),
     }
 
 

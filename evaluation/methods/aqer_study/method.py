@@ -100,7 +100,7 @@ def compare_r(
     gap = sides[0].r - sides[1].r
     told = {**none, "difference": gap}
     spread = jackknife_spread(sides[0].without - sides[1].without, one.answers, noun="questions")
-    if why := spread.too_few(LEAST[CORRELATION]):
+    if why := spread.why_no_interval(LEAST[CORRELATION]):
         return {**told, "reason": why}
     drawn = sides[0].drawn - sides[1].drawn
     over_draws = float(drawn.var(ddof=1)) / len(drawn) if len(drawn) > 1 else 0.0
@@ -133,7 +133,7 @@ def _told(found: _Z, level: float) -> dict[str, Any]:
         return told
     mean, spread = _mean_spread(found)
     told["r"] = float(np.tanh(mean))
-    if not spread.too_few(LEAST[CORRELATION]):
+    if not spread.why_no_interval(LEAST[CORRELATION]):
         reach = spread.reach(level)
         told.update(low=float(np.tanh(mean - reach)), high=float(np.tanh(mean + reach)))
     r = np.tanh(found.whole[defined])

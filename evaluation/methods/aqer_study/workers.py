@@ -27,7 +27,7 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.inference import jackknife_spread
 from evaluation.methods.core.params import Params, flag, resamples
-from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few
+from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few_units
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
 NAME, VERSION = "text_methods", "1.0"
@@ -253,7 +253,7 @@ def _pearson(one: FloatArray, other: FloatArray) -> Row:
     both = np.isfinite(one) & np.isfinite(other)
     n = int(both.sum())
     row = {"r": np.nan, "low": np.nan, "high": np.nan, "n": n, "reason": ""}
-    if reason := too_few(n, "workers", CORRELATION):
+    if reason := too_few_units(n, "workers", CORRELATION):
         return {**row, "reason": reason}
     r = float(_r(one[both], other[both])[0])
     if np.isnan(r):
@@ -287,7 +287,7 @@ def _difference(one: FloatArray, base: FloatArray, grades: FloatArray, family: i
     def told(gap: float, reason: str, reach: float = np.nan) -> Row:
         return dict(zip(names, (gap, gap - reach, gap + reach, reason), strict=True))
 
-    if reason := too_few(n, "workers", CORRELATION):
+    if reason := too_few_units(n, "workers", CORRELATION):
         return told(np.nan, reason)
     gaps = _r(one[both], grades[both]) - _r(base[both], grades[both])
     if not np.isfinite(gaps).all():

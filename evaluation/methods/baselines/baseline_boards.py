@@ -26,11 +26,11 @@ from evaluation.methods.core.boards import (
     Scores,
     Systems,
     gather_columns,
-    left_out,
     make_board,
     place_intervals,
     rules_of,
     stack,
+    unranked,
     why_missing,
 )
 from evaluation.methods.core.components import answer_parts
@@ -326,5 +326,5 @@ def _diagnostics(data: Answers, boards: list[Part], worker_part: IntArray) -> di
             }
             for k, part in enumerate(boards, start=1)
         ],
-        **left_out(data, worker_part),
+        **unranked(data, worker_part),
     }

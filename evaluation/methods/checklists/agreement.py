@@ -25,7 +25,7 @@ from evaluation.methods.agreement.significance import benjamini_hochberg
 from evaluation.methods.checklists.correlation import without_articles
 from evaluation.methods.core.base import DataError, FloatArray, IntArray
 from evaluation.methods.core.inference import Spread, jackknife_spread, mean_spread
-from evaluation.methods.core.units import LEAST, MEAN, RANKED, SAME, too_few
+from evaluation.methods.core.units import LEAST, MEAN, RANKED, SAME, too_few_units
 from evaluation.methods.core.votes import Labels
 
 ALL = -1  # the question of a row over all questions
@@ -356,7 +356,7 @@ def jackknifed(point: float, without: FloatArray, article: IntArray, level: floa
     found = Tested(point, np.nan, np.nan, np.nan, int(kept.sum()), int((~kept).sum()))
     if np.isnan(point):
         return found
-    if few := too_few(len(without), "articles", RANKED):
+    if few := too_few_units(len(without), "articles", RANKED):
         return replace(found, reason=few)
     spread = jackknife_spread(without[kept], np.bincount(article)[kept], noun="articles")
     return _tested(found, spread, level, LEAST[RANKED])
@@ -365,7 +365,7 @@ def jackknifed(point: float, without: FloatArray, article: IntArray, level: floa
 def _tested(found: Tested, spread: Spread, level: float, least: int) -> Tested:
     """``found`` with its interval and p, or the reason (few units or no spread) for neither."""
     # Where every unit says the same, nothing tells how sure it is.
-    if why := spread.too_few(least) or ("" if spread.se >= SAME else ONE_VALUE):
+    if why := spread.why_no_interval(least) or ("" if spread.se >= SAME else ONE_VALUE):
         return replace(found, reason=why)
     point, reach = found.estimate, spread.reach(level)
     p = float(2 * scipy.special.stdtr(spread.freedom, -abs(point) / spread.se))

@@ -36,7 +36,7 @@ from evaluation.methods.core.base import (
     index_array,
 )
 from evaluation.methods.core.params import LEVEL, Params, whole_number
-from evaluation.methods.core.units import SIMILARITY, too_few
+from evaluation.methods.core.units import SIMILARITY, too_few_units
 from evaluation.methods.text.corpus import stems, token_ids, words
 
 NAME, VERSION = "attribute_diversity", "1.0"
@@ -204,7 +204,7 @@ def _differences(data: Attributes, rows: IntArray, level: float) -> Row:
     """
     is_model = np.array(data.model)[data.author[rows]]
     people, models = rows[~is_model], rows[is_model]
-    if too_few(min(len(people), len(models)), "attributes", SIMILARITY):
+    if too_few_units(min(len(people), len(models)), "attributes", SIMILARITY):
         return {}
     own, other = _measured(data, people, level), _measured(data, models, level)
     told = {}

@@ -117,7 +117,7 @@ def pooled(
     if not np.isfinite(without).all():
         return Pooled(estimate, np.nan, np.nan, n, articles, "rests on one article")
     spread = jackknife_spread(without, np.bincount(group), noun="articles")
-    if reason := spread.too_few(0):
+    if reason := spread.why_no_interval(0):
         return Pooled(estimate, np.nan, np.nan, n, articles, reason)
     reach = spread.reach(level)
     return Pooled(
@@ -320,7 +320,7 @@ def _tested(first: FloatArray, second: FloatArray, spread: Spread, least: int, l
     means = float(first.mean()), float(second.mean())
     gap = means[0] - means[1]
     row: Row = {"s_first": means[0], "s_second": means[1], "difference": gap}
-    if why := spread.too_few(least) or ("" if spread.se >= SAME else ALL_SAME):
+    if why := spread.why_no_interval(least) or ("" if spread.se >= SAME else ALL_SAME):
         return row | {"reason": why}
     reach = spread.reach(level)
     p = float(2 * scipy.special.stdtr(spread.freedom, -abs(gap) / spread.se))

@@ -28,7 +28,7 @@ from evaluation.methods.core.base import (
     check_within,
 )
 from evaluation.methods.core.inference import jackknife_spread
-from evaluation.methods.core.units import SAME, SIMILARITY, too_few
+from evaluation.methods.core.units import SAME, SIMILARITY, too_few_units
 from evaluation.methods.text.corpus import Tokens
 from evaluation.methods.text.metrics import rouge_l
 
@@ -153,7 +153,7 @@ def _mean(similarity: FloatArray, n: int, level: float) -> MeanSimilarity:
     check_within("level", level)
     total = float(similarity.sum())
     estimate = total / len(similarity)
-    few = too_few(n, "attributes", SIMILARITY)
+    few = too_few_units(n, "attributes", SIMILARITY)
     if few or n < 3:
         return MeanSimilarity(estimate, np.nan, np.nan, n, few)
     first, second = _pairs(n)

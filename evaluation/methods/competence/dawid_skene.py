@@ -289,7 +289,7 @@ def _diagnostics(
         ],
         "log_likelihood": float(fitted.likelihood[-1]),
         "rounds": len(fitted.likelihood),
-        **mace_tables.left_out(data, counts.worker_part),
+        **mace_tables.unscored_workers(data, counts.worker_part),
         **mace_tables.cautions(data, counts.worker_part, draws, model="Dawid and Skene's"),
     }
 

@@ -409,7 +409,7 @@ def _diagnostics(
         "components": mace_tables.components_of(data, worker_part, item_part),
         "log_posterior": fitted.log_posterior,
         "rounds": fitted.rounds,
-        **mace_tables.left_out(data, worker_part),
+        **mace_tables.unscored_workers(data, worker_part),
         **mace_tables.cautions(data, worker_part, draws, model="GLAD's"),
     }
 

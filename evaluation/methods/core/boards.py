@@ -234,7 +234,7 @@ def why_missing(data: Crowd) -> list[str]:
     ]
 
 
-def left_out(data: Crowd, worker_part: IntArray) -> dict[str, list[str]]:
+def unranked(data: Crowd, worker_part: IntArray) -> dict[str, list[str]]:
     """Questions and workers on no board; ``worker_part`` (m,) is 0 for these."""
     answered = np.bincount(data.question, minlength=len(data.questions))
     present = np.unique(data.worker)

@@ -31,7 +31,7 @@ from evaluation.methods.core import bootstrap
 from evaluation.methods.core.base import BadShape, EmptyData, FloatArray, IntArray, index_array
 from evaluation.methods.core.components import components
 from evaluation.methods.core.inference import t_quantile
-from evaluation.methods.core.units import BOARD, too_few
+from evaluation.methods.core.units import BOARD, too_few_units
 
 NAME, VERSION = "domain", "1.0"
 DRAWS = 4000
@@ -227,7 +227,7 @@ def _board(
     estimate, cov = rows.basis @ beta, rows.basis @ inverse @ rows.basis.T
     low, high = np.full(k, np.nan), np.full(k, np.nan)
     apart = np.zeros((k, k), dtype=bool)
-    bounds, reason = (np.nan, np.nan), too_few(len(parts), "tasks", BOARD)
+    bounds, reason = (np.nan, np.nan), too_few_units(len(parts), "tasks", BOARD)
     if freedom and not reason:
         reach = float(t_quantile(level, freedom)) * np.sqrt(np.diag(cov))
         low, high = estimate - reach, estimate + reach

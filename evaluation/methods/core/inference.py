@@ -111,7 +111,7 @@ class Spread:
             return float("inf")
         return float(t_quantile(level, self.freedom, family)) * self.se
 
-    def too_few(self, least: float) -> str:
+    def why_no_interval(self, least: float) -> str:
         """Why these clusters give no interval ("" where they do); ``least`` of them are needed."""
         return too_few_clusters(self.clusters, self.effective, self.noun, least)
 
@@ -254,7 +254,7 @@ class Claim:
         least: float = 0.0,
     ) -> Claim:
         """A claim by the t interval of a spread, simultaneous over all it is compared with."""
-        reason = spread.too_few(least)
+        reason = spread.why_no_interval(least)
         reach = float("nan") if reason else spread.reach(level, compared_with)
         return cls(
             compared,

@@ -105,7 +105,7 @@ def reliability(
     return max(0.0, 1.0 - float((errors**2).mean()) / spread)
 
 
-def with_one_more(reliability: float, answers: float) -> float:
+def predicted_reliability(reliability: float, answers: float) -> float:
     """The reliability to expect when each question gets one more answer (``answers`` have it).
 
     Spearman and Brown's formula, where a question with r answers is as long a test as the
@@ -132,7 +132,7 @@ def redundancy_of(question: IntArray, scores: Scores, draws: Draws, rules: Rules
         "most": int(counts.max()),
         "few": bool(answers < FEW),
         "reliability": now,
-        "with_one_more": None if now is None else with_one_more(now, answers),
+        "with_one_more": None if now is None else predicted_reliability(now, answers),
         "reason": "" if now is not None else _reason(len(sure), rules),
     }
 

@@ -91,7 +91,7 @@ SAME = 1e-9  # width below which resamples say nothing
 ALL_SAME = "every resample gives this value, so no interval"
 
 
-def too_few(units: int, noun: str, kind: str) -> str:
+def too_few_units(units: int, noun: str, kind: str) -> str:
     """Why ``units`` (named by the plural ``noun``) give no interval of a kind; "" where they do."""
     least = LEAST[kind]
     if units >= least:
@@ -222,7 +222,7 @@ def share(
         return _none(0, "there is nothing to count")
     value = float(above.sum()) / total
     spread = _spread((above - value * below) / total, below, cluster, crossed, nouns)
-    if reason := spread.too_few(LEAST[kind]):
+    if reason := spread.why_no_interval(LEAST[kind]):
         return _without(value, spread, reason)
     effective = effective_trials(
         value,
@@ -291,7 +291,7 @@ def _spread(
 
 def _interval(value: float, spread: Spread, confidence: float) -> Clustered:
     check_within("confidence", confidence)
-    if reason := spread.too_few(LEAST[MEAN]):
+    if reason := spread.why_no_interval(LEAST[MEAN]):
         return _without(value, spread, reason)
     reach = spread.reach(confidence)
     return _with(value, value - reach, value + reach, spread)

@@ -35,7 +35,7 @@ ROUNDS, TOLERANCE = 200, 1e-6  # of the EM of the two plain models
 SURE = 1e-9  # least chance of a vote
 
 
-def held_out(
+def held_out_log_chance(
     data: Labels, settings: Mapping[str, Any], *, rng: np.random.Generator, hooks: Hooks
 ) -> dict[str, FloatArray]:
     """Log chance (n,) of every left-out vote by model (MODELS); empty where none can be left out.

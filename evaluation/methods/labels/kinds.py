@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from evaluation.methods.core.base import FloatArray, Table, of_rows
 from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.kinds import FEWEST, Column, checked_column, not_split, too_small
-from evaluation.methods.core.units import SHARE, too_few, wilson
+from evaluation.methods.core.units import SHARE, too_few_units, wilson
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.labels.agreement import agreement_row
 
@@ -123,7 +123,7 @@ def _workers(counted: Sequence[_Counted], level: float) -> list[Row]:
     rows = []
     for kind, n, hits in counted:
         for worker in np.flatnonzero(n).tolist():
-            why = too_few(int(n[worker]), "labels", SHARE)
+            why = too_few_units(int(n[worker]), "labels", SHARE)
             share = hits[worker] / n[worker]
             low, high = (np.nan, np.nan) if why else wilson(share, n[worker], level)
             rows.append(

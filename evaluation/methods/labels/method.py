@@ -143,7 +143,7 @@ from evaluation.methods.labels import drift
 from evaluation.methods.labels import items as label_items
 from evaluation.methods.labels import workers as label_workers
 from evaluation.methods.labels.agreement import agreement_table
-from evaluation.methods.labels.held_out import held_out
+from evaluation.methods.labels.held_out import held_out_log_chance
 from evaluation.methods.labels.items import METHODS, NONE, Labelled
 from evaluation.methods.labels.kinds import by_kind
 from evaluation.methods.labels.same_label import same_label
@@ -473,7 +473,7 @@ def _fits(
     )
     unseen: dict[str, FloatArray] = {}
     if draws and settings["held_out"]:
-        unseen = held_out(data, settings, rng=rng.spawn(1)[0], hooks=hooks)
+        unseen = held_out_log_chance(data, settings, rng=rng.spawn(1)[0], hooks=hooks)
     return _Fits(counts, fitted, skills, with_mace, with_glad, found, unseen)
 
 
@@ -599,7 +599,7 @@ def _diagnostics(
         warnings.append(NOT_INDEPENDENT[code])
     return {
         "components": mace_tables.components_of(data, counts.worker_part, counts.item_part),
-        **mace_tables.left_out(data, counts.worker_part),
+        **mace_tables.unscored_workers(data, counts.worker_part),
         "labels_never_given": fits.mace.diagnostics["labels_never_given"],
         "methods": list(METHODS),
         "rounds": {

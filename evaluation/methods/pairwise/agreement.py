@@ -100,7 +100,7 @@ def agreement_table(
     return Table({name: columns[name] for name in AGREEMENT})
 
 
-def without_each(
+def leave_one_out_alpha(
     people: ShownVotes, *, rng: np.random.Generator, permutations: int, level: float, hooks: Hooks
 ) -> Table:
     """Alpha without each worker, a row a worker and dimension and one (EVERY) for the mean.

@@ -45,8 +45,8 @@ from evaluation.methods.pairwise.agreement import (
     WORKERS,
     alphas,
     differentiable,
+    leave_one_out_alpha,
     split_alphas,
-    without_each,
 )
 from evaluation.methods.pairwise.gold import quick_labels, spam_fits
 from evaluation.methods.pairwise.grades import candidates
@@ -202,12 +202,12 @@ def fit(
     Raises BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
-    people = data.votes.once()
+    people = data.votes.first_votes()
     rngs, level = rng.spawn(5), settings["level"]
     needed = _needed(settings["agreeing"], len(data.dimensions))
     seed = int(rngs[0].integers(2**62))  # every cross-fitted figure is from the same folds
     corrected = _corrected(data, people, settings, seed=seed, hooks=hooks)
-    without = without_each(
+    without = leave_one_out_alpha(
         people, rng=rngs[1], permutations=settings["permutations"], level=level, hooks=hooks
     )
     worst = _worst(data, people, without, settings, seed=seed, rng=rngs[2], hooks=hooks)
@@ -370,7 +370,7 @@ def _crossed(
     alpha = np.full((len(cases), len(data.dimensions)), np.nan)
     rows = np.zeros((pairs, len(cases), len(data.dimensions), size))
     for k, case, fit, _ in fits:
-        kept = fit.kept([1 - next(spam) for _ in fit.others])
+        kept = fit.kept_votes([1 - next(spam) for _ in fit.others])
         alpha[case, k] = fit.alpha(kept)
         # Where neutral is not offered, the second label is the third of all.
         label = fit.votes.label[kept] * (2 if data.forced[k] else 1)

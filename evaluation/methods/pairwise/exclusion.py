@@ -84,7 +84,7 @@ def exclusion_effect(
     UnknownIndex, EmptyData (nobody is left), BadParameter, Cancelled.
     """
     settings, hooks = {**PARAMS.settings(params), "draws": 0}, hooks or Hooks()
-    rest = data.without(workers)
+    rest = data.without_workers(workers)
     hooks.step("before", 0, 2)
     before = _side(data, settings, seed)
     hooks.step("after", 1, 2)
@@ -114,7 +114,7 @@ def exclusion_effect(
 
 
 def _side(data: Judgments, settings: dict[str, Any], seed: int) -> _Side:
-    people = data.votes.once()
+    people = data.votes.first_votes()
     rngs = np.random.default_rng(seed).spawn(2)
     gold = gold_labels(data, people, settings, rng=rngs[0], hooks=Hooks())
     competence = gold.competence if settings["rank_by"] == "competence" else None

@@ -33,7 +33,13 @@ from evaluation.methods.core.base import (
 )
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.pairwise.judgments import CODES, MISSING, NEUTRAL, Judgments, ShownVotes
-from evaluation.methods.pairwise.tables import EVERY, LABELS, mean_of, stacked, with_others
+from evaluation.methods.pairwise.tables import (
+    EVERY,
+    LABELS,
+    agreement_with_others,
+    mean_of,
+    stacked,
+)
 from evaluation.methods.workers.claims import MEDIAN_GAP
 
 STAGE = "gold labels"
@@ -371,7 +377,10 @@ def _mean(fits: list[_Fit]) -> _Fit:
 def _workers(people: ShownVotes, shared: dict[int, _Fit]) -> Table:
     """A row a worker of every fit, those of all dimensions first."""
     size, vote = len(people.workers), people.canonical()
-    met = [with_others(vote[:, k], people.pair, len(people.pairs)) for k in range(vote.shape[1])]
+    met = [
+        agreement_with_others(vote[:, k], people.pair, len(people.pairs))
+        for k in range(vote.shape[1])
+    ]
     used, same = (
         np.stack([np.bincount(people.worker[one[part]], minlength=size) for one in met])
         for part in (0, 1)

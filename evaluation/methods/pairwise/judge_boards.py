@@ -19,7 +19,7 @@ from evaluation.methods.agreement.rank_correlation import kendall
 from evaluation.methods.bradley_terry.cells import Cells, cells_of
 from evaluation.methods.bradley_terry.fit import Model, Point, maximise
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, of_rows
-from evaluation.methods.core.units import RESAMPLED, too_few
+from evaluation.methods.core.units import RESAMPLED, too_few_units
 from evaluation.methods.core.votes import Pairs
 from evaluation.methods.pairwise.boards import SYSTEM, boards
 from evaluation.methods.pairwise.judges import first_calls
@@ -48,7 +48,7 @@ def judge_boards(
     ``settings`` hold ``level``, ``resamples`` and ``regularisation`` as of a pairwise study.
     Dimension -1 is all together. A tau that is not known is NaN and has a ``reason``.
     """
-    hooks, people = hooks or Hooks(), data.votes.once()
+    hooks, people = hooks or Hooks(), data.votes.first_votes()
     machines, size = first_calls(data.machine), len(data.dimensions)
     streams = rng.spawn(len(machines))
     parts = [
@@ -201,7 +201,7 @@ def _agreement(
     none["tau"] = _tau(*merits, both)
     if not np.isfinite(none["tau"]):
         return {**none, "reason": "one of the boards has all systems equal"}
-    if few := too_few(len(topics), "topics", RESAMPLED):
+    if few := too_few_units(len(topics), "topics", RESAMPLED):
         return {**none, "reason": few}
     draws = drawn(topics)
     found = np.array(

@@ -28,10 +28,10 @@ from evaluation.methods.pairwise.judgments import MISSING, NEUTRAL, ShownVotes, 
 from evaluation.methods.pairwise.tables import (
     EVERY,
     LABELS,
+    agreement_with_others,
     count_votes,
     mean_of,
     one_hot,
-    with_others,
 )
 
 JUDGE = (
@@ -259,7 +259,9 @@ def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict
 
 def _people(people: ShownVotes, level: float, units: Units) -> Table:
     """One worker against the majority of the others, by dimension and over all of them."""
-    met = [with_others(vote, people.pair, len(people.pairs)) for vote in people.canonical().T]
+    met = [
+        agreement_with_others(vote, people.pair, len(people.pairs)) for vote in people.canonical().T
+    ]
     used, same = (np.stack([one[part] for one in met], axis=1) for part in (0, 1))
     rows = []
     for k in range(EVERY, used.shape[1]):

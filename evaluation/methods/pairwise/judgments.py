@@ -130,7 +130,7 @@ class ShownVotes:
         found = np.sign(2.0 * self.vote - (len(self.labels) - 1))
         return np.where(self.vote == MISSING, np.nan, found)
 
-    def once(self) -> ShownVotes:
+    def first_votes(self) -> ShownVotes:
         """Only the first vote of each worker on a pair, either way round."""
         code = self.worker * len(self.pairs) + self.pair
         _, first = np.unique(code, return_index=True)
@@ -293,7 +293,7 @@ class Judgments:
         """The same study with these of the people's judgments only."""
         return replace(self, votes=self.votes.take(rows))
 
-    def without(self, workers: Sequence[int] | IntArray) -> Judgments:
+    def without_workers(self, workers: Sequence[int] | IntArray) -> Judgments:
         """The same study without the judgments of these workers. Raises UnknownIndex, EmptyData."""
         if not len(workers):
             return self

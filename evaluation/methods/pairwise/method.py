@@ -185,7 +185,7 @@ def fit(
     Raises BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
-    people = data.votes.once()
+    people = data.votes.first_votes()
     rngs = rng.spawn(STREAMS)
     gold = gold_labels(data, people, settings, rng=rngs[0], hooks=hooks)
     competence = gold.competence if settings["rank_by"] == "competence" else None
@@ -221,7 +221,7 @@ def rank_systems(
     ``rank_by`` is 'votes' here. Raises BadParameter, Cancelled.
     """
     settings, own = PARAMS.settings(params), rng.spawn(STREAMS)[BOARDS]
-    return boards(data, data.votes.once(), None, settings, rng=own, hooks=hooks or Hooks())
+    return boards(data, data.votes.first_votes(), None, settings, rng=own, hooks=hooks or Hooks())
 
 
 def _reliability(

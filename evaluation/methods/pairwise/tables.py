@@ -66,7 +66,7 @@ def votes_behind(people: ShownVotes) -> IntArray:
     )
 
 
-def with_others(
+def agreement_with_others(
     vote: IntArray, pair: IntArray, pairs: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which votes (n,) can be held against the others of their pair, and which of them agree.

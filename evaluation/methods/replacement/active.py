@@ -169,7 +169,7 @@ def check_chosen(
     check_values(human[drawn], judge)
     if topic is not None:
         spread = cluster_spread(np.zeros(len(judge)), np.ones(len(judge)), topic, noun="topics")
-        if few := spread.too_few(LEAST_UNITS[MEAN]):
+        if few := spread.why_no_interval(LEAST_UNITS[MEAN]):
             raise NoEstimate(f"the items are of {few}")
 
 

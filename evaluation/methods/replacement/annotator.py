@@ -248,7 +248,7 @@ def moments(data: Comparisons) -> tuple[IntArray, FloatArray, FloatArray, FloatA
         own = data.person == at
         spread = cluster_spread(left[own] / items[at], np.ones(items[at]), data.topic[own])
         error[at] = spread.se
-        freedom[at] = 0.0 if spread.too_few(LEAST[MEAN]) else spread.freedom
+        freedom[at] = 0.0 if spread.why_no_interval(LEAST[MEAN]) else spread.freedom
     return items.astype(np.int64), mean, error, freedom
 
 
@@ -378,7 +378,7 @@ def advantage_interval(data: Comparisons, *, level: float = 0.95) -> tuple[float
     else:
         weight = 1 / counts[data.person]
         spread = cluster_spread(influence, weight, data.topic, noun="topics")
-        if spread.too_few(LEAST[MEAN]):
+        if spread.why_no_interval(LEAST[MEAN]):
             return float("nan"), float("nan")
     middle, half = float(share.mean()), spread.reach(level)
     return max(0.0, middle - half), min(1.0, middle + half)

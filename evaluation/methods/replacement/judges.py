@@ -72,7 +72,7 @@ def judge_rates(
             raise NoEstimate(f"people labelled {n:g} items {words}, and {POSITIVES} are needed")
         share = float((weight * hit).sum() / n)
         spread = cluster_spread(weight * (hit - share) / n, weight, units, noun="topics")
-        if topic is not None and (few := spread.too_few(LEAST[MEAN])):
+        if topic is not None and (few := spread.why_no_interval(LEAST[MEAN])):
             raise NoEstimate(f"the items that people labelled {words} are of {few}")
         trials.append(_trials(share, spread, n, level))
         low, high = wilson(share, trials[-1], level)
@@ -195,7 +195,7 @@ def mean_estimate(
         spread = Spread(float(values.var(ddof=1)) / n, n - 1, n, n, "items")
     else:
         spread = cluster_spread((values - middle) / n, np.ones(n), topic, noun="topics")
-        if few := spread.too_few(LEAST[MEAN]):
+        if few := spread.why_no_interval(LEAST[MEAN]):
             raise NoEstimate(f"the items are of {few}")
     half = spread.reach(level)
     return Estimate(middle, spread.se, middle - half, middle + half, n, spread.freedom)

@@ -154,7 +154,7 @@ class Shared:
     def __len__(self) -> int:
         return len(self.first)
 
-    def keep(self, rows: NDArray[np.bool_]) -> Shared:
+    def select_rows(self, rows: NDArray[np.bool_]) -> Shared:
         """The same pairs with these rows of the join only."""
         return Shared(self.first, self.second, self.left[rows], self.right[rows], self.pair[rows])
 
@@ -188,4 +188,4 @@ def incomplete(data: Annotations, joined: Shared) -> Shared:
     """Without the rows where both annotators gave the best label (section 6.1)."""
     best = len(data.labels) - 1
     both = (data.label[joined.left] == best) & (data.label[joined.right] == best)
-    return joined.keep(~both)
+    return joined.select_rows(~both)

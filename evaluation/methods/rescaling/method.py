@@ -135,7 +135,7 @@ def _aggregate(
     spread = jackknife_spread(
         np.bincount(cell, weights=moved) / pairs, np.bincount(cell), noun="items"
     )
-    if few := spread.too_few(LEAST[RANKED]):
+    if few := spread.why_no_interval(LEAST[RANKED]):
         return Aggregate(old, new, np.nan, np.nan, pairs, few)
     reach = spread.reach(level)
     return Aggregate(old, new, new - old - reach, new - old + reach, pairs)

@@ -14,7 +14,7 @@ from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.agreement.rank_correlation import spearman
 from evaluation.methods.core.base import FloatArray, IntArray, index_array
 from evaluation.methods.core.inference import mean_interval
-from evaluation.methods.core.units import AGREEMENT, too_few
+from evaluation.methods.core.units import AGREEMENT, too_few_units
 
 FEWEST = 5  # questions or topics from which an interval is given
 FEWEST_AUTHORS = 3  # below these an order of authors says nothing
@@ -114,7 +114,7 @@ def boards_agree(
     if not np.isfinite(whole):
         said = "one of the boards has all authors equal"
         return Agreement(None, None, None, known, asked, said)
-    if said := too_few(asked, "questions", AGREEMENT):
+    if said := too_few_units(asked, "questions", AGREEMENT):
         return Agreement(float(whole), None, None, known, asked, said)
     drawn = rng.multinomial(asked, np.full(asked, 1 / asked), size=resamples).astype(np.float64)
     rho = _rho(np.einsum("bq,kqa->kba", drawn, sums))

@@ -38,7 +38,7 @@ from evaluation.methods.core.units import (
     MEAN,
     count_in_words,
     fisher,
-    too_few,
+    too_few_units,
 )
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.rescaling import competence
@@ -357,7 +357,7 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
             nouns=("workers", data.units[1]),
         )
         low = high = se = np.nan
-        why = spread.too_few(LEAST[MEAN])
+        why = spread.why_no_interval(LEAST[MEAN])
         if not why:
             low, high = scale_interval(mean, spread, level, tuple(data.ends[scale]))
             se, why = spread.se, "" if np.isfinite(low) else SAME_RATING
@@ -470,7 +470,7 @@ def _agreed(own: FloatArray, others: FloatArray, level: float) -> dict[str, Any]
     if own.std() == 0 or others.std() == 0:
         return {**none, "no_interval": "one side is the same throughout"}
     r = float(np.corrcoef(own, others)[0, 1])
-    if why := too_few(len(own), "shared texts", CORRELATION):
+    if why := too_few_units(len(own), "shared texts", CORRELATION):
         return {**none, "agreement": r, "no_interval": why}
     low, high = fisher(r, len(own), level)
     return {"agreement": r, "low": low, "high": high, "no_interval": ""}

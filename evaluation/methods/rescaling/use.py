@@ -44,7 +44,7 @@ def mean_of(values: FloatArray, item: IntArray, *, level: float = 0.95) -> Mean:
     mean = float(values.mean())
     known = cluster_spread((values - mean) / n, np.ones(n), item, noun="items")
     spread, k = float(values.std()), known.clusters
-    if known.too_few(MIN_ITEMS):
+    if known.why_no_interval(MIN_ITEMS):
         return Mean(mean, np.nan, np.nan, spread, n, k)
     low, high = scale_interval(mean, known, level, (LOWEST, HIGHEST))
     return Mean(mean, low, high, spread, n, k)

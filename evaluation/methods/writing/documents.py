@@ -199,7 +199,7 @@ def with_ranking(place: FloatArray) -> FloatArray:
     return _rho(ranks.astype(np.float64), place[rows, ranks], rows, len(place))
 
 
-def with_each_other(place: FloatArray, pairs: Pairs) -> FloatArray:
+def place_correlation(place: FloatArray, pairs: Pairs) -> FloatArray:
     """Spearman's rho (p,) between the places of the passages that both of a pair cite."""
     one, two = place[pairs.first], place[pairs.second]
     rows, ranks = np.nonzero(np.isfinite(one) & np.isfinite(two))
@@ -214,7 +214,7 @@ def _rho(x: FloatArray, y: FloatArray, group: Any, groups: int) -> FloatArray:
 
 def order(data: Responses, pairs: Pairs, place: FloatArray, draws: Draws) -> list[dict[str, Any]]:
     """Rows of ``figures["order"]``."""
-    own, between = with_ranking(place), with_each_other(place, pairs)
+    own, between = with_ranking(place), place_correlation(place, pairs)
     rows = []
     for one in pairings(data, pairs):
         if one.scope != "style":

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.units import LEAST, RESAMPLED, too_few
+from evaluation.methods.core.units import LEAST, RESAMPLED, too_few_units
 
 NOTHING, NO_RESAMPLES = "nothing to measure", "no resamples"
 NO_ESTIMATE = {"value": None, "n": 0, "low": None, "high": None, "topics": 0, "reason": NOTHING}
@@ -126,7 +126,7 @@ class Draws:
 
     def _interval(self, found: FloatArray, mass: NDArray[Any]) -> dict[str, Any]:
         topics = len(mass)
-        if not len(found) and not too_few(topics, "topics", RESAMPLED):
+        if not len(found) and not too_few_units(topics, "topics", RESAMPLED):
             return {"low": None, "high": None, "topics": topics, "reason": NO_RESAMPLES}
         low, high, why = bounds(found, topics, self.level, "topics", RESAMPLED, mass=mass)
         return {

@@ -53,7 +53,7 @@ import numpy as np
 
 from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
 from evaluation.methods.core.params import LEVEL, Params, real_number, resamples, whole_number
-from evaluation.methods.core.units import RESAMPLED, too_few
+from evaluation.methods.core.units import RESAMPLED, too_few_units
 from evaluation.methods.writing.documents import (
     Pairs,
     edges_of,
@@ -200,7 +200,7 @@ def _result(
         warnings.append(f"{counts['unknown']} citations have a number that no passage has")
     if not counts["citations"]:
         warnings.append("no response cites a passage")
-    if few := too_few(counts["topics"], "topics", RESAMPLED):
+    if few := too_few_units(counts["topics"], "topics", RESAMPLED):
         warnings.append(few)
     return WritingResult(
         name=NAME,

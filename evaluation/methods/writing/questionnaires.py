@@ -15,7 +15,7 @@ import numpy as np
 
 from evaluation.methods.agreement.counts import bounds
 from evaluation.methods.core.base import BadShape, FloatArray, IntArray
-from evaluation.methods.core.units import RESAMPLED, too_few
+from evaluation.methods.core.units import RESAMPLED, too_few_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def correlations(
             row["rho"] = None if np.isnan(whole) else float(whole)
         if row["rho"] is None:
             row["reason"] = "nobody differs" if row["n"] > 1 else "too few answers"
-        elif few := too_few(there, "workers", RESAMPLED):
+        elif few := too_few_units(there, "workers", RESAMPLED):
             row["reason"] = few
         elif resamples:
             shape = tables.shape[1:]

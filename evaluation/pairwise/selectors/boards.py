@@ -25,7 +25,7 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
 from evaluation.results import boards as leaderboard
 from evaluation.results.boards import Board, Row
-from evaluation.results.cells import Cell, Html, below, beside, bold, hidden, inline, link
+from evaluation.results.cells import Cell, Html, beside, bold, hidden, inline, link, note_below
 from evaluation.results.columns import (
     Column,
 )
@@ -425,7 +425,7 @@ class Meeting:
         ties = plural(self.ties, "tie") if self.ties else ""
         if self.share is None:
             return Cell(ties or gettext("never met"), "c zero")
-        html = below(score(self.share, 2), ", ".join(filter(None, [count(self.n), ties])))
+        html = note_below(score(self.share, 2), ", ".join(filter(None, [count(self.n), ties])))
         return Cell(html, f"heat {heat_step(self.share, 1)}", title=self.sentence)
 
 
@@ -451,7 +451,7 @@ def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
             total = total.plus(cell or NOTHING)
         # A system's line of the matrix; a cell is None against itself.
         lines.append({"label": names[a], "cells": cells})
-        share = below(bold(score(total.share, 2)), count(total.n))
+        share = note_below(bold(score(total.share, 2)), count(total.n))
         shown = [Cell(hidden(_("itself")), "c self") if one is None else one.cell for one in cells]
         rows.append(MatrixRow(names[a], [*shown, Cell(share, "c total")]))
     heads = [names[pk] for pk in order]

@@ -8,14 +8,14 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from annotation.models import Item
-from evaluation.results.cells import below, link
+from evaluation.results.cells import link, note_below
 from evaluation.results.columns import Column, head_column
 
 
 def pair_link(url: str, texts: tuple[str, str], question: str, length: int) -> SafeString:
     """A pair by the sources of its texts, with its question below."""
     name = _("%(first)s and %(second)s") % dict(zip(("first", "second"), texts, strict=True))
-    return below(link(url, name), Truncator(question).chars(length))
+    return note_below(link(url, name), Truncator(question).chars(length))
 
 
 def pair_columns(length: int) -> tuple[Column, Column]:

@@ -25,7 +25,7 @@ from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.columns import pair_columns
 from evaluation.pairwise.selectors.runs import ShownRun
-from evaluation.results.cells import of_all
+from evaluation.results.cells import count_of_total
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import ResultTable, plain_table
@@ -156,7 +156,7 @@ class Hard:
                 "agreeing",
                 gettext("Dimensions that agree"),
                 gettext("Agree"),
-                html=lambda row: of_all(row.agreeing, self.dimensions),
+                html=lambda row: count_of_total(row.agreeing, self.dimensions),
             ),
             Column.count("n", gettext("Votes")),
         ]
@@ -332,7 +332,7 @@ def crowd_on(task: Task, core: Run, other: Task) -> Values:
         if first is not None and second is not None
     }
     of = pair_votes.sibling_items(task, pairs)
-    seen = pair_votes.seen_by(core)
+    seen = pair_votes.answer_ids_of_run(core)
     given = pair_votes.votes(Q(item__in=of, worker__isnull=False, counts=True))
     first = pair_votes.first_votes([v for v in given if seen is None or v.id in seen], of)
     place = {pair: k for k, pair in enumerate(sorted(pairs))}

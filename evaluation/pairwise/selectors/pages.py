@@ -36,12 +36,12 @@ from evaluation.results.cells import (
     beside,
     bold,
     chip,
+    count_of_total,
     dim,
+    empty_cell,
     hidden,
     inline,
     link,
-    none,
-    of_all,
 )
 from evaluation.results.columns import Column, Format, head_column
 from evaluation.results.findings import Action, Finding
@@ -97,7 +97,7 @@ def method_labels(label: ItemLabel | None) -> list[MethodLabel]:
 def _method_column(at: int, label: str, term: str) -> Column:
     def html(row: PairRow | DimensionRow) -> SafeString | str:
         found = row.beside[at]
-        return chipped(found.letter, gettext("differs") if found.differs else "") or none()
+        return chipped(found.letter, gettext("differs") if found.differs else "") or empty_cell()
 
     return Column.text(term, label, label, term=term, html=html, classes="nowrap")
 
@@ -249,9 +249,9 @@ def _estimated(row: PairRow) -> SafeString:
 
 def _apart(row: PairRow, *, dimensions: int) -> SafeString | str:
     if not row.apart:
-        return none()
+        return empty_cell()
     hardly = "" if row.apart["differentiable"] else gettext("hardly")
-    return chipped(of_all(row.apart["agreeing"], dimensions), hardly)
+    return chipped(count_of_total(row.apart["agreeing"], dimensions), hardly)
 
 
 def _sorts(dimension: str, chosen: Filters, keep: str) -> dict[str, dict[str, str]]:
@@ -378,14 +378,14 @@ class DimensionRow:
         return method_labels(self.label)
 
     @property
-    def others(self) -> str:
+    def published_labels(self) -> str:
         """The published label, or labels where both ways round have one."""
         letters = dict.fromkeys(LETTERS.get(one.label, "none") for one in self.published)
         return listed(list(letters)) or "none"
 
     @property
     def agrees(self) -> bool:
-        return bool(self.published) and self.others == self.letter
+        return bool(self.published) and self.published_labels == self.letter
 
 
 def get_pair(task: Task, item_id: int) -> Item:
@@ -434,7 +434,7 @@ def _label_table(rows: Sequence[DimensionRow], runs: ShownRun) -> ResultTable:
 
 def _published(row: DimensionRow) -> SafeString | str:
     differs = bool(row.published) and not row.agrees
-    return chipped(row.others, gettext("differs") if differs else "")
+    return chipped(row.published_labels, gettext("differs") if differs else "")
 
 
 @dataclass(frozen=True)
@@ -512,13 +512,13 @@ def _judge_name(row: VoteRow) -> SafeString:
 
 def _competence(row: VoteRow) -> SafeString:
     if row.score is None or row.score.estimate is None:
-        return none()
+        return empty_cell()
     span = "" if row.score.low is None else interval(row.score.low, row.score.high, 2)
     return inline(score(row.score.estimate, 2), span)
 
 
 def _place(row: VoteRow) -> SafeString | str:
-    return none() if row.vote.position is None else str(row.vote.position + 1)
+    return empty_cell() if row.vote.position is None else str(row.vote.position + 1)
 
 
 def _letter_cell(row: VoteRow, *, at: int, label: str) -> Cell:
@@ -550,7 +550,7 @@ def pair_page(
     pair = pair_of(item)
     items = pair_votes.sibling_items(task, {pair}) if item.expected is None else {item.pk: pair}
     given = pair_votes.votes(Q(item__in=items))
-    seen = pair_votes.seen_by(runs.core) if runs.core is not None else frozenset()
+    seen = pair_votes.answer_ids_of_run(runs.core) if runs.core is not None else frozenset()
     labels = _of_items(runs.core, items)
     gold = {label.dimension: label.label for label in labels}
     people = [vote for vote in given if vote.worker is not None]

@@ -74,7 +74,7 @@ def votes(condition: Q, dimensions: Collection[str] | None = None) -> list[Vote]
     return sorted(found.values(), key=lambda vote: vote.order)
 
 
-def seen_by(run: Run) -> frozenset[int] | None:
+def answer_ids_of_run(run: Run) -> frozenset[int] | None:
     """Ids of the answers that a run saw; None for an imported result, which kept none."""
     if run.snapshot_id is None:
         return None
@@ -121,7 +121,7 @@ class Tally:
         return self.first + self.neutral + self.second
 
     @property
-    def most(self) -> float | None:
+    def top_share(self) -> float | None:
         """The share of the commonest label."""
         return max(self.first, self.neutral, self.second) / self.n if self.n else None
 
@@ -139,7 +139,7 @@ def tally(given: Iterable[Vote], dimension: str) -> Tally:
 def tallies(task: Task, run: Run, pairs: Collection[Pair], dimension: str) -> dict[Pair, Tally]:
     """Votes that a run saw on these pairs and a dimension (four queries whatever their number)."""
     of = sibling_items(task, pairs)
-    seen = seen_by(run)
+    seen = answer_ids_of_run(run)
     given = votes(Q(item__in=of, worker__isnull=False), [dimension])
     if seen is not None:
         given = [vote for vote in given if vote.id in seen]

@@ -30,7 +30,7 @@ from evaluation.pairwise.selectors.columns import pair_link
 from evaluation.pairwise.selectors.pages import LETTERS
 from evaluation.pairwise.selectors.votes import Pair, Vote, pair_of
 from evaluation.pairwise.selectors.workers import NONE_SEEN, SCALE, Sides
-from evaluation.results.cells import bold, of_all
+from evaluation.results.cells import bold, count_of_total
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
 from evaluation.results.findings import Action, Finding, arrange
 from evaluation.results.tables import BOARD, ResultTable, plain_table
@@ -146,7 +146,7 @@ def _difference_table(rows: Sequence[OtherLabel], dimensions: int) -> ResultTabl
         Column.number(
             "count",
             _("Differs on"),
-            html=lambda row: of_all(row.count, dimensions),
+            html=lambda row: count_of_total(row.count, dimensions),
             classes="nowrap",
             head_classes="nowrap",
         ),

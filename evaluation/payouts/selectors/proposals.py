@@ -98,7 +98,7 @@ class Person:
         return list(dict.fromkeys(line.bonus_note for line in self.lines if line.bonus_note))
 
     @property
-    def less(self) -> list[str]:
+    def reasons_for_less(self) -> list[str]:
         """Why less than agreed is paid, as the worker will read it."""
         if self.rejected or self.overturned:
             return []
@@ -122,7 +122,7 @@ class Person:
         return any(note.kind == "Paste" for e in self.evidence for note in e.notes)
 
     @property
-    def said(self) -> str:
+    def flags_summary(self) -> str:
         """What stands out, in short."""
         return "; ".join(note.text for e in self.evidence for note in e.notes)
 
@@ -362,7 +362,7 @@ def _hourly(page: PayoutPage) -> Check | None:
             rate = time.rate(line.base + line.bonus)
             rates.append(rate)
             hows.add(time.how)
-            if floor and time.is_under(line.base + line.bonus, floor):
+            if floor and time.is_below_floor(line.base + line.bonus, floor):
                 under.append(f"{person.worker.pseudonym} {money(rate, currency)}")
     if not rates:
         none = _("No hourly rates: no working time was measured")

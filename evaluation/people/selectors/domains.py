@@ -26,7 +26,7 @@ from evaluation.methods.core.units import BOARD, LEAST
 from evaluation.models import AnswerScore, Run, WorkerScore
 from evaluation.people.messages import MESSAGES
 from evaluation.results import boards as board
-from evaluation.results.cells import link, none
+from evaluation.results.cells import empty_cell, link
 from evaluation.results.columns import (
     PLOT,
     RANK,
@@ -126,7 +126,7 @@ class Entry:
     @property
     def run_link(self) -> SafeString:
         if self.run is None:
-            return none()
+            return empty_cell()
         url = reverse("run", args=[self.task.project_id, self.run.number])
         return link(url, gettext("run %(run_number)s") % {"run_number": self.run.number}, "")
 

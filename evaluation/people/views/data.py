@@ -46,7 +46,7 @@ def worker_data_erase(request: HttpRequest, project_id: int, membership_id: int)
     if request.method != "POST":
         return _preview(request, worker, own=False, access=access)
     try:
-        erasure.ask(by=access.user, worker=worker)
+        erasure.request_erasure(by=access.user, worker=worker)
     except Conflict as error:
         return _preview(request, worker, own=False, access=access, error=error.message)
     messages.success(
@@ -73,7 +73,7 @@ def own_data_erase(request: HttpRequest, project_id: int) -> HttpResponse:
     if request.method != "POST":
         return _preview(request, worker, own=True)
     try:
-        erasure.ask(
+        erasure.request_erasure(
             by=cast(User, request.user),
             worker=worker,
             although_undecided=bool(request.POST.get("although_undecided")),

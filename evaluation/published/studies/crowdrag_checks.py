@@ -70,7 +70,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
     rows += similarity_rows(
         data,
         [written[key] for key in data.graded.responses],
-        say=lambda line: steps.say(sub=line),
+        say=lambda line: steps.set_words(sub=line),
         progress=steps.advance,
     )
     return Computed(as_json(rows), SimpleNamespace(converged=True))

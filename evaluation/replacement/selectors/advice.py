@@ -51,7 +51,7 @@ def _undecided(row: ModelRow, told: Told) -> str:
         return _("Keep all annotators. Even %(n)s items would hardly decide it at this ε.") % {
             "n": count(SIZES[-1])
         }
-    missing, left = _missing(row), asking.left(told, row.place)
+    missing, left = _missing(row), asking.unlabelled_items(told, row.place)
     known = {
         "missing": count(missing),
         "left": count(left or 0),

@@ -37,14 +37,14 @@ WAYS = (
 )
 
 
-def left(told: Told, model: int) -> int | None:
+def unlabelled_items(told: Told, model: int) -> int | None:
     """How many items the model (its place) labelled and people did not; None where not known."""
     return min((row["rest"] for row in told["combined"] if row["model"] == model), default=None)
 
 
 def offer(told: Told, at: int, model: int) -> dict[str, int]:
     """How many items people can be asked about beside a model (its place), and its id; or {}."""
-    rest = left(told, model)
+    rest = unlabelled_items(told, model)
     if rest is None:
         return {}
     needed = [row["needed"] for row in told["curve"] if row["model"] == model]

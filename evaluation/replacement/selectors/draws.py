@@ -13,10 +13,10 @@ SHOWN = 20  # draws of a task
 
 def draws_of(task: Task) -> list[dict[str, Any]]:
     """The newest draws of a task."""
-    return [told_of(one, task) for one in ItemDraw.objects.filter(task=task)[:SHOWN]]
+    return [draw_payload(one, task) for one in ItemDraw.objects.filter(task=task)[:SHOWN]]
 
 
-def told_of(draw: ItemDraw, task: Task) -> dict[str, Any]:
+def draw_payload(draw: ItemDraw, task: Task) -> dict[str, Any]:
     """One draw: how it was made, its items in the order of the task, and what they ask for."""
     recipe = draw.recipe
     ways = {mix: way for way, mix in next_items.WAYS.items()}

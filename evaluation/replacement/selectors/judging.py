@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from crowdqc.numbers import count, format_signed, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.charts.calibration import Said, reliability_curve
+from evaluation.charts.calibration import Forecasts, reliability_curve
 from evaluation.methods.core.inference import Claim, t_quantile
 from evaluation.methods.replacement.behavior import LENGTH, POSITION, REPETITION, SELF
 from evaluation.methods.replacement.data import ACCURACY
@@ -222,7 +222,8 @@ def calibration(run: Run, told: Told, model: int, name: str, *, classes: bool) -
 def _curve(rows: Sequence[Told]) -> SafeString:
     """People's mean by the number that the model gave, as a reliability curve."""
     points = [
-        Said(row["value"], Estimate(row["said"], row["low"], row["high"]), row["n"]) for row in rows
+        Forecasts(row["value"], Estimate(row["said"], row["low"], row["high"]), row["n"])
+        for row in rows
     ]
     return reliability_curve(
         points, name=_("Calibration"), across=_("model’s number"), up=_("people’s mean")

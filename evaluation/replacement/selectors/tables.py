@@ -17,7 +17,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.methods.replacement import annotator
 from evaluation.models import Run
-from evaluation.results.cells import beside, bold, dim, none
+from evaluation.results.cells import beside, bold, dim, empty_cell
 from evaluation.results.columns import (
     PLOT,
     Column,
@@ -56,7 +56,7 @@ class ModelRow(EstimateRow):
 
     @property
     def advantage(self) -> SafeString:
-        return none() if self.estimate is None else bold(score(self.estimate, 2))
+        return empty_cell() if self.estimate is None else bold(score(self.estimate, 2))
 
 
 def model_table(rows: Sequence[ModelRow], run: Run, opened: int | None = None) -> ResultTable:
@@ -83,7 +83,9 @@ def model_table(rows: Sequence[ModelRow], run: Run, opened: int | None = None) -
         replace(PLOT, label=_("Advantage, interval")),
         replace(
             advantage,
-            html=lambda row: bold(score(row.estimate, 2)) if row.estimate is not None else none(),
+            html=lambda row: (
+                bold(score(row.estimate, 2)) if row.estimate is not None else empty_cell()
+            ),
         ),
         interval_column(needs_interval=False),
     )

@@ -276,7 +276,7 @@ def actions_of(run: Run, rows: Sequence[ModelRow], told: Told, at: int) -> Itera
     stuck = [
         row.short
         for row in rows
-        if row.verdict == UNDECIDED and row.needed and asking.left(told, row.place) == 0
+        if row.verdict == UNDECIDED and row.needed and asking.unlabelled_items(told, row.place) == 0
     ]
     if stuck:
         url = reverse("task_models", args=[run.project_id, run.task_id])

@@ -25,7 +25,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.methods.rescaling.explanation_audit import Share, share
 from evaluation.models import AuditVerdict, ExplanationAudit
 from evaluation.rescaling.dataset import scale_of
-from evaluation.results.cells import bold, link, of_all
+from evaluation.results.cells import bold, count_of_total, link
 from evaluation.results.columns import PLOT, Column, head_column
 from evaluation.results.tables import BOARD, Group, ResultTable, plain_table
 
@@ -47,7 +47,9 @@ AUDITS = (
     Column.text("judge", _("Judge"), _("Judge")),
     Column.text("scale", _("Scale"), _("Scale")),
     Column.count("per_label", _("Each")),
-    Column.number("judged", _("Judged"), html=lambda row: of_all(row.judged, len(row.answer_ids))),
+    Column.number(
+        "judged", _("Judged"), html=lambda row: count_of_total(row.judged, len(row.answer_ids))
+    ),
     Column.text("closed_at", _("State"), html=_state, classes="nowrap"),
     Column.text(
         "created_at",

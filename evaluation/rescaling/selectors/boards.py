@@ -22,7 +22,7 @@ from evaluation.rescaling import calls as rescaling_calls
 from evaluation.rescaling.messages import MESSAGES
 from evaluation.rescaling.prompts import VARIANTS, Variant
 from evaluation.rescaling.run import SLUG
-from evaluation.results.cells import below, link
+from evaluation.results.cells import link, note_below
 from evaluation.results.columns import PLOT, Column, Format, head_column
 from evaluation.results.findings import Action, Finding
 from evaluation.results.tables import BOARD, ResultTable, plain_table
@@ -325,7 +325,7 @@ class Change:
 PAIRS = Column.count(
     "n",
     gettext_lazy("Pairs"),
-    html=lambda row: below(
+    html=lambda row: note_below(
         count(row.n),
         row.undefined and gettext("%(undefined)s undefined") % {"undefined": count(row.undefined)},
     ),
@@ -440,7 +440,7 @@ class PromptRow:
 
 
 def _prompt(row: PromptRow) -> SafeString:
-    html = below(link(f"?view=variants&run={row.run.number}", row.prompt, ""), row.note)
+    html = note_below(link(f"?view=variants&run={row.run.number}", row.prompt, ""), row.note)
     if not row.judges:
         return html
     warning = gettext("lets the model judge for itself")
@@ -450,7 +450,7 @@ def _prompt(row: PromptRow) -> SafeString:
 def _after(change: Change | None) -> SafeString:
     """The agreement after rescaling with its change below, or why there is none."""
     if change is None or change.after is None:
-        return below(gettext("none"), change.why if change else gettext("nothing in common"))
+        return note_below(gettext("none"), change.why if change else gettext("nothing in common"))
     note = format_signed(change.difference, 3)
     if change.has_interval:
         note += f" ({interval(change.low, change.high, 3)})"

@@ -21,7 +21,7 @@ from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
-from evaluation.results.cells import beside, link, of_all
+from evaluation.results.cells import beside, count_of_total, link
 from evaluation.results.columns import (
     PLOT,
     Column,
@@ -438,7 +438,7 @@ def _source_table(rows: Sequence[CorrectedMean]) -> ResultTable:
 
 def _text_table(rows: Sequence[CorrectedMean]) -> ResultTable:
     kept = Column.number(
-        "kept", _("Ratings kept"), _("Kept"), html=lambda row: of_all(row.kept, row.n)
+        "kept", _("Ratings kept"), _("Kept"), html=lambda row: count_of_total(row.kept, row.n)
     )
     columns = [head_column("name", _("Text")), *_mean_columns(), kept]
     return plain_table(_("Texts whose mean changes most"), columns, rows, classes="data")

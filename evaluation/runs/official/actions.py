@@ -22,7 +22,7 @@ from evaluation.models import OfficialRun, Run, RunState
 from evaluation.runs import run_types
 from evaluation.runs.recipe import is_default, main_method, same_recipe
 
-How = OfficialRun.How
+Origin = OfficialRun.Origin
 
 
 def settle_official(run: Run) -> None:
@@ -35,9 +35,9 @@ def settle_official(run: Run) -> None:
     held = _held(run)
     if held is None:
         if is_default(run):
-            _install(run, None, by=None, how=How.FIRST)
+            _install(run, None, by=None, how=Origin.FIRST)
     elif held.run_id < run.pk and same_recipe(held.run, run):
-        _install(run, held, by=None, how=How.FOLLOWED)
+        _install(run, held, by=None, how=Origin.FOLLOWED)
     elif run.started_by is None:
         _tell_waits(run, held.run)
 
@@ -65,7 +65,7 @@ def make_official(*, by: User, run: Run, instead_of: int | None = None) -> Offic
     now = held.run.number if held is not None else 0
     if instead_of is not None and instead_of != now:
         raise Conflict(_("Another run became official meanwhile. Look at the changes again."))
-    made = _install(run, held, by=by, how=How.CHOSEN)
+    made = _install(run, held, by=by, how=Origin.CHOSEN)
     log_event(Kind.RULES, user=by, project=run.project, what="official run")
     run_types.notify_packages(run)
     return made
@@ -78,7 +78,7 @@ def _held(run: Run) -> OfficialRun | None:
     return rows.select_related("run").first()
 
 
-def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: How) -> OfficialRun:
+def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: Origin) -> OfficialRun:
     now = timezone.now()
     if held is not None:
         OfficialRun.objects.filter(pk=held.pk).update(until=now)
@@ -93,8 +93,8 @@ def _install(run: Run, held: OfficialRun | None, *, by: User | None, how: How) -
         action="run.official" if by is not None else f"run.official_{how}",
         before=held.run.number if held is not None else None,
     )
-    if how != How.FOLLOWED:
-        first, version = how == How.FIRST, run.task.current
+    if how != Origin.FOLLOWED:
+        first, version = how == Origin.FIRST, run.task.current
         title = version.title if version is not None else str(run.task_id)
 
         notify(

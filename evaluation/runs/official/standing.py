@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from evaluation.models import OfficialRun, Run, RunState
 from evaluation.runs.adapters import main_methods
 
-How = OfficialRun.How
+Origin = OfficialRun.Origin
 OFFICIAL, EARLIER, TRIAL = "official", "earlier", "trial"
 
 
@@ -54,7 +54,7 @@ class Standing:
             return ""
         if row.by is not None:
             return _("made official by %(by)s") % {"by": row.by}
-        if row.how == How.FIRST:
+        if row.how == Origin.FIRST:
             return _("as the first run with the default recipe")
         return _("as the newest run with the recipe of the official run before it")
 

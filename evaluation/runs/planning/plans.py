@@ -13,7 +13,12 @@ from crowdqc import queue
 from evaluation.methods.core.base import BadParameter
 from evaluation.models import Run
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.planning.precision import NotSimulated, Planner, PlanPage, only_kept
+from evaluation.runs.planning.precision import (
+    NotSimulated,
+    Planner,
+    PlanPage,
+    cached_simulations_only,
+)
 
 MINUTE = 60  # a job that did not come is asked for again
 
@@ -29,7 +34,7 @@ def find_plan(
 ) -> PlanPage | None:
     """The plan if it is simulated; else None, and a job makes it. Raises BadParameter."""
     try:
-        with only_kept():
+        with cached_simulations_only():
             return planner.page(task, run, values)
     except NotSimulated as missing:
         name = hashlib.sha256(str(missing).encode()).hexdigest()

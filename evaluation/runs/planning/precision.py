@@ -171,7 +171,7 @@ _only_kept: ContextVar[bool] = ContextVar("only_kept", default=False)
 
 
 @contextmanager
-def only_kept() -> Iterator[None]:
+def cached_simulations_only() -> Iterator[None]:
     """Simulations inside are looked up and not made: a request does not wait for seconds."""
     before = _only_kept.set(True)
     try:

@@ -129,13 +129,13 @@ def recipe(run: Run, done: Computed) -> Row:
 def write_failure(run: Run, result: Result) -> None:
     """Keep what shows why a run failed: its convergence line, and no score."""
     with transaction.atomic():
-        hold(run)
+        lock_run(run)
         RunFigure.objects.update_or_create(
             run=run, name="convergence", defaults={"data": figures.convergence(result)}
         )
 
 
-def hold(run: Run) -> None:
+def lock_run(run: Run) -> None:
     """Lock the run and see that this process still owns it."""
     mine = Run.objects.select_for_update().filter(
         pk=run.pk, state=RunState.RUNNING, started_at=run.started_at

@@ -62,7 +62,7 @@ def context_of(share: RunShare, page: Any) -> dict[str, Any]:
     }
 
 
-def kept(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
+def cached_form(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
     """A public board in one form and its ETag, from this process' cache where it holds them.
 
     The key names all that can change what is shown. Whether the board is still public is asked of

@@ -116,7 +116,7 @@ def public_board(request: HttpRequest, slug: str, form: str = "html") -> HttpRes
     )
     share = selectors.get_board(slug)
     page = parse_whole(request.GET.get("page", ""), 1, MOST_PAGES) or 1
-    body, etag = pages.kept(share, form, page)
+    body, etag = pages.cached_form(share, form, page)
     response = HttpResponse(body, content_type=pages.KINDS[form])
     response["ETag"] = etag
     response["Cache-Control"] = f"public, max-age={SECONDS}"

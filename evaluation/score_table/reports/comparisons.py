@@ -100,7 +100,7 @@ def _lines(data: Judgments, found: Boards, tables: Mapping[str, Table]) -> Itera
     yield from _verdict(data, tables["player"])
     for head in tables["head"].rows():
         yield preferred((data.systems[head["system_a"]], data.systems[head["system_b"]]), head)
-    people = data.votes.once()
+    people = data.votes.first_votes()
     judges = len(np.unique(people.worker))
     yield f"{plural(len(people), 'comparison')} by {plural(judges, 'judge')}."
     yield f"Intervals by {_of_file(found.clusters[DIMENSION])}."

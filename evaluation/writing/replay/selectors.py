@@ -178,7 +178,7 @@ def _before_the_break(own: Sequence[Mapping[str, Any]]) -> int:
 # -- the strip and the moments to jump to --------------------------------------------------------
 
 
-def put_in(change: Change) -> str:
+def insertion_text(change: Change) -> str:
     """A change that brought much at once, in words."""
     words = plural(words_in(change.inserted), "word")
     if change.kind == "jump":
@@ -230,14 +230,14 @@ def jumps(replay: Replay) -> dict[str, list[tuple[int, str]]]:
     changes = replay.process.changes if replay.process else ()
     # Snapshots know no pastes; what came in between two of them at once is the nearest to one.
     kinds = ("pasted", "jump") if replay.process and replay.process.snapshots else ("pasted",)
-    paste = [(c.time, put_in(c)) for c in changes if c.kind in kinds]
+    paste = [(c.time, insertion_text(c)) for c in changes if c.kind in kinds]
     big = []
     for change in changes:
         size = utf16_length(change.inserted)
         if change.kind == "shown" or max(size, change.deleted) < BIG or change.ms:
             continue
         if size >= BIG:
-            big.append((change.time, put_in(change)))
+            big.append((change.time, insertion_text(change)))
         else:
             big.append(
                 (change.time, _("%(count)s characters deleted") % {"count": count(change.deleted)})

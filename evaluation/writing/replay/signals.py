@@ -61,7 +61,7 @@ class Place:
     words: str
 
     @property
-    def at(self) -> str:
+    def seconds_parameter(self) -> str:
         """Seconds, for the address."""
         return f"{self.ms / 1000:.3f}".rstrip("0").rstrip(".")
 
@@ -101,7 +101,7 @@ class Signs:
         return [row for row in self.rows if row.fired]
 
     @property
-    def others(self) -> list[tuple[str, list[Row]]]:
+    def silent_signals(self) -> list[tuple[str, list[Row]]]:
         """Those that did not fire, under what is to be said of them."""
         heads = {
             QUIET: _("Calculated, and nothing found"),

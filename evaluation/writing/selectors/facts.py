@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 from annotation.models import Task
 from crowdqc.numbers import count, interval, percent, plural, score, word
 from evaluation.charts import writing as charts_writing
-from evaluation.methods.core.units import RESAMPLED, too_few
+from evaluation.methods.core.units import RESAMPLED, too_few_units
 from evaluation.models import Run, RunFigure
-from evaluation.results.cells import Cell, below, bold
+from evaluation.results.cells import Cell, bold, note_below
 from evaluation.results.columns import Format
 from evaluation.results.findings import Action, Finding
 from evaluation.results.matrices import MatrixRow, matrix_table
@@ -62,7 +62,7 @@ class EstimateInWords:
         if self.interval:
             ends = format_html('<span class="dim ends">{}</span>', self.interval)
             return format_html("{} {}", bold(self.value), ends)
-        return below(bold(self.value), self.reason if self.reason != few else "")
+        return note_below(bold(self.value), self.reason if self.reason != few else "")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class NamedFigures:
         return round(100 * self.frame.get("level", 0.95))
 
     @property
-    def few(self) -> str:
+    def too_few_topics(self) -> str:
         """Why no figure of this run has an interval, where the topics are too few for any."""
         return too_few_topics(
             (self.run.snapshot.counts if self.run.snapshot else {}).get("questions")
@@ -178,7 +178,7 @@ def _bounds(
 
 def too_few_topics(topics: int | None) -> str:
     """Why no figure has an interval, where the topics are too few for any; else empty."""
-    return "" if topics is None else too_few(topics, "topics", RESAMPLED)
+    return "" if topics is None else too_few_units(topics, "topics", RESAMPLED)
 
 
 def group_label(group: str) -> str:
@@ -214,7 +214,7 @@ def cells_of(told: NamedFigures, n: int, *found: tuple[EstimateInWords | str, st
     """How many there are, and estimates with what stands beside each on a narrow screen."""
     made = [Cell(count(n), "num l1r")]
     for one, label in found:
-        html = one.html(told.few) if isinstance(one, EstimateInWords) else one
+        html = one.html(told.too_few_topics) if isinstance(one, EstimateInWords) else one
         made.append(Cell(html, "num", label))
     return made
 
@@ -260,8 +260,8 @@ def sentence(run: Run) -> str:
 
 def length_findings(told: NamedFigures) -> list[Finding | None]:
     """Whether people and models differ in length, by intervals over topics; or what is missing."""
-    verdict = length_verdict(told.rows("general"), told.few)
-    if not told.few:
+    verdict = length_verdict(told.rows("general"), told.too_few_topics)
+    if not told.too_few_topics:
         return [verdict]
     url = reverse("task_build", args=[told.run.project_id, told.run.task_id])
     action = Action(_("Add topics"), url, requester=True)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_noop
 from crowdqc.numbers import count, percent, plural, score
 from evaluation.charts import writing as charts
 from evaluation.charts.writing import SOURCES, ByRank
-from evaluation.results.cells import Cell, below, bold
+from evaluation.results.cells import Cell, bold, note_below
 from evaluation.results.columns import Format
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import Group, ResultTable
@@ -181,10 +181,12 @@ def _general_table(told: NamedFigures) -> ResultTable:
         for name, (_, label) in GENERAL.items():
             if name in MEANS:
                 one = mean_of(row[name], topics)
-                html: SafeString | str = below(one.html(told.few), _spread(row[name]))
+                html: SafeString | str = note_below(
+                    one.html(told.too_few_topics), _spread(row[name])
+                )
             else:
                 digits = 1 if name == "words_per_statement" else 2
-                html = estimate_in_words(row[name], digits).html(told.few)
+                html = estimate_in_words(row[name], digits).html(told.too_few_topics)
             made.append(Cell(html, "num full", gettext(label)))
         return made
 
@@ -222,7 +224,10 @@ def passages(told: NamedFigures) -> dict[str, Any]:
             [
                 MatrixRow(
                     str(rank + 1),
-                    [Cell(_at_rank(told, row, rank).html(told.few), "num") for _, row in rows],
+                    [
+                        Cell(_at_rank(told, row, rank).html(told.too_few_topics), "num")
+                        for _, row in rows
+                    ],
                 )
                 for rank in range(max((len(row["probability"]) for _, row in rows), default=0))
             ],
@@ -243,7 +248,7 @@ def _median_table(told: NamedFigures) -> ResultTable:
             n = format_html('<span class="dim n">{}</span>', count(row["responses"]))
             name = format_html("{} {}", bold(group_label(group)), n)
             cells = [
-                Cell(estimate_in_words(row[end], 1).html(told.few), "num", label)
+                Cell(estimate_in_words(row[end], 1).html(told.too_few_topics), "num", label)
                 for end, label in ends
             ]
             lines.append(MatrixRow(name, cells))
@@ -261,7 +266,7 @@ def _median_table(told: NamedFigures) -> ResultTable:
 
 def _ends(told: NamedFigures, row: Row) -> tuple[list[float | None], list[float | None]]:
     """Both ends of the band at each rank; none from topics too few for an interval."""
-    if told.few:
+    if told.too_few_topics:
         return [None] * len(row["low"]), [None] * len(row["high"])
     return row["low"], row["high"]
 
@@ -314,7 +319,7 @@ def _pairing(told: NamedFigures, row: Row | None, second: str) -> Cell:
     note = plural(pairs, "pair") if pairs else ""
     if note and chance is not None and second:
         note += ", " + gettext("by chance %(chance)s") % {"chance": score(chance, 2)}
-    return Cell(below(estimate_in_words(row).html(told.few), note), "num")
+    return Cell(note_below(estimate_in_words(row).html(told.too_few_topics), note), "num")
 
 
 # Reuse, position, readability -------------------------------------------------------------------

@@ -25,7 +25,7 @@ from crowdqc.numbers import MINUS, clock, count, percent, plural, score
 from evaluation.charts import writing as charts_writing
 from evaluation.methods.writing.signals import PARAMETERS, SIGNALS
 from evaluation.models import AnswerScore, Run
-from evaluation.results.cells import Cell, below, beside, bold, link
+from evaluation.results.cells import Cell, beside, bold, link, note_below
 from evaluation.results.columns import Column, Format
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.rows import typed
@@ -231,7 +231,7 @@ def _author(task: Task, row: ResponseRow) -> SafeString | str:
 def _citations(row: ResponseRow) -> SafeString:
     unknown = row.figures.get("unknown")
     note = _("%(unknown)s of no passage") % {"unknown": unknown} if unknown else ""
-    return below(count(row.figures.get("citations")), note)
+    return note_below(count(row.figures.get("citations")), note)
 
 
 def _minutes(row: ResponseRow) -> Cell:
@@ -254,7 +254,7 @@ def _fired(task: Task, row: ResponseRow) -> Cell:
 def _counts(row: ResponseRow) -> SafeString | str:
     if row.answer.counts:
         return _("yes")
-    return below(_("no"), Truncator(row.answer.uncounted_reason).chars(60))
+    return note_below(_("no"), Truncator(row.answer.uncounted_reason).chars(60))
 
 
 def _response_columns(task: Task) -> Sequence[Column]:
@@ -324,7 +324,7 @@ def _fired_columns(task: Task) -> Sequence[Column]:
     return (
         Column.text(
             *("name", _("Response")),
-            html=lambda row: below(_title(task, row, leads=True), row.name),
+            html=lambda row: note_below(_title(task, row, leads=True), row.name),
             classes="l1",
         ),
         Column.text("style", _("Style"), _("Style"), classes="nowrap"),
@@ -358,7 +358,7 @@ class SignalRow:
     too_little: int
 
     @property
-    def what(self) -> SafeString:
+    def description(self) -> SafeString:
         lines = format_html_join("", "<li>{}</li>", ((one,) for one in self.thresholds))
         return format_html(
             '{}<p>{}</p><details class="more"><summary>{}</summary><ul>{}</ul></details>',
@@ -391,7 +391,7 @@ def _judged(label: str, html: Callable[[SignalRow], SafeString | str], classes: 
 RATES = (
     Column.text(
         *("what", gettext_lazy("Signal and how it is calculated")),
-        html=lambda row: row.what,
+        html=lambda row: row.description,
         classes="l1 what",
     ),
     Column.number(

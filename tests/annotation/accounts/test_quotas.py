@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
@@ -126,3 +130,22 @@ def test_only_what_is_a_quota_of_it_can_be_set() -> None:
         quota("--project", str(project.pk), "--set", "megabytes_of_project", "-1")
     assert "of 7" in quota("--project", str(project.pk))
     assert "megabytes " in quota()
+
+
+def test_a_name_in_the_settings_that_is_no_quota_is_reported(settings: Any) -> None:
+    settings.CROWDQC_QUOTAS = {"projects": "2", "project": "3"}
+    with pytest.raises(SystemCheckError, match=r"crowdqc\.E110.*CROWDQC_QUOTAS: project is no"):
+        call_command("check")
+
+
+def test_a_quota_that_is_no_number_is_refused_at_start() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from django.conf import settings; settings.CROWDQC_QUOTAS"],
+        env=os.environ
+        | {"DJANGO_SETTINGS_MODULE": "crowdqc.settings", "CROWDQC_QUOTAS": "projects=many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "CROWDQC_QUOTAS: projects is 'many'" in done.stderr

@@ -211,7 +211,7 @@ def test_a_role_without_superpowers_may_not_and_can_still_work(plain_role: None)
     assert retention.erase_logs_of_worker(by=world.manager, worker=world.worker) == 1
     assert not EventBatch.objects.exists()
     Payment.objects.update(state=Payment.State.DONE)
-    erasure.ask(by=world.manager, worker=world.worker)
+    erasure.request_erasure(by=world.manager, worker=world.worker)
     assert erasure.carry_out(world.worker.pk) == "done"
 
 

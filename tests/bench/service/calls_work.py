@@ -22,8 +22,8 @@ django.setup()
 from django.utils import timezone  # noqa: E402
 from openai import OpenAI  # noqa: E402
 
-from evaluation.llm.ask import Ask  # noqa: E402
-from evaluation.llm.calls import ask_all  # noqa: E402
+from evaluation.llm.ask import ModelQuestion  # noqa: E402
+from evaluation.llm.calls import fetch_replies  # noqa: E402
 from evaluation.llm.prompting import load  # noqa: E402
 from evaluation.llm.schemas import SCORE  # noqa: E402
 from evaluation.models import LLMAttempt, LLMCall, Run, RunState  # noqa: E402
@@ -34,7 +34,7 @@ from tests.support.servers.llm import make_model  # noqa: E402
 EARLY = 2000
 
 
-class Asks(Sequence[Ask]):
+class Asks(Sequence[ModelQuestion]):
     """Questions made when they are looked at, so that they take no memory of their own."""
 
     def __init__(self, count: int) -> None:
@@ -44,16 +44,16 @@ class Asks(Sequence[Ask]):
         return self.count
 
     @overload
-    def __getitem__(self, at: int) -> Ask: ...
+    def __getitem__(self, at: int) -> ModelQuestion: ...
     @overload
-    def __getitem__(self, at: slice) -> list[Ask]: ...
-    def __getitem__(self, at: int | slice) -> Ask | list[Ask]:
+    def __getitem__(self, at: slice) -> list[ModelQuestion]: ...
+    def __getitem__(self, at: int | slice) -> ModelQuestion | list[ModelQuestion]:
         if isinstance(at, slice):
             return [self[k] for k in range(*at.indices(self.count))]
         if at >= self.count:
             raise IndexError(at)
         prompt = self.template.render(question=f"What is number {at}?", answer="A number. " * 20)
-        return Ask(f"item:{at}", prompt, SCORE, {"temperature": 0, "max_tokens": 20})
+        return ModelQuestion(f"item:{at}", prompt, SCORE, {"temperature": 0, "max_tokens": 20})
 
 
 class Watched(Recorder):
@@ -118,10 +118,10 @@ def main() -> None:
     steps.begin("Calls")
     asks = Asks(calls)
     began = time.perf_counter()
-    replies = ask_all(run, model, asks, steps)
+    replies = fetch_replies(run, model, asks, steps)
     took = time.perf_counter() - began
     again = time.perf_counter()
-    cached = sum(reply.cached for reply in ask_all(run, model, asks, steps))
+    cached = sum(reply.cached for reply in fetch_replies(run, model, asks, steps))
     again = time.perf_counter() - again
     told = {
         "rate": calls / took,

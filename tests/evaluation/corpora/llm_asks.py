@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Project
-from evaluation.llm.ask import Ask
+from evaluation.llm.ask import ModelQuestion
 from evaluation.llm.prompting import load
 from evaluation.llm.schemas import SCORE, Schema
 from evaluation.models import Run, RunState
@@ -23,11 +23,11 @@ GOOD = '{"score": 70}'
 Said = str | Fault | Chances
 
 
-def ask(number: int, schema: Schema = SCORE, **fields: Any) -> Ask:
+def ask(number: int, schema: Schema = SCORE, **fields: Any) -> ModelQuestion:
     """A question that names its number."""
     prompt = load("judge_point").render(question=f"Question {number}?", answer="Because.")
     params = fields.pop("params", {"temperature": 0, "max_tokens": 50})
-    return Ask(f"item:{number}", prompt, schema, params, **fields)
+    return ModelQuestion(f"item:{number}", prompt, schema, params, **fields)
 
 
 def number_of(body: Body) -> int:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from crowdqc.errors import Conflict
 from evaluation.llm import client, completion, engine, ledger
 from evaluation.llm.ask import EndpointFails
-from evaluation.llm.calls import ask_all
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.estimate import preview
 from evaluation.llm.schemas import TEXT, YES_NO
 from evaluation.methods.core.base import Cancelled
@@ -59,9 +59,9 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     with serving(answering(GOOD)) as stub:
         model = make_model(run.project, stub.base_url)
         asks = [ask(1), ask(2), ask(1, replicate=1)]
-        first = ask_all(run, model, asks)
-        second = ask_all(again, model, asks)
-        third = ask_all(again, model, asks)
+        first = fetch_replies(run, model, asks)
+        second = fetch_replies(again, model, asks)
+        third = fetch_replies(again, model, asks)
     assert [reply.value for reply in first] == [{"score": 70.0}] * 3
     assert [reply.cached for reply in first] == [False] * 3
     assert [reply.cached for reply in second] == [True] * 3
@@ -78,11 +78,11 @@ def test_an_imported_result_is_taken_as_it_stands_without_any_endpoint() -> None
     model = make_model(run.project, "http://127.0.0.1:9/v1")
     asked = ask(1)
     with pytest.raises(EndpointFails):
-        ask_all(run, model, [ask(n) for n in range(1, 13)])
+        fetch_replies(run, model, [ask(n) for n in range(1, 13)])
     LLMCall.objects.filter(uses__subject=asked.subject).update(
         state=CallState.DONE, source="import", value={"score": 12.0}, model=None
     )
-    (reply,) = ask_all(run, model, [asked])
+    (reply,) = fetch_replies(run, model, [asked])
     assert (reply.value, reply.cached) == ({"score": 12.0}, True)
 
 
@@ -102,7 +102,7 @@ def test_every_fault_of_an_endpoint_is_survived_and_told_by_an_attempt() -> None
     }
     with serving(scripted(script)) as stub:
         model = make_model(run.project, stub.base_url, hard_budget=5, parallel=4)
-        replies = ask_all(run, model, [ask(n) for n in range(1, 11)])
+        replies = fetch_replies(run, model, [ask(n) for n in range(1, 11)])
     assert [reply.value for reply in replies] == [{"score": 70.0}] * 10
     told = {n: outcomes(reply.call_id) for n, reply in enumerate(replies, 1)}
     assert told == {
@@ -145,7 +145,7 @@ def test_an_endpoint_that_hangs_or_drips_is_asked_again_and_may_have_billed_both
     }
     with serving(scripted(script)) as stub:
         model = make_model(run.project, stub.base_url, timeout_seconds=1, hard_budget=5, parallel=4)
-        replies = ask_all(run, model, [ask(1), ask(2)])
+        replies = fetch_replies(run, model, [ask(1), ask(2)])
     assert [reply.value for reply in replies] == [{"score": 70.0}] * 2
     assert [outcomes(reply.call_id) for reply in replies] == [["timeout", "ok"]] * 2
     assert len(stub.asked) == LLMAttempt.objects.count()
@@ -162,7 +162,7 @@ def test_a_byte_now_and_then_cannot_hold_a_run(monkeypatch: pytest.MonkeyPatch) 
     with serving(answering(Fault(drip=0.1, text=GOOD))) as stub:
         model = make_model(run.project, stub.base_url)
         began = time.monotonic()
-        (reply,) = ask_all(run, model, [ask(1)])
+        (reply,) = fetch_replies(run, model, [ask(1)])
     assert time.monotonic() - began < 15
     assert reply.value is None
     assert reply.reason == "No whole answer within 0.3 seconds."
@@ -179,7 +179,7 @@ def test_what_cannot_heal_fails_at_once_with_the_endpoints_words() -> None:
     }
     with serving(scripted(script)) as stub:
         model = make_model(run.project, stub.base_url)
-        replies = ask_all(run, model, [ask(n) for n in range(1, 6)])
+        replies = fetch_replies(run, model, [ask(n) for n in range(1, 6)])
         told = [reply.reason for reply in replies]
         assert told[:2] == [
             "HTTP 400: messages too long",
@@ -190,7 +190,7 @@ def test_what_cannot_heal_fails_at_once_with_the_endpoints_words() -> None:
         assert [reply.value is None for reply in replies] == [True] * 4 + [False]
         assert [len(outcomes(reply.call_id)) for reply in replies] == [1, 1, 3, 1, 1]
         # A later run asks the failed ones again, under the next numbers, and nothing else.
-        again = ask_all(make_run(run.project, 2), model, [ask(n) for n in range(1, 6)])
+        again = fetch_replies(make_run(run.project, 2), model, [ask(n) for n in range(1, 6)])
     assert all(reply.value for reply in again)
     assert [len(outcomes(reply.call_id)) for reply in again] == [2, 2, 4, 2, 1]
     assert len(stub.asked) == 11
@@ -201,7 +201,7 @@ def test_an_endpoint_that_refuses_everything_is_not_asked_everything() -> None:
     with serving(answering(Fault(status=401, error="wrong key"))) as stub:
         model = make_model(run.project, stub.base_url)
         with pytest.raises(EndpointFails, match="HTTP 401: wrong key"):
-            ask_all(run, model, [ask(n) for n in range(60)])
+            fetch_replies(run, model, [ask(n) for n in range(60)])
     assert len(stub.asked) < 20
 
 
@@ -209,7 +209,7 @@ def test_a_free_text_that_was_cut_off_is_taken_and_says_so() -> None:
     run = make_run()
     with serving(answering(Fault(text=f"Storks {COSTLY}", finish="length"))) as stub:
         model = make_model(run.project, stub.base_url)
-        (reply,) = ask_all(run, model, [ask(1, TEXT)])
+        (reply,) = fetch_replies(run, model, [ask(1, TEXT)])
     assert reply.value == {"text": "Storks \N{GRINNING FACE} cut"}
     assert reply.reason == "Cut off at the limit of its tokens."
     assert outcomes(reply.call_id) == ["truncated"]
@@ -220,7 +220,7 @@ def test_a_word_is_chosen_by_its_probability_among_the_words_allowed() -> None:
     said = Chances("The", {"The": 0.6, "Yes": 0.1, " yes": 0.05, "No": 0.05, "Maybe": 0.1})
     with serving(answering(said)) as stub:
         model = make_model(run.project, stub.base_url, can={"logprobs": True, "top_logprobs": 5})
-        (reply,) = ask_all(run, model, [ask(1, YES_NO, by_chance=True)])
+        (reply,) = fetch_replies(run, model, [ask(1, YES_NO, by_chance=True)])
     assert reply.value == {"answer": "yes"}
     assert reply.chances == {"Yes": 0.75, "No": 0.25}
     assert (stub.asked[0]["logprobs"], stub.asked[0]["top_logprobs"]) == (True, 5)
@@ -242,7 +242,7 @@ def test_the_form_is_asked_for_as_well_as_the_endpoint_can(
         limit = {"limit": "max_completion_tokens", "seed": False}
         model = make_model(run.project, stub.base_url, form=form, can=limit)
         params = {"temperature": 0, "max_tokens": 9, "seed": 3}
-        ask_all(run, model, [ask(1, params=params)])
+        fetch_replies(run, model, [ask(1, params=params)])
     (body,) = stub.asked
     assert body.get("response_format", {}).get("type", "") == kind
     assert ("one JSON object" in body["messages"][-1]["content"]) == told
@@ -254,7 +254,7 @@ def test_progress_counts_calls_that_are_finished_the_cached_ones_included() -> N
     run = make_run()
     with serving(answering(GOOD)) as stub:
         model = make_model(run.project, stub.base_url)
-        ask_all(run, model, [ask(n) for n in range(5)])
+        fetch_replies(run, model, [ask(n) for n in range(5)])
         steps = recorder(run)
         seen: list[tuple[int, int]] = []
         told = steps.advance
@@ -265,7 +265,7 @@ def test_progress_counts_calls_that_are_finished_the_cached_ones_included() -> N
             told(done, total)
 
         steps.advance = watched  # type: ignore[method-assign]
-        ask_all(run, model, [ask(n) for n in range(30)], steps)
+        fetch_replies(run, model, [ask(n) for n in range(30)], steps)
     assert seen[0] == (5, 30) and seen[-1] == (30, 30)
     assert len({done for done, _ in seen}) > 3
 
@@ -294,7 +294,7 @@ def test_a_run_that_is_stopped_stops_promptly_and_keeps_what_came(
         steps.advance = advance  # type: ignore[method-assign]
         began = time.monotonic()
         with pytest.raises(Cancelled if how == "cancelled" else Superseded):
-            ask_all(run, model, [ask(n) for n in range(60)], steps)
+            fetch_replies(run, model, [ask(n) for n in range(60)], steps)
     assert time.monotonic() - began < 10
     assert LLMCall.objects.filter(state="done").count() == 8
     assert not LLMCall.objects.filter(state="sent").exists()
@@ -309,8 +309,8 @@ def test_a_call_that_another_run_has_in_flight_is_waited_for_and_not_asked_twice
     with serving(answering(GOOD)) as stub:
         model = make_model(run.project, stub.base_url)
         other = make_model(make_project(), stub.base_url)  # the same address, another project
-        ask_all(make_run(other.endpoint.project), other, [ask(1)])
-        (call_id,) = [reply.call_id for reply in ask_all(run, model, [ask(1)])]
+        fetch_replies(make_run(other.endpoint.project), other, [ask(1)])
+        (call_id,) = [reply.call_id for reply in fetch_replies(run, model, [ask(1)])]
         assert len(stub.asked) == 2  # projects share nothing
         # As if a worker had been killed with the call in flight a moment ago.
         soon = timezone.now() + dt.timedelta(seconds=0.5)
@@ -321,7 +321,7 @@ def test_a_call_that_another_run_has_in_flight_is_waited_for_and_not_asked_twice
         LLMAttempt.objects.create(call_id=call_id, number=1, sent_at=timezone.now())
         Endpoint.objects.filter(pk=model.endpoint_id).update(reserved=Decimal("0.5"), spent=0)
         began = timezone.now()
-        (reply,) = ask_all(make_run(run.project, 2), model, [ask(1)])
+        (reply,) = fetch_replies(make_run(run.project, 2), model, [ask(1)])
         assert timezone.now() >= soon > began
     assert reply.value == {"score": 70.0}
     assert outcomes(call_id) == ["lost", "ok"]
@@ -345,7 +345,7 @@ def test_an_answer_that_comes_after_its_lease_does_not_count_twice() -> None:
             tick(done, total)
 
         steps.advance = stall  # type: ignore[method-assign]
-        (reply,) = ask_all(run, model, [ask(1)], steps)
+        (reply,) = fetch_replies(run, model, [ask(1)], steps)
     assert reply.value == {"score": 70.0}
     assert outcomes(reply.call_id) == ["lost", "ok"]
     assert Endpoint.objects.get(pk=model.endpoint_id).reserved == 0
@@ -369,7 +369,7 @@ def test_an_endpoint_that_is_archived_meanwhile_is_asked_nothing_more() -> None:
 
         steps.advance = advance  # type: ignore[method-assign]
         with pytest.raises(Conflict, match="was archived"):
-            ask_all(run, model, [ask(n) for n in range(40)], steps)
+            fetch_replies(run, model, [ask(n) for n in range(40)], steps)
     done = LLMCall.objects.filter(state="done").count()
     assert 4 <= done == len(stub.asked) <= 8
     assert not LLMCall.objects.filter(state="sent").exists()
@@ -381,7 +381,7 @@ def test_the_limits_of_a_minute_are_kept_and_waited_for(monkeypatch: pytest.Monk
     with serving(answering(GOOD)) as stub:
         model = make_model(run.project, stub.base_url, requests_per_minute=4, parallel=8)
         began = time.monotonic()
-        ask_all(run, model, [ask(n) for n in range(10)])
+        fetch_replies(run, model, [ask(n) for n in range(10)])
     assert time.monotonic() - began > 1
     sent = sorted(row.sent_at for row in LLMAttempt.objects.all())
     for at in range(len(sent) - 4):
@@ -410,7 +410,7 @@ def test_a_pause_that_an_endpoint_asks_for_holds_for_all() -> None:
     fault = Fault(status=429, headers={"Retry-After": "0.4"})
     with serving(scripted({0: [fault]})) as stub:
         model = make_model(run.project, stub.base_url, parallel=1)
-        ask_all(run, model, [ask(n) for n in range(3)])
+        fetch_replies(run, model, [ask(n) for n in range(3)])
     first, *rest = sorted(row.sent_at for row in LLMAttempt.objects.all())
     assert all((moment - first).total_seconds() >= 0.4 for moment in rest)
 
@@ -421,7 +421,7 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
     run = make_run()
     with serving(answering(GOOD)) as stub:
         model = make_model(run.project, stub.base_url)
-        ask_all(run, model, [ask(1)])
+        fetch_replies(run, model, [ask(1)])
         asks = [ask(n) for n in range(1, 11)]
         told = preview(model, asks)
         assert (told.calls, told.cached, told.minutes) == (10, 1, None)
@@ -429,7 +429,7 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
         assert 0 < told.cost < told.at_most
         assert not told.problems and not told.warnings
         spent = Endpoint.objects.get(pk=model.endpoint_id).spent
-        ask_all(run, model, asks)
+        fetch_replies(run, model, asks)
         assert told.at_most > Endpoint.objects.get(pk=model.endpoint_id).spent - spent
         assert preview(model, asks).cached == 10
     asks = [ask(n) for n in range(20, 3000)]
@@ -447,12 +447,12 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
     assert "The price of stub-1 is not known" in told.problems[0]
     monkeypatch.setenv("NO_API_KEY", "x")
     with pytest.raises(Conflict, match="price of stub-1 is not known"):
-        ask_all(run, model, asks)
+        fetch_replies(run, model, asks)
 
 
 def test_what_an_attempt_came_to_cannot_be_rewritten() -> None:
     run = make_run()
     with serving(answering(GOOD)) as stub:
-        ask_all(run, make_model(run.project, stub.base_url), [ask(1)])
+        fetch_replies(run, make_model(run.project, stub.base_url), [ask(1)])
     with pytest.raises(IntegrityError, match="is settled"), transaction.atomic():
         LLMAttempt.objects.update(outcome="ok", cost=0)

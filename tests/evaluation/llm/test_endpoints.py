@@ -17,7 +17,7 @@ from crowdqc.errors import Conflict, Invalid
 from crowdqc.outbound import addresses
 from evaluation.llm import engine
 from evaluation.llm.ask import EndpointFails
-from evaluation.llm.calls import ask_all
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.endpoints import actions as endpoints
 from evaluation.llm.endpoints import keys, probe
 from evaluation.models import Endpoint, LLMAttempt, LLMCall
@@ -54,7 +54,7 @@ def test_a_sealed_key_is_sent_and_stands_nowhere_else(caplog: pytest.LogCaptureF
         endpoint = add(run.project, stub.base_url, key=f" {KEY}\n")
         endpoints.change_endpoint(by=run.project.owner, endpoint=endpoint, parallel=1)
         model = endpoints.add_model(by=run.project.owner, endpoint=endpoint, name="stub-1")
-        replies = ask_all(run, model, [ask(1), ask(2)])
+        replies = fetch_replies(run, model, [ask(1), ask(2)])
     assert stub.keys == [f"Bearer {KEY}"] * 2
     assert replies[1].reason == "HTTP 400: the key (key) is wrong"
     assert endpoint.key_sealed and KEY.encode() not in bytes(endpoint.key_sealed)
@@ -94,7 +94,7 @@ def test_a_key_is_never_sent_to_an_address_it_was_not_entered_for() -> None:
         run = make_run(project)
         away = add(project, stub.base_url, name="Away", key=KEY)
         model = endpoints.add_model(by=project.owner, endpoint=away, name="stub-1")
-        (reply,) = ask_all(run, model, [ask(1)])
+        (reply,) = fetch_replies(run, model, [ask(1)])
     assert "HTTP 302" in reply.reason and len(stub.asked) == 1
 
 
@@ -166,7 +166,7 @@ def test_in_production_no_address_leads_into_the_private_network(
         # What a name leads to is seen when a job connects: no page waits for a resolver.
         endpoint = add(run.project, "https://inside.example/v1")
         model = endpoints.add_model(by=run.project.owner, endpoint=endpoint, name="m")
-        (reply,) = ask_all(run, model, [ask(1)])
+        (reply,) = fetch_replies(run, model, [ask(1)])
         assert reply.value is None and "private network" in reply.reason
         assert LLMAttempt.objects.count() == 1
     addresses.check("https://inside.example/v1")  # allowed outside production
@@ -290,13 +290,13 @@ def test_what_was_spent_is_told_in_all_today_and_by_run(monkeypatch: pytest.Monk
         model = endpoints.add_model(
             by=run.project.owner, endpoint=endpoint, name="m", price_in=1, price_out=2
         )
-        ask_all(run, model, [ask(1), ask(2)])
+        fetch_replies(run, model, [ask(1), ask(2)])
         later = make_run(run.project, 2)
-        ask_all(later, model, [ask(2), ask(3)])
+        fetch_replies(later, model, [ask(2), ask(3)])
     told = endpoints.spent(endpoint)
     assert (told.total, told.today, told.reserved) == (Decimal("0.00006"),) * 2 + (0,)
     assert (told.left, told.over_soft) == (Decimal("0.99994"), True)
     assert endpoints.spent_by(run) == Decimal("0.00004")
     assert endpoints.spent_by(later) == Decimal("0.00002")
     with pytest.raises(EndpointFails):
-        ask_all(later, model, [ask(n) for n in range(50, 70)])
+        fetch_replies(later, model, [ask(n) for n in range(50, 70)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.llm.calls import ask_all
+from evaluation.llm.calls import fetch_replies
 from evaluation.llm.endpoints import actions as endpoints
 from evaluation.llm.endpoints import probe
 from evaluation.llm.schemas import SCORE, YES_NO
@@ -39,7 +39,7 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     assert model.can == small_model.can
     room = {"temperature": 0, "max_tokens": 100}
     asks = [ask(0, SCORE, params=room), ask(1, YES_NO, params=room, by_chance=True)]
-    scored, chosen = ask_all(run, model, asks)
+    scored, chosen = fetch_replies(run, model, asks)
     assert scored.value and 0 <= scored.value["score"] <= 100
     assert chosen.chances is not None and set(chosen.chances) == {"Yes", "No"}
     assert sum(chosen.chances.values()) == pytest.approx(1, abs=1e-5)
@@ -52,5 +52,5 @@ def test_a_real_model_is_probed_and_always_answers_in_the_form_asked_for(
     assert told.total == sum(call.cost or 0 for call in calls) > 0
     # What was reserved was enough: a token is a byte or more, a chat template adds some.
     assert all((call.tokens_in or 0) < 700 for call in calls)
-    assert all(reply.cached for reply in ask_all(run, model, asks))
+    assert all(reply.cached for reply in fetch_replies(run, model, asks))
     assert LLMAttempt.objects.count() == 2

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evaluation.llm import engine
 from evaluation.llm.ask import BudgetSpent
-from evaluation.llm.calls import ask_all
+from evaluation.llm.calls import fetch_replies
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt, LLMCall, Run
 from tests.evaluation.corpora.llm_asks import GOOD, Said, ask, make_run, number_of
 from tests.support import jobs
@@ -32,7 +32,7 @@ def in_parallel(runs: list[Run], model: LanguageModel, first: list[int]) -> list
         try:
             own = LanguageModel.objects.select_related("endpoint__project").get(pk=model.pk)
             asks = [ask(n) for n in range(first[at], first[at] + EACH)]
-            replies = ask_all(runs[at], own, asks)
+            replies = fetch_replies(runs[at], own, asks)
             ended[at] = "all" if all(reply.value for reply in replies) else "some"
         except BudgetSpent as problem:
             ended[at] = problem.message

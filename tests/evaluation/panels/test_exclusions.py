@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.models import Answer, Exclusion, Membership, Task
 from annotation.panels.actions import exclusions
 from crowdqc.errors import Conflict
-from evaluation.embeddings.vectors import kept_only, vectors_of
+from evaluation.embeddings.vectors import stored_vectors_only, vectors_of
 from evaluation.models import Run, Snapshot, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import exclusion_preview, schedules
@@ -114,7 +114,7 @@ def test_a_think_aloud_leaves_them_out_too_and_no_model_is_asked_for_a_preview()
         exclusion_preview.effect(task, worker)
     exclusions.exclude(by=task.project.owner, task=task, worker=worker, reason="a test")
     assert not mine & set(diversity.freeze_attributes(task).answer_ids)
-    with kept_only(), pytest.raises(Conflict):
+    with stored_vectors_only(), pytest.raises(Conflict):
         vectors_of(["a text"], _Never())
 
 

@@ -185,7 +185,7 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
     booked = list(LedgerEntry.objects.order_by("pk").values())
     choices = ChoiceValue.objects.filter(answer__worker=erased.worker, answer__stage="main").count()
 
-    erasure.ask(by=erased.world.manager, worker=erased.worker)
+    erasure.request_erasure(by=erased.world.manager, worker=erased.worker)
     assert erasure.waiting_erasures() == [erased.worker.pk]
     assert erasure.carry_out(erased.worker.pk) == "done"
     assert erasure.carry_out(erased.worker.pk) == "not mine"
@@ -217,7 +217,7 @@ def test_no_word_and_no_name_of_the_worker_is_left_and_every_amount_is(erased: E
 
 
 def test_runs_that_read_the_texts_say_that_they_cannot_be_run_again(erased: Erased) -> None:
-    erasure.ask(by=erased.world.manager, worker=erased.worker)
+    erasure.request_erasure(by=erased.world.manager, worker=erased.worker)
     erasure.carry_out(erased.worker.pk)
     said = {name: Run.objects.get(pk=run.pk).spoiled for name, run in erased.runs.items()}
     assert "erased on request" in said["texts"]
@@ -237,7 +237,7 @@ def test_what_others_judge_keeps_its_key_and_is_asked_no_more(erased: Erased) ->
     lease = erased.answers[0].assignment
     assert lease is not None
     held = Item.objects.get(pk=lease.entries.all()[0].item_id).held
-    erasure.ask(by=erased.world.manager, worker=erased.worker)
+    erasure.request_erasure(by=erased.world.manager, worker=erased.worker)
     erasure.carry_out(erased.worker.pk)
     own = Candidate.objects.filter(author=erased.worker)
     assert set(own.values_list("text", flat=True)) == {""}
@@ -257,13 +257,13 @@ def test_nothing_undecided_or_on_its_way_is_erased_unless_the_worker_says_so() -
     waiting = factories.claim_and_submit(world.task)
     worker = waiting.worker
     with pytest.raises(Conflict, match="Not decided yet: 1 submitted assignment"):
-        erasure.ask(by=world.manager, worker=worker)
+        erasure.request_erasure(by=world.manager, worker=worker)
     with pytest.raises(Conflict, match="Not decided"):
-        erasure.ask(by=worker.user, worker=worker)  # type: ignore[arg-type]
+        erasure.request_erasure(by=worker.user, worker=worker)  # type: ignore[arg-type]
     with pytest.raises(NotAllowed):
-        erasure.ask(by=world.worker.user, worker=worker)  # type: ignore[arg-type]
+        erasure.request_erasure(by=world.worker.user, worker=worker)  # type: ignore[arg-type]
     lease = factories.claim(factories.make_task(world.project, 1), worker)
-    asked = erasure.ask(by=worker.user, worker=worker, although_undecided=True)  # type: ignore[arg-type]
+    asked = erasure.request_erasure(by=worker.user, worker=worker, although_undecided=True)  # type: ignore[arg-type]
     assert asked.removed_at
     assert Assignment.objects.get(pk=lease.pk).state == "returned"
     assert people.current_consent(worker) is None
@@ -284,10 +284,10 @@ def test_no_run_begins_while_somebody_is_to_be_erased_and_pay_goes_first() -> No
     )
     payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
     with pytest.raises(Conflict, match="1 payment is on the way"):  # to be paid by hand
-        erasure.ask(by=world.manager, worker=paid.worker)
+        erasure.request_erasure(by=world.manager, worker=paid.worker)
     Payment.objects.update(state="done")
     run = runs.start(by=world.requester, task=world.task)
-    erasure.ask(by=world.manager, worker=paid.worker)
+    erasure.request_erasure(by=world.manager, worker=paid.worker)
     assert runs.execute(run.pk) == "not mine"
     assert Run.objects.get(pk=run.pk).state == "queued"
     assert erasure.carry_out(paid.worker_id) == "done"
@@ -354,7 +354,7 @@ def test_nobody_stops_an_erasure_by_the_name_that_it_would_leave() -> None:
     user = worker.user
     assert user is not None
     factories.make_user(f"erased-{user.pk}")
-    erasure.ask(by=user, worker=worker)
+    erasure.request_erasure(by=user, worker=worker)
     assert erasure.carry_out(worker.pk) == "done"
     visit.refresh_from_db()
     assert visit.participant.startswith(f"{taken}-") and visit.session.startswith(f"{taken}-")

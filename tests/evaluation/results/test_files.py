@@ -9,7 +9,14 @@ import pytest
 from evaluation.models import WorkerScore
 from evaluation.registry import IMPORTED, RUN_TYPES
 from evaluation.results.columns import PLOT, RANK, Column, head_column, interval_column
-from evaluation.results.files import PLACE, StoredTable, csv_of, records, stored, whole
+from evaluation.results.files import (
+    PLACE,
+    StoredTable,
+    csv_of,
+    records,
+    stored,
+    strip_zero_decimals,
+)
 from evaluation.results.rows import typed
 from evaluation.results.tables import plain_table
 
@@ -53,7 +60,7 @@ def test_rows_of_a_page_are_written_by_the_same_names() -> None:
 
 
 def test_what_counts_is_written_without_a_point() -> None:
-    assert [whole(value) for value in (120.0, 0.5, None)] == [120, 0.5, None]
+    assert [strip_zero_decimals(value) for value in (120.0, 0.5, None)] == [120, 0.5, None]
 
 
 def test_a_typed_row_takes_what_it_names_of_a_stored_one() -> None:

@@ -172,7 +172,7 @@ def test_folded_time_goes_both_ways() -> None:
     assert [(f.start, f.end) for f in line.folds] == [(12, 400), (400, 90_000), (90_030, 90_100)]
     assert line.total < 400
     for real in (0, 3, 12, 200, 400, 50_000, 90_000, 90_010, 90_100):
-        assert line.real(line.at(real)) == pytest.approx(real, abs=1e-6)
+        assert line.real(line.fold(real)) == pytest.approx(real, abs=1e-6)
     assert line.inside(50_000)
     assert not line.inside(90_010)
 

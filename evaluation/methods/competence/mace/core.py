@@ -31,7 +31,7 @@ from evaluation.methods.competence.mace.data import (
     prevalence_divergence,
     start_prevalence,
 )
-from evaluation.methods.competence.mace.pieces import LARGEST, in_pieces, normalise, whole
+from evaluation.methods.competence.mace.pieces import LARGEST, in_pieces, normalise, single_piece
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray
 
 BLOCK = 4_000_000  # numbers in one table of a block of restarts (32 MB); twice as many in single
@@ -129,7 +129,7 @@ def e_step(
         weight -= shift[votes.cell_item]
         none = np.exp(-shift)
     rest = absent_weight(votes, prevalence) * none
-    total, inverse = normalise(whole(votes), weight, rest, prevalence)
+    total, inverse = normalise(single_piece(votes), weight, rest, prevalence)
     return weight, none * inverse, np.log(total) + shift
 
 

@@ -60,7 +60,7 @@ class Votes:
         names = ("count", "total", "absent", "matrix", "transposed", "per_item", "per_worker")
         found = replace(self, **{name: getattr(self, name).astype(np.float32) for name in names})
         # What is worked out once is filled in here, as it would be in double otherwise.
-        first, second = self.not_given
+        first, second = self.other_labels
         known = {
             "not_given": (first.astype(np.float32), second.astype(np.float32)),
             "per_place": self.per_place.astype(np.float32),
@@ -80,13 +80,13 @@ class Votes:
         return self.item_part[self.cell_item] * self.labels + self.cell_label
 
     @cached_property
-    def given(self) -> scipy.sparse.csr_array:
+    def given_labels(self) -> scipy.sparse.csr_array:
         """(items, places) with 1 where an item got the label of its component."""
         size = (len(self.item_part), (self.parts + 1) * self.labels)
         return vote_matrix(self.cell_item, self.cell_place, np.ones(len(self.cell_item)), size)
 
     @cached_property
-    def not_given(self) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
+    def other_labels(self) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
         """(items, places) with 1 where an item did not get the label, and the same turned."""
         item = np.repeat(np.arange(len(self.item_part)), self.labels)
         place = (self.item_part[:, None] * self.labels + np.arange(self.labels)).ravel()
@@ -352,7 +352,7 @@ def absent_weight(votes: Votes, prevalence: FloatArray | None) -> FloatArray:
     """The labels (i, 1) that an item did not get, or the prevalence (i, R) of them together."""
     if prevalence is None:
         return votes.absent[:, None]
-    found: FloatArray = votes.not_given[0] @ prevalence
+    found: FloatArray = votes.other_labels[0] @ prevalence
     return found
 
 
@@ -364,7 +364,7 @@ def expected_labels(
     ``posterior`` (c, R) of the cells, ``missing`` (i, R) what a label without votes has times its
     prevalence.
     """
-    found: FloatArray = votes.not_given[1] @ missing
+    found: FloatArray = votes.other_labels[1] @ missing
     found *= prevalence
     found += votes.per_place @ posterior
     return found

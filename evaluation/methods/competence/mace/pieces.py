@@ -38,7 +38,7 @@ class Piece:
     cell_place: IntArray
 
 
-def whole(votes: Votes) -> Piece:
+def single_piece(votes: Votes) -> Piece:
     """All items as one piece."""
     return Piece(
         slice(0, len(votes.absent)),

@@ -148,7 +148,7 @@ def _true(
         place = votes.item_part[item][:, None] * k + np.arange(k)
         chance = (
             prevalence[place, chain[:, None]]
-            * ~votes.given[item].toarray().astype(bool)[np.arange(len(item))[:, None], place]
+            * ~votes.given_labels[item].toarray().astype(bool)[np.arange(len(item))[:, None], place]
         )
         ends = chance.cumsum(axis=1)
         label = (rng.random((len(item), 1)) * ends[:, -1:] >= ends).sum(axis=1)

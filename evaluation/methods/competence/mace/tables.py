@@ -228,7 +228,7 @@ def diagnostics(
         "rounds": fitted.rounds,
         "polished": fitted.polished,
         "last_change": float(fitted.change.max(initial=0.0)),
-        **left_out(data, votes.worker_part),
+        **unscored_workers(data, votes.worker_part),
         **cautions(data, votes.worker_part, draws),
     }
 
@@ -291,7 +291,7 @@ def unsettled(draws: Draws, scored: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def left_out(data: Labels, worker_part: IntArray) -> dict[str, Any]:
+def unscored_workers(data: Labels, worker_part: IntArray) -> dict[str, Any]:
     """Names of workers not scored and why, and of items without votes."""
     voted = np.zeros(len(data.workers), dtype=bool)
     voted[data.worker] = True

@@ -62,7 +62,7 @@ def within_item_alpha(
     pairs unless topics are given) is the mean of the directions - both, above 0 under a side bias.
     ``pairs`` counts them; ``reason`` says why a row is NaN. Raises BadParameter.
     """
-    data, units = data.once(), units or Units.pairs(data)
+    data, units = data.first_votes(), units or Units.pairs(data)
     ways = [
         np.bincount(data.pair[data.flipped == way], minlength=len(data.pairs)) > 0
         for way in (False, True)

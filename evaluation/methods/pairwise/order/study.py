@@ -166,7 +166,7 @@ def _weighted(values: IntArray, weight: IntArray) -> float:
 
 def _others(data: Judgments) -> IntArray:
     """Share of pairs of votes by different workers on a pair that are equal, by dimension (d,)."""
-    once = data.votes.once()
+    once = data.votes.first_votes()
     found = []
     for vote in once.canonical().T:
         counts = count_votes(vote, once.pair, len(once.pairs))

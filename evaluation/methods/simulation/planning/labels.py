@@ -95,7 +95,7 @@ class Study(ABC):
         return self.items * self.votes
 
     @property
-    def at_once(self) -> int:
+    def replicates_per_pass(self) -> int:
         """How many replicates fit in one pass."""
         return max(1, CHUNK // self.judgments)
 

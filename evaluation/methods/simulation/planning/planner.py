@@ -159,7 +159,7 @@ def _drawn(
     parts, done = [], 0
     while done < wanted:
         hooks.step("replicates", done, wanted)
-        size = min(design.at_once, wanted - done)
+        size = min(design.replicates_per_pass, wanted - done)
         parts.append(design.draw(rng, size, level))
         done += size
     return Draws.join(parts)

@@ -68,7 +68,7 @@ class TextStudy(Study):
         return int(np.clip(10 * BUDGET // (self.items * self.workers * WIDTH), 50, 400))
 
     @property
-    def at_once(self) -> int:
+    def replicates_per_pass(self) -> int:
         """One replicate is one AQER fit."""
         return 10
 

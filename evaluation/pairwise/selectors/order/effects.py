@@ -44,7 +44,7 @@ class Side:
         return share_points(self.low, self.high)
 
     @property
-    def tells(self) -> bool:
+    def excludes_half(self) -> bool:
         """Whether the interval leaves .5 out."""
         return self.low is not None and self.high is not None and not self.low <= 0.5 <= self.high
 
@@ -64,7 +64,7 @@ class Drift:
     family: int
 
     @property
-    def tells(self) -> bool:
+    def excludes_half(self) -> bool:
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
     @property
@@ -86,7 +86,7 @@ def order_findings(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> 
         (sides[0].low - 0.5, sides[0].high - 0.5), "left_wins", "side_not_shown", "right_wins"
     )
     found = [MESSAGES.find(side)]
-    if sides[0].tells:
+    if sides[0].excludes_half:
         url = f"{reverse('pair_results', args=[run.project_id, run.task_id])}?run={run.number}"
         action = Action(_("See the leaderboard"), url)
         found.append(MESSAGES.find("side_matters", action=action))
@@ -96,7 +96,7 @@ def order_findings(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> 
         span = (drifts[0].low or 0.0, drifts[0].high or 0.0)
         time = MESSAGES.find(_by_direction(span, "neutral_falls", "no_drift", "neutral_rises"))
         # What is shown comes before what is not.
-        found.insert(0 if drifts[0].tells and not sides[0].tells else 1, time)
+        found.insert(0 if drifts[0].excludes_half and not sides[0].excludes_half else 1, time)
     return found
 
 
@@ -147,7 +147,7 @@ def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
     """On which dimensions the effect is beyond chance, or that it is on none."""
     if len(rows) < 3:  # one dimension is the whole
         return ""
-    found = [row.label for row in rows[1:] if row.tells]
+    found = [row.label for row in rows[1:] if row.excludes_half]
     told = {"how": correction_in_words(rows) or _("each interval on its own")}
     if not found:
         return _("No single dimension shows it (%(how)s).") % told
@@ -168,13 +168,13 @@ def side_note(sides: Sequence[Side]) -> str:
         return _("Sides cannot be told from texts here: %(why)s.") % told
     if every.low is None:
         return _("No interval for a lean to a side: %(why)s.") % told
-    if every.tells:
+    if every.excludes_half:
         lean = _("Over all dimensions people lean to the left, whichever text is there.")
         if every.right > 0.5:
             lean = _("Over all dimensions people lean to the right, whichever text is there.")
         rest = _("Pairs shown both ways round cancel it; a pair shown one way carries it.")
         return joined(lean, _where(sides), rest)
-    if any(side.tells for side in sides[1:]):
+    if any(side.excludes_half for side in sides[1:]):
         said = _("Over all dimensions a lean to a side is not shown.")
         return joined(said, _where(sides))
     return _("A lean to a side is not shown, over all dimensions or on any.")
@@ -186,7 +186,7 @@ def drift_note(drifts: Sequence[Drift]) -> str:
     if every.low is None:
         told = {"why": every.reason}
         return _("No interval for the change of neutral answers: %(why)s.") % told
-    if every.tells:
+    if every.excludes_half:
         said = _("People give fewer neutral answers as they go on: a sign of tiring, or learning.")
         if (every.difference or 0) > 0:
             said = _(
@@ -197,7 +197,7 @@ def drift_note(drifts: Sequence[Drift]) -> str:
             "on average."
         )
         return joined(said, _where(drifts), rest)
-    if any(drift.tells for drift in drifts[1:]):
+    if any(drift.excludes_half for drift in drifts[1:]):
         said = _("Over all dimensions a change of the share of neutral answers is not shown.")
         return joined(said, _where(drifts))
     return _("A change of the share of neutral answers with the position is not shown.")

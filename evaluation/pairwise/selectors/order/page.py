@@ -354,7 +354,7 @@ def _drift_table(rows: Sequence[Drift], split: int) -> ResultTable:
 def _beyond_chance(row: Drift) -> str:
     if not row.points:
         return ""
-    return _("yes") if row.tells else _("no")
+    return _("yes") if row.excludes_half else _("no")
 
 
 def _side_table(rows: Sequence[Side], axis: SafeString) -> ResultTable:
@@ -369,7 +369,7 @@ def _side_table(rows: Sequence[Side], axis: SafeString) -> ResultTable:
 
 
 def _right(row: Side) -> SafeString | str:
-    return bold(percent(row.right, 1)) if row.tells else percent(row.right, 1)
+    return bold(percent(row.right, 1)) if row.excludes_half else percent(row.right, 1)
 
 
 def _direction_table(rows: Sequence[Directions], pairs: int, split: int) -> ResultTable:

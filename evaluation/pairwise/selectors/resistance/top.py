@@ -318,7 +318,7 @@ def _fragile(
     votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
     parts = [_votes_of(votes)] if votes else []
     parts += [part for part in (person, pair) if part]
-    return [MESSAGES.find("top_fragile", action=action, changes=either(parts))]
+    return [MESSAGES.find("top_fragile", action=action, changes=join_with_or(parts))]
 
 
 def _votes_of(change: Told) -> str:
@@ -326,7 +326,7 @@ def _votes_of(change: Told) -> str:
     return _("%(n)s of %(votes)s") % told
 
 
-def either(parts: Sequence[str]) -> str:
+def join_with_or(parts: Sequence[str]) -> str:
     """``a, b or c``."""
     if len(parts) < 2:
         return "".join(parts)

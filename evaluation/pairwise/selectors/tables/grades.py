@@ -35,7 +35,7 @@ from evaluation.pairwise.selectors.tables.advice import (
     NO_STYLE,
     compared,
 )
-from evaluation.results.cells import Cell, below, bold
+from evaluation.results.cells import Cell, bold, note_below
 from evaluation.results.columns import Column
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import Group, ResultTable
@@ -70,7 +70,7 @@ class Difference:
             return Cell(format_html('<span class="zero">{}</span>', _("none")), "c")
         text = format_signed(self.value, 2)
         html = bold(text) if self.differs else format_html('<span class="zero">{}</span>', text)
-        return Cell(below(html, self.p_words), "c")
+        return Cell(note_below(html, self.p_words), "c")
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class MeanGrade:
 
     @property
     def cell(self) -> Cell:
-        html = below(score(self.value, 2), interval(self.low, self.high, 1))
+        html = note_below(score(self.value, 2), interval(self.low, self.high, 1))
         return Cell(html, f"heat {self.heat}")
 
 
@@ -417,5 +417,5 @@ def _rhos(row: Mapping[str, Any]) -> list[Cell]:
     for name in ("ends", "full"):
         low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
         span = "" if low is None else interval(low, high, 2)
-        cells.append(Cell(below(score(row.get(name), 2), span), "num"))
+        cells.append(Cell(note_below(score(row.get(name), 2), span), "num"))
     return cells

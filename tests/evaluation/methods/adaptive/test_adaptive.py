@@ -67,21 +67,24 @@ def test_a_plan_keeps_to_floor_ceiling_budget_and_leaves_certain_pairs_alone(
     given_, needed = plan.votes + plan.held, 0
     needed = int(np.maximum(case["floor"] - given_, 0).sum())
     affordable = given_.sum() + needed <= case["budget"]
-    assert (plan.more >= 0).all()
+    assert (plan.next_votes >= 0).all()
     assert (plan.wanted <= np.maximum(case["ceiling"], given_)).all()
     assert plan.wanted.sum() <= max(case["budget"], given_.sum())
-    assert not plan.more[plan.certain].any()
+    assert not plan.next_votes[plan.certain].any()
     if affordable:
         assert (plan.wanted >= case["floor"]).all()
         assert parts(case, np.ones(len(given_))) == parts(case, plan.wanted)
         batch = case["batch"] or -(-len(given_) // 4)
-        assert plan.more.sum() <= max(needed, batch)
+        assert plan.next_votes.sum() <= max(needed, batch)
     else:  # the budget goes where there are the fewest votes
-        served, left_out = given_[plan.more > 0], given_[(plan.more == 0) & (given_ == 0)]
+        served, left_out = (
+            given_[plan.next_votes > 0],
+            given_[(plan.next_votes == 0) & (given_ == 0)],
+        )
         assert not (len(left_out) and len(served)) or served.max() == 0
     np.testing.assert_allclose(plan.posterior.sum(axis=1), 1)
     assert (plan.posterior >= 0).all() and (plan.gain >= 0).all()
-    assert plan.spent + plan.held.sum() + plan.more.sum() + plan.left >= case["budget"]
+    assert plan.spent + plan.held.sum() + plan.next_votes.sum() + plan.left >= case["budget"]
 
 
 def parts(case: dict[str, Any], votes: Any) -> int:
@@ -229,7 +232,9 @@ def test_certain_pairs_stop_and_the_doubtful_go_on(target: str) -> None:
     close = np.tile([[2, 2, 2], [3, 1, 2], [2, 1, 3]], (10, 1))
     counts = np.concatenate([close, np.tile([[6, 0, 0]], (60, 1))])
     plan = plan_votes(counts, first, second, **{**RULES, "budget": 900}, target=target, batch=20)
-    assert plan.more[:30].sum() == 20 if target == "label" else plan.more[:30].sum() > 15
+    assert (
+        plan.next_votes[:30].sum() == 20 if target == "label" else plan.next_votes[:30].sum() > 15
+    )
     if target == "label":
         assert plan.certain[30:].all() and not plan.certain[:30].any()
         assert plan.saved == 60 * 4  # an equal share is 10 votes, and these had 6
@@ -239,7 +244,7 @@ def test_certain_pairs_stop_and_the_doubtful_go_on(target: str) -> None:
             not plan_votes(
                 counts, first, second, **{**RULES, "budget": 900}, target=target, held=held
             )
-            .more[:25]
+            .next_votes[:25]
             .any()
         )
     assert plan.order[0, 2] and not plan.order[0, 1]

@@ -12,7 +12,7 @@ from evaluation.methods.aqer.rounds import PUBLISHED, Options
 from evaluation.methods.baselines import bag_of_words
 from evaluation.methods.baselines.bag_of_words import Bags
 from evaluation.methods.core.base import BadParameter, Result
-from evaluation.methods.core.redundancy import with_one_more
+from evaluation.methods.core.redundancy import predicted_reliability
 from evaluation.methods.simulation.planning.planner import plan, study
 from evaluation.published.reproduce.data import data_folder
 from tests.studies.aqer_redundancy import (
@@ -132,9 +132,9 @@ def test_the_promise_for_one_more_answer_is_kept(answers: int) -> None:
 
 
 def test_one_more_answer_counts_as_the_pairs_of_answers_that_it_adds() -> None:
-    assert with_one_more(0.5, 2) == pytest.approx(0.75)  # 1 pair becomes 3
-    assert with_one_more(0.5, 10) == pytest.approx(11 / 20)  # 45 become 55
-    assert with_one_more(0.0, 3) == 0.0
+    assert predicted_reliability(0.5, 2) == pytest.approx(0.75)  # 1 pair becomes 3
+    assert predicted_reliability(0.5, 10) == pytest.approx(11 / 20)  # 45 become 55
+    assert predicted_reliability(0.0, 3) == 0.0
 
 
 def test_too_few_workers_give_no_reliability() -> None:

@@ -138,7 +138,7 @@ def test_ranks_of_one_dimension_stay_as_they_are() -> None:
     """Also where the other dimensions have no votes: their boards say nothing."""
     for names, family in ((1, 1), (2, 3)):
         data = of_many_dimensions(0, 3, names)
-        assert family_of(votes_of(data, data.votes.once(), None)) == family
+        assert family_of(votes_of(data, data.votes.first_votes(), None)) == family
 
 
 def test_a_board_by_effectively_fewer_than_three_workers_has_no_intervals_and_says_why() -> None:
@@ -219,7 +219,7 @@ def pairwise_top(data: Judgments) -> dict[str, float]:
     board = ranked(data, 100)
     rng = np.random.default_rng(0)
     tables, _ = pairwise.resistance(
-        data, data.votes.once(), None, settings, board=board, rng=rng, hooks=pairwise.Hooks()
+        data, data.votes.first_votes(), None, settings, board=board, rng=rng, hooks=pairwise.Hooks()
     )
     top = tables["top"].rows()[1]
     return {**top, "freedom": float(board.freedom[0].min())}

@@ -14,7 +14,7 @@ from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import BadParameter, EmptyData, Hooks, Result, Table, UnknownIndex
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
-from evaluation.methods.pairwise.agreement import differentiable, split_alphas, without_each
+from evaluation.methods.pairwise.agreement import differentiable, leave_one_out_alpha, split_alphas
 from evaluation.methods.pairwise.exclusion import exclusion_effect
 from evaluation.methods.pairwise.gold import spam_fits
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
@@ -71,7 +71,7 @@ def test_in_pure_noise_the_cross_fitted_alpha_is_none_on_average() -> None:
 def test_nulls_of_few_judgments_cost_far_less_than_one_fit_after_the_other() -> None:
     """A review found: the checks of 36 judgments took 4.5 minutes."""
     few = crowd(0, topics=4, workers=6, votes=3)
-    votes = few.labels(few.votes.once(), 0)
+    votes = few.labels(few.votes.first_votes(), 0)
     assert len(few.votes.worker) == 36
     settings: dict[str, Any] = {"restarts": 3, "algorithm": "vb", "prevalence": "uniform"}
     one, many = 10, 100
@@ -97,8 +97,8 @@ def test_with_real_differences_cross_fitting_keeps_what_is_more_than_noise() -> 
 
 def test_alpha_without_each_worker_equals_leaving_them_out() -> None:
     data = crowd(2, forced=True)
-    people = data.votes.once()
-    table = without_each(people, rng=RNG(0), permutations=99, level=0.95, hooks=Hooks())
+    people = data.votes.first_votes()
+    table = leave_one_out_alpha(people, rng=RNG(0), permutations=99, level=0.95, hooks=Hooks())
     for worker in (0, 7, 29):
         rest = people.take(people.worker != worker)
         wanted = [agreement.krippendorff_alpha(data.labels(rest, k), "ordinal") for k in (0, 1)]
@@ -119,8 +119,8 @@ def test_a_saboteur_lowers_agreement_more_than_chance_and_an_honest_crowd_has_no
 
 
 def accused(data: Judgments) -> list[int]:
-    table = without_each(
-        data.votes.once(), rng=RNG(0), permutations=1999, level=0.95, hooks=Hooks()
+    table = leave_one_out_alpha(
+        data.votes.first_votes(), rng=RNG(0), permutations=1999, level=0.95, hooks=Hooks()
     )
     return table["worker"][table["lowers"]].tolist()
 
@@ -170,7 +170,9 @@ def test_where_everybody_is_alike_hardly_anybody_is_said_to_lower_agreement() ->
 
 
 def accused_fast(data: Judgments) -> list[int]:
-    found = without_each(data.votes.once(), rng=RNG(0), permutations=999, level=0.95, hooks=Hooks())
+    found = leave_one_out_alpha(
+        data.votes.first_votes(), rng=RNG(0), permutations=999, level=0.95, hooks=Hooks()
+    )
     return found["worker"][found["lowers"]].tolist()
 
 
@@ -281,7 +283,7 @@ def test_stages_are_reported_in_order_and_bad_parameters_named() -> None:
 def test_the_preview_of_an_exclusion_is_what_a_fit_without_them_finds() -> None:
     data = crowd(10, guessers=6, lefts=2, topics=10)
     effect = exclusion_effect(data, [0, 1, 6], seed=3, restarts=5, resamples=100)
-    rest = data.without([0, 1, 6])
+    rest = data.without_workers([0, 1, 6])
     own = pairwise.fit(rest, rng=RNG(0), restarts=5, draws=0, resamples=100).estimates
     assert effect.alpha["after"] == pytest.approx(own["agreement"]["alpha"])
     for name, column in (("after", "estimate"), ("rank_after", "rank"), ("low_after", "low")):

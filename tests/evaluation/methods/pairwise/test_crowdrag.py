@@ -158,7 +158,7 @@ def test_table_9_with_directions_fixed_and_nobodys_self_agreement(
     whole = judge_tables(
         canonical.machine,
         np.full((975, 7), -1),
-        canonical.votes.once(),
+        canonical.votes.first_votes(),
         rng=np.random.default_rng(0),
         resamples=100,
         level=0.95,

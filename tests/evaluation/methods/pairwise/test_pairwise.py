@@ -145,7 +145,7 @@ def test_spammers_come_last_the_order_of_systems_and_their_habit_are_recovered()
     )
     shared = rows_of(found.estimates["shared"]).rows()
     # Those who always click left pull against the others, who favour the right.
-    honest = scored(data.without(range(12)), restarts=4).estimates
+    honest = scored(data.without_workers(range(12)), restarts=4).estimates
     honest_side = rows_of(honest["shared"]).rows()[0]
     assert honest_side["name"] == "side" and honest_side["high"] < 0
     assert honest_side["estimate"] < shared[0]["estimate"]
@@ -174,7 +174,7 @@ def test_intervals_of_systems_cover_over_other_topics_texts_and_workers() -> Non
             taste=0.5,
             side=-0.2,
         )
-        people = data.votes.once()
+        people = data.votes.first_votes()
         table = boards(data, people, None, chosen, rng=RNG(0), hooks=Hooks()).system
         table = rows_of(table, 0)
         held.append((table["low"] <= 0) & (table["high"] >= 0))
@@ -203,7 +203,7 @@ def test_systems_equal_a_bradley_terry_fit_and_one_vote_a_worker_leaves_topics_a
     None
 ):
     data = study(RNG(4), topics=12)
-    people = data.votes.once()
+    people = data.votes.first_votes()
     # A worker of their own for every vote: nothing is left to cluster by worker.
     alone = replace(
         people, worker=np.arange(len(people)), workers=tuple(f"v{k}" for k in range(len(people)))
@@ -223,7 +223,7 @@ def test_systems_equal_a_bradley_terry_fit_and_one_vote_a_worker_leaves_topics_a
 def test_gold_labels_are_those_of_mace_on_canonical_pairs() -> None:
     data = study(RNG(5), topics=20, forced=True, guessers=2)
     found = scored(data, restarts=10)
-    people = data.votes.once()
+    people = data.votes.first_votes()
     for k, labels in ((0, data.labels(people, 0)), (1, data.labels(people, 1))):
         alike: dict[str, Any] = {
             "restarts": 10,
@@ -250,7 +250,7 @@ def test_gold_labels_are_those_of_mace_on_canonical_pairs() -> None:
 def test_alpha_is_krippendorffs_of_first_votes_and_its_mean_has_an_interval() -> None:
     data = study(RNG(6), forced=True, topics=16)
     table = scored(data).estimates["agreement"]
-    people = data.votes.once()
+    people = data.votes.first_votes()
     wanted = [agreement.krippendorff_alpha(data.labels(people, k), "ordinal") for k in (0, 1)]
     assert table["alpha"].tolist() == pytest.approx([np.mean(wanted), *wanted])
     assert (table["low"] < table["alpha"]).all() and (table["alpha"] < table["high"]).all()
@@ -263,7 +263,7 @@ def test_alpha_is_krippendorffs_of_first_votes_and_its_mean_has_an_interval() ->
 def test_wins_are_counted_between_systems_in_their_order() -> None:
     data = study(RNG(8), dimensions=1)
     table = rows_of(scored(data).estimates["win"], 0).rows()
-    people, vote = data.votes.once(), data.votes.once().canonical()[:, 0]
+    people, vote = data.votes.first_votes(), data.votes.first_votes().canonical()[:, 0]
     a, b = data.system[data.first][people.pair], data.system[data.second][people.pair]
     for row in table:
         mine = vote[(a == row["system_a"]) & (b == row["system_b"])]

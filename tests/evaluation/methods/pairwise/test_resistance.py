@@ -104,7 +104,7 @@ def test_the_person_who_made_the_first_is_named() -> None:
     named = []
     for seed in range(4):
         data = with_a_partisan(seed)
-        found, less = fit(data).estimates, fit(data.without([0])).estimates
+        found, less = fit(data).estimates, fit(data.without_workers([0])).estimates
         [top], [then] = (
             [row for row in one["top"].rows() if row["dimension"] == 0] for one in (found, less)
         )
@@ -132,7 +132,7 @@ def test_the_votes_of_a_change_are_listed_and_bear_the_numbers() -> None:
             if r["kind"] == "votes" and r["dimension"] == dimension
         ]
         listed = [r for r in found["change_vote"].rows() if r["dimension"] == dimension]
-        assert row["votes"] == len(listed) <= row["of"] == len(data.votes.once())
+        assert row["votes"] == len(listed) <= row["of"] == len(data.votes.first_votes())
         assert row["pairs"] == len({r["pair"] for r in listed})
         [top] = [r for r in found["top"].rows() if r["dimension"] == dimension]
         assert top["gap"] > 0 and top["needed"] > 0 and top["system_a"] != row["system"]
@@ -140,7 +140,7 @@ def test_the_votes_of_a_change_are_listed_and_bear_the_numbers() -> None:
 
 def test_split_pairs_are_those_with_four_tenths_or_more_on_each_side() -> None:
     data = study(RNG(3), topics=5, dimensions=1)
-    votes = data.votes.once()
+    votes = data.votes.first_votes()
     even = told = 0
     for pair in range(len(votes.pairs)):
         given = votes.canonical()[votes.pair == pair, 0].tolist()

@@ -22,7 +22,7 @@ QUICK: dict[str, Any] = {**pairwise.DEFAULTS, "resamples": 100}
 
 
 def split(data: Judgments) -> dict[str, list[dict[str, Any]]]:
-    asked = (data, data.votes.once(), None, QUICK)
+    asked = (data, data.votes.first_votes(), None, QUICK)
     whole = boards(*asked, rng=RNG(1), hooks=Hooks())
     found = strata(*asked, board=whole, rng=RNG(0), hooks=Hooks())
     return {name: table.rows() for name, table in found.items()}
@@ -48,7 +48,7 @@ def test_a_stratum_is_the_board_of_its_votes_alone_at_the_level_of_all_columns()
         alone = data.take(rows)
         own = boards(
             alone,
-            alone.votes.once(),
+            alone.votes.first_votes(),
             None,
             {**QUICK, "level": level},
             rng=RNG(5),
@@ -103,7 +103,7 @@ def test_pairs_that_are_all_alike_give_the_same_gap_whether_easy_or_hard() -> No
             ties=0.0,
         )
         rows = of(split(data)["stratum_system"], column=DIFFICULTY, dimension=0)
-        [votes] = votes_of(data, data.votes.once(), None)
+        [votes] = votes_of(data, data.votes.first_votes(), None)
         lead = np.where(votes.outcome == FIRST, 1, -1)
         own = np.abs(np.bincount(votes.pair, lead)[votes.pair])
         won = np.where(votes.outcome == FIRST, votes.a, votes.b)

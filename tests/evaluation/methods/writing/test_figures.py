@@ -17,7 +17,7 @@ from evaluation.methods.writing.documents import (
     Pairs,
     expected,
     first_citations,
-    with_each_other,
+    place_correlation,
     with_ranking,
 )
 from evaluation.methods.writing.draws import Draws
@@ -121,7 +121,7 @@ def test_sets_and_orders_agree_with_plain_sets_and_scipy(written: list[Written])
     place = first_citations(data, cut(data))
     for k, rho in enumerate(with_ranking(place)):
         same(rho, sorted(cites[k]), place[k])
-    for k, rho in enumerate(with_each_other(place, pairs)):
+    for k, rho in enumerate(place_correlation(place, pairs)):
         one, two = pairs.first[k], pairs.second[k]
         both = sorted(cites[one] & cites[two])
         same(rho, place[one][both], place[two])
