@@ -119,7 +119,7 @@ def label_columns() -> list[Column]:
         _method_column(1, gettext("Majority"), "majority"),
         Column.number("tally", split, html=_parts, classes="nowrap"),
         Column.count("tally.n", gettext("Votes"), sort="votes"),
-        Column.share("tally.most", gettext("Same label")),
+        Column.share("tally.top_share", gettext("Same label")),
     ]
 
 
@@ -423,7 +423,7 @@ def _label_table(rows: Sequence[DimensionRow], runs: ShownRun) -> ResultTable:
         columns.append(Column.share("stable", gettext("With another crowd")))
     if runs.published and runs.published != runs.core:
         label = gettext("Published")
-        columns.append(Column.text("others", label, label, html=_published))
+        columns.append(Column.text("published_labels", label, label, html=_published))
     return plain_table(
         gettext("Estimated label, posterior and votes by dimension"),
         columns,

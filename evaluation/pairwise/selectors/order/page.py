@@ -346,7 +346,7 @@ def _drift_table(rows: Sequence[Drift], split: int) -> ResultTable:
         Column.share("late", _("Later"), digits=1),
         Column.number("words", _("Change, points"), "", classes="nowrap l1r"),
         _points_column(),
-        Column.text("tells", _("Beyond chance"), html=_beyond_chance, classes="dim"),
+        Column.text("excludes_half", _("Beyond chance"), html=_beyond_chance, classes="dim"),
     ]
     return _dimension_table(_("Neutral answers early and late, by dimension"), columns, rows)
 
