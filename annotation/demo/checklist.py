@@ -38,7 +38,7 @@ class Checking:
         return [row for one in self["attributes"] for row in _attributes(one, self["dimension"])]
 
     def questions(self) -> list[Row]:
-        """The lines of the checklist, each with the attributes that it came from."""
+        """List the checklist's questions, each with its source attributes."""
         said = {one["author"]: one for one in self["attributes"]}
         return [
             {

@@ -111,7 +111,7 @@ class Format:
         return replace(self, reader=self.of_task(task)) if self.of_task else self
 
     def known_of(self, task: Task | None) -> Any:
-        """What the rows of a file are compared with. Conflict where the task takes none yet."""
+        """Return what the task already holds; raise Conflict if answers come too early."""
         if task is None:
             return None
         if self.of_answers and task.current is None:

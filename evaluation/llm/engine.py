@@ -183,7 +183,7 @@ class Engine:
         read = ParsedAnswer(outcome=answer.outcome, reason=answer.reason)
         if answer.outcome == Outcome.OK:
             read = self.source.read(flight.call_id, answer)
-        wait = self._again(flight.call_id, answer, read)
+        wait = self._retry_delay(flight.call_id, answer, read)
         if read.value is not None:
             state: str = CallState.DONE
         else:
@@ -228,8 +228,8 @@ class Engine:
             return None if cost is None else str(cost)
         return str(flight.most if answer.sent else Decimal())
 
-    def _again(self, call_id: int, answer: Completion, read: ParsedAnswer) -> float | None:
-        """Seconds after which the call is to be asked again; None: never. Counts the failures."""
+    def _retry_delay(self, call_id: int, answer: Completion, read: ParsedAnswer) -> float | None:
+        """Count failures and return seconds until the retry; None for no retry."""
         if answer.outcome == Outcome.OK:
             self.in_row = self.faulty = 0
             if read.value is not None:

@@ -76,7 +76,7 @@ def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Bonus:
     if rule.bonus_by == By.NONE or not one.takes_part:
         return Bonus()
     ranked, score = rule.bonus_by == By.RANK, one.evidence.score
-    why_not = _unknown(score, ranked, frame)
+    why_not = _why_uncertain(score, ranked, frame)
     if why_not or score is None:
         return Bonus(note=f"no bonus: {why_not}")
     run = f" in run {frame.run}"
@@ -95,8 +95,8 @@ def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Bonus:
     return Bonus(as_decimal(step["bonus"]), f"{told} {reached}{run}")
 
 
-def _unknown(score: WorkerScore | None, ranked: bool, frame: Frame) -> str:
-    """Why nothing certain is known of this worker; empty where it is."""
+def _why_uncertain(score: WorkerScore | None, ranked: bool, frame: Frame) -> str:
+    """Say why a worker's rank or interval is unknown; empty if it is known."""
     if frame.run is None:
         return "no run is finished yet"
     if score is None or score.estimate is None:

@@ -253,7 +253,7 @@ def clear_checklists(scope: Scope) -> None:
     for checklist in _checklists(scope):
         with transaction.atomic():
             for row in ChecklistStage.objects.filter(checklist=checklist, kind=kind):
-                _save(row, "data", _without_attributes(row.data, scope))
+                _save(row, "data", _blank_attributes(row.data, scope))
     versions = ChecklistVersion.objects.filter(checklist__project=project)
     tasks = TaskVersion.objects.filter(task__project=project, task__type="checklist")
     with transaction.atomic(), erasing():
@@ -271,8 +271,8 @@ def clear_checklists(scope: Scope) -> None:
             _save(compared, "sets", [_without_texts(one, scope) for one in compared.sets])
 
 
-def _without_attributes(entries: Sequence[Any], scope: Scope) -> list[Any]:
-    """Attributes as a stage or a question holds them: {"text", "from"?, "author", "kind"}."""
+def _blank_attributes(entries: Sequence[Any], scope: Scope) -> list[Any]:
+    """Blank the text of attributes in the scope, keeping their entries."""
     return [{**one, "text": GONE} if _is_own(one, scope) else one for one in entries]
 
 
@@ -290,7 +290,7 @@ def _is_own(entry: Mapping[str, Any], scope: Scope) -> bool:
 def _without_origins(questions: Sequence[Any], scope: Scope) -> list[Any]:
     """Questions without the attributes that they were made from, where these are erased."""
     return [
-        {**one, "attributes": _without_attributes(one["attributes"], scope)}
+        {**one, "attributes": _blank_attributes(one["attributes"], scope)}
         if one.get("attributes")
         else one
         for one in questions

@@ -80,7 +80,7 @@ class Cell:
     note: Words = ""  # below, in small type
 
     def markup(self, explain: Explain) -> SafeString:
-        """Its element."""
+        """Render the cell as a td or th element."""
         attributes = [("class", self.classes), ("data-label", self.label), ("title", self.title)]
         if self.span > 1:
             attributes.append(("colspan", str(self.span)))

@@ -21,8 +21,8 @@ WHOSE = [
 NOBODY = (pipeline.NOBODY, gettext_noop("Nobody: components are written by hand from the rubric"))
 
 
-def whose_choices(authors: list[tuple[str, str, int]]) -> list[tuple[str, str]]:
-    """All, people, models where there are such, each author alone, or nobody."""
+def attribute_source_choices(authors: list[tuple[str, str, int]]) -> list[tuple[str, str]]:
+    """List the choices of whose attributes make a checklist; nobody is always one."""
     kinds = {kind for _, kind, _ in authors}
     everybody, people, models, nobody = (
         (whose, gettext(words)) for whose, words in (*WHOSE, NOBODY)
@@ -48,7 +48,7 @@ class WhoseForm(forms.Form):
 
     def __init__(self, *args: Any, authors: list[tuple[str, str, int]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["whose"].choices = whose_choices(authors)  # type: ignore[attr-defined]
+        self.fields["whose"].choices = attribute_source_choices(authors)  # type: ignore[attr-defined]
 
 
 class ChecklistForm(forms.Form):
@@ -76,7 +76,7 @@ class ChecklistForm(forms.Form):
         self.fields["item"].choices = [  # type: ignore[attr-defined]
             (str(item.pk), item.group.title or item.key) for item in items
         ]
-        self.fields["whose"].choices = whose_choices(  # type: ignore[attr-defined]
+        self.fields["whose"].choices = attribute_source_choices(  # type: ignore[attr-defined]
             [(author, kind, n) for _, author, kind, n in rows]
         )
 

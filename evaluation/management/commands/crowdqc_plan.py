@@ -133,7 +133,7 @@ def as_json(result: Result) -> dict[str, Any]:
 
 
 def as_text(result: Result) -> str:
-    """The same for people."""
+    """Format one simulated study plan as readable text."""
     params, known = result.recipe["params"], result.diagnostics
     head = [
         f"{params['model']}: {params['workers']} workers, {params['items']} items, "

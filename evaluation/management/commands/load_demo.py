@@ -68,7 +68,7 @@ class Command(BaseCommand):
             self._first(other, encoder=options["encoder"])
         self._more(task)
         self._board()
-        self._later(task)
+        self._start_background_runs(task)
         if fresh:
             self._say(f"done in {time.monotonic() - began:.0f} s")
         self._accounts(task)
@@ -147,8 +147,8 @@ class Command(BaseCommand):
                 self._refusable(sharing.publish, by=by, run=run, **asked)
                 self._say(f"a public board at /boards/{BOARD}/; its bundle follows")
 
-    def _later(self, task: Task) -> None:
-        """What nobody has to wait for: the labels' own run, and the test of the three models."""
+    def _start_background_runs(self, task: Task) -> None:
+        """Start the labels' main run and replacement test in the background, if missing."""
         from evaluation.runs import engine as runs
 
         for labelled in demo_loader.tasks_by_name("labels"):

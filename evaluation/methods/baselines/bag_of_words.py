@@ -161,7 +161,7 @@ class Majority:
 
 
 def score_answers(bags: Bags, own: FloatArray) -> Majority:
-    """Every question's majority and every answer's cosine with it (App. G).
+    """Score answers by cosine with the entries that most of the votes hold (App. G).
 
     ``own`` (n,) is the vote of each answer. Where all votes of a question are 0, they are equal. A
     tie is no majority; an empty set has cosine 0 with everything.

@@ -105,7 +105,7 @@ def as_crowdrag(task: Task, run: Run) -> CrowdRag:
         ),
         counted=np.array([row.uncounted != BEYOND_FIVE for row in rows]),
         spam=_spam(run, workers),
-        gold=_gold(pairs, task, run),
+        gold=_estimated_labels(pairs, task, run),
         left=np.array([known[one] for one, _ in pairs.pairs]),
         right=np.array([known[two] for _, two in pairs.pairs]),
         llm=_llm(pairs, task),
@@ -158,8 +158,8 @@ def _spam(run: Run, workers: Sequence[str]) -> FloatArray:
     return found
 
 
-def _gold(pairs: _Pairs, task: Task, run: Run) -> Directed:
-    """Labels of the items, in the order of the names shown left and right."""
+def _estimated_labels(pairs: _Pairs, task: Task, run: Run) -> Directed:
+    """Collect the run's item labels as shown, by left and right names."""
     side = dict(Item.objects.filter(task=task).values_list("pk", "side"))
     said: dict[int, dict[str, str]] = {}
     for item, dimension, label in ItemLabel.objects.filter(run=run).values_list(

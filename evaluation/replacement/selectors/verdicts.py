@@ -72,7 +72,10 @@ def page(run: Run, told: Told, *, model: int | None) -> dict[str, Any]:
     """All of the page, with one model (its place) opened; 2 queries."""
     found = models_page(run, told)
     rows, at = found["models"], found["epsilon"]
-    found["findings"] = [found["verdict"].finding("replacement"), *actions_of(run, rows, told, at)]
+    found["findings"] = [
+        found["verdict"].finding("replacement"),
+        *replacement_findings(run, rows, told, at),
+    ]
     opened = model if model is not None and 0 <= model < len(rows) else rows[0].place
     chosen = next(row for row in rows if row.place == opened)
     return found | {
@@ -259,8 +262,10 @@ def verdict(rows: Sequence[ModelRow]) -> Verdict:
     return Verdict(" ".join(said), note)
 
 
-def actions_of(run: Run, rows: Sequence[ModelRow], told: Told, at: int) -> Iterator[Finding]:
-    """What may be replaced; else more items where they would decide about a model."""
+def replacement_findings(
+    run: Run, rows: Sequence[ModelRow], told: Told, at: int
+) -> Iterator[Finding]:
+    """Yield which models may replace a worker, and which need more labelled items."""
     passed = [row.short for row in rows if row.verdict == YES]
     if passed:
         yield MESSAGES.find("replace_one", names=listed(passed))
