@@ -1,4 +1,4 @@
-"""What the evaluation app adds to packages of this one (``evaluation/hooks.py`` registers it)."""
+"""What the evaluation app adds to packages of this one (see ``evaluation/extensions.py``)."""
 
 from __future__ import annotations
 

@@ -10,5 +10,5 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register extension points, and the system check of the demo's passwords."""
-        from evaluation import hooks  # noqa: F401
+        from evaluation import extensions  # noqa: F401
         from evaluation.demo import password_check  # noqa: F401

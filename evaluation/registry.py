@@ -34,6 +34,7 @@ from evaluation.replacement import texts as replacement_texts
 from evaluation.replacement.selectors import shared as replacement_shared
 from evaluation.rescaling import run as rescaling
 from evaluation.rescaling.selectors import rating_boards
+from evaluation.runs.run_types import SharedPage
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
 
@@ -74,12 +75,13 @@ IMPORTED = {kind.slug: kind for kind in (pair_runs.PUBLISHED_RUNS, published_che
 ADAPTERS = (Texts(), Pairs(), Ratings(), ItemLabels(), Responses(), Attributes(), Checks())
 # Called with a run that finished or became official.
 AFTER = (panel_watch.note_run,)
-# The context of the public page of a run, by method.
+# The public page of a run, by method.
+REPLACEMENT = SharedPage("evaluation/replacement/shared/page.html", replacement_shared.parts)
 SHARED = {
-    text_runs.RUNS.slug: text_shared.parts,
-    pair_runs.PAIRS.slug: pair_shared.parts,
-    pair_runs.RATINGS.slug: rating_boards.parts,
-    label_runs.RUNS.slug: label_shared.parts,
-    replacement_runs.RUNS.slug: replacement_shared.parts,
-    replacement_texts.RUNS.slug: replacement_shared.parts,
+    text_runs.RUNS.slug: SharedPage("evaluation/free_text/shared.html", text_shared.parts),
+    pair_runs.PAIRS.slug: SharedPage("evaluation/runs/sharing/board.html", pair_shared.parts),
+    pair_runs.RATINGS.slug: SharedPage("evaluation/rescaling/shared.html", rating_boards.parts),
+    label_runs.RUNS.slug: SharedPage("evaluation/labels/shared/page.html", label_shared.parts),
+    replacement_runs.RUNS.slug: REPLACEMENT,
+    replacement_texts.RUNS.slug: REPLACEMENT,
 }

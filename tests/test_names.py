@@ -22,14 +22,12 @@ INTERFACES = {
     "get_by",
     "why",
     "there",
-    "get_left_out_of",
-    "given",
-    "held",
-    "with_others",
     "What",
 }
 # Components of the published API schema, and jobs that wait in queues under their names.
-PUBLISHED = {"AboutIn", "AskIn", "LetInIn", "WayOut", "back_up_now", "not_found"}
+PUBLISHED = {"AboutIn", "LetInIn", "back_up_now", "not_found"}
+# The same for evaluation: fields of stored data and of the published API.
+EVALUATION = {"AskIn", "WayOut", "get_left_out_of", "given", "held", "with_others"}
 
 
 def public_names(tree: ast.AST, owner: str = "") -> list[tuple[int, str]]:
@@ -51,5 +49,6 @@ def test_public_names_have_a_noun_or_a_verb_of_their_own() -> None:
         for path in sources(*PACKAGES)
         for line, name in public_names(ast.parse(path.read_text()))
         if FUNCTION_WORDS.issuperset(words_of(name))
+        and not (path.is_relative_to(ROOT / "evaluation") and name in EVALUATION)
     ]
     assert not wrong

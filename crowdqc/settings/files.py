@@ -43,8 +43,6 @@ CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "do
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
 CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
 CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
-# How often an hour a worker may take a task again that they returned.
-CROWDQC_RETURNS_AN_HOUR = env.int("CROWDQC_RETURNS_AN_HOUR", default=5)
 
 # Backups (docs/admin/backup.md):
 # The folder or s3://bucket/folder they go to, and a file whose first line encrypts them.

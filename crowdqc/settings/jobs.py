@@ -1,4 +1,4 @@
-"""Jobs, runs, models, payments and calls to other systems."""
+"""Jobs, runs, models, payments, limits and calls to other systems."""
 
 from __future__ import annotations
 
@@ -52,5 +52,7 @@ for _name, _most in CROWDQC_QUOTAS.items():
         raise ImproperlyConfigured(
             f"CROWDQC_QUOTAS: {_name} is {_most!r}; it must be a whole number from 0."
         )
+# How often an hour a worker may take a task again that they returned.
+CROWDQC_RETURNS_AN_HOUR = env.int("CROWDQC_RETURNS_AN_HOUR", default=5)
 CROWDQC_JOB_QUEUES = schedule.JOB_QUEUES
 CELERY_BEAT_SCHEDULE = schedule.PERIODIC

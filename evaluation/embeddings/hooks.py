@@ -1,4 +1,4 @@
-"""What packages above this one register for it (``evaluation/hooks.py``)."""
+"""What packages above this one register for it (``evaluation/extensions.py``)."""
 
 from __future__ import annotations
 

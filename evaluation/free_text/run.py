@@ -239,5 +239,4 @@ RUNS = RunType(
     figures_exported=False,
     iterates=True,
     chooses=True,
-    shared_template="evaluation/free_text/shared.html",
 )

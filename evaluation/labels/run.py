@@ -120,6 +120,5 @@ RUNS = RunType(
     chooses=True,
     detail=lambda run: str(run.params.get("field") or ""),
     reads_texts=False,
-    shared_template="evaluation/labels/shared/page.html",
     public_bundle=True,
 )

@@ -136,7 +136,6 @@ PAIRS = RunType(
     chooses=True,
     detail=lambda run: _("one competence") if run.params.get("pooled") else _("by dimension"),
     reads_texts=False,
-    shared_template="evaluation/runs/sharing/board.html",
     public_bundle=True,
 )
 PAIR_CHECKS = RunType(
@@ -163,7 +162,6 @@ RATINGS = RunType(
     export=OWN_ROWS,
     chooses=True,
     reads_texts=False,
-    shared_template="evaluation/rescaling/shared.html",
     public_bundle=True,
 )
 PUBLISHED_RUNS = RunType(

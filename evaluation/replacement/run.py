@@ -28,7 +28,6 @@ from evaluation.runs.run_types import OWN_ROWS, RunType
 
 SLUG = METHOD.slug
 TESTS = gettext_noop("Tests")
-SHARED_TEMPLATE = "evaluation/replacement/shared/page.html"
 OF_A_CROWD = 0.10  # epsilon
 OF_THE_RUN = ("field", "encoder")  # what the method knows nothing of
 FIELD = Param(
@@ -151,7 +150,6 @@ RUNS = RunType(
     refuse=refuse,
     page="replacement",
     export=OWN_ROWS,
-    shared_template=SHARED_TEMPLATE,
     detail=lambda run: str(run.params.get(FIELD.name) or ""),
     reads_texts=False,
 )

@@ -106,5 +106,4 @@ RUNS = RunType(
     complete=text_runs.with_encoder,
     page="replacement",
     export=OWN_ROWS,
-    shared_template=choice_runs.SHARED_TEMPLATE,
 )

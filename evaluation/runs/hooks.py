@@ -1,4 +1,4 @@
-"""What packages above this one register for it (``evaluation/hooks.py``)."""
+"""What packages above this one register for it (``evaluation/extensions.py``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Registry(Protocol):
     IMPORTED: Mapping[str, Any]
     ADAPTERS: Sequence[Any]
     AFTER: Sequence[Callable[[Any], None]]
-    SHARED: Mapping[str, Callable[[Any, Any], dict[str, Any]]]
+    SHARED: Mapping[str, Any]
 
 
 load_registry: Hook[[], Registry] = Hook("load_registry")

@@ -73,15 +73,19 @@ def _did_not_converge(run: Run, done: Any) -> str:
     return "It did not converge; nothing was written."
 
 
-def shared_context(run: Run, page: Any) -> dict[str, Any]:
-    """Return what the public page of a run shows, of one page of its list.
+@dataclass(frozen=True)
+class SharedPage:
+    """What people without an account see of a run, by a link.
 
-    No names, pseudonyms, texts and single answers. Every method gives ``verdict`` (sentence, note),
-    ``basis``, ``method`` (a plain sentence), ``measure``, ``units``, ``tally``, ``recipe``,
-    ``notes`` (of ``rail_warnings.html``), ``tables``, which its image draws, and ``rows``, all of
-    them, for its files.
+    ``context`` gives ``template`` what it shows of a run and of one page of its list: no names,
+    pseudonyms, texts and single answers. Every one gives ``verdict`` (sentence, note), ``basis``,
+    ``method`` (a plain sentence), ``measure``, ``units``, ``tally``, ``recipe``, ``notes`` (of
+    ``rail_warnings.html``), ``tables``, which its image draws, and ``rows``, all of them, for its
+    files.
     """
-    return load_registry().SHARED[run.method](run, page)
+
+    template: str
+    context: Callable[[Run, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,6 @@ class RunType:
         The choice that tells its runs apart, for the history.
     made_of
         What a finished run was made of, where it is no answers of people.
-    shared_template
-        The public page of its runs, with ``shared_context``; "" where there is none.
     public_bundle
         Whether a public board of its runs can offer a bundle: votes under codes, and no texts.
     """
@@ -172,7 +174,6 @@ class RunType:
     reads_texts: bool = True
     detail: Callable[[Run], str] | None = None
     made_of: str = ""
-    shared_template: str = ""
     public_bundle: bool = False
 
     @property
@@ -256,6 +257,12 @@ def require_fit(task: Task, method: str, otherwise: DomainError) -> None:
     """The guard of whatever shows, or acts on, runs of a method: raise where it does not fit."""
     if not fits(task, method):
         raise otherwise
+
+
+def shared_page_of(method: str) -> SharedPage | None:
+    """Return the public page of a method's runs; None where they cannot be shared."""
+    page: SharedPage | None = load_registry().SHARED.get(method)
+    return page
 
 
 def notify_packages(run: Run) -> None:

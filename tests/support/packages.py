@@ -66,6 +66,7 @@ WIRING = (
     "jobs",
     "apps",
     "registry",
+    "extensions",
     "shell",
     "sealed_fields",
     "demo",
@@ -84,9 +85,7 @@ def package_of(module: str) -> str:
 def is_wiring(module: str) -> bool:
     """Whether a module connects packages."""
     parts = module.split(".")
-    if len(parts) == 1 or module == "evaluation.hooks":
-        return True
-    return parts[0] != "crowdqc" and parts[1] in WIRING
+    return len(parts) == 1 or (parts[0] != "crowdqc" and parts[1] in WIRING)
 
 
 def rank(module: str) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """What can be written as a file in the background: a maker each, found by name.
 
-Files about runs are made on the evaluation app, which this side does not know: the settings name
-their makers (``annotation.hooks``), and they are loaded when they are wanted.
+Files about runs are made on the evaluation app, which registers their makers
+(``annotation.hooks.export_makers``); they are loaded when they are wanted.
 """
 
 from __future__ import annotations
@@ -67,11 +67,6 @@ def maker_of(what: str) -> Maker:
     return maker
 
 
-def recipes(task: Task) -> list[dict[str, Any]]:
-    """What it takes to compute the scores of the task's finished runs again."""
-    return run_recipes(task)
-
-
 def refuse_options(params: Mapping[str, Any], *known: str) -> None:
     """Raise Invalid on an option that nobody reads."""
     other = sorted(set(params) - set(known))
@@ -132,7 +127,7 @@ def _about(task: Task, what: str, form: str, dimension: str = "") -> dict[str, A
     told = {"format": form, **manifest.describe(task, what)}
     if dimension:
         told["dimension"] = dimension
-    return {**told, "left_out": count_left_out(task, what, dimension), "runs": recipes(task)}
+    return {**told, "left_out": count_left_out(task, what, dimension), "runs": run_recipes(task)}
 
 
 def _archive(file: ExportFile) -> PreparedFile:

@@ -18,7 +18,7 @@ from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.models import BoardBundle, Run, RunShare, RunState
-from evaluation.runs.run_types import type_of
+from evaluation.runs.run_types import shared_page_of, type_of
 from evaluation.runs.sharing.selectors import DAYS, boards_of, live_shares
 
 MOST = 20  # live links of one run, public boards of one task
@@ -121,7 +121,7 @@ def _lock(run: Run) -> None:
             _("Run %(run)s has not finished, so there are no results to share.")
             % {"run": run.number}
         )
-    if not type_of(run.method).shared_template:
+    if shared_page_of(run.method) is None:
         raise Conflict(_("Results of this kind cannot be shared by a link."))
 
 

@@ -18,7 +18,7 @@ from crowdqc.errors import Missing
 from evaluation.models import Run, RunShare
 from evaluation.results.files import csv_of, records, stored
 from evaluation.results.images import image
-from evaluation.runs.run_types import shared_context, type_of
+from evaluation.runs.run_types import SharedPage, shared_page_of
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.recipes import method_title
 from evaluation.runs.sharing.selectors import NOTHING, bundle_of
@@ -44,13 +44,12 @@ _ONE = threading.Lock()  # a crowd that comes at once has a board rendered once 
 def html_of(share: RunShare, context: dict[str, Any]) -> str:
     """The page, without the context of a request: no session, no navigation, no token of a form."""
     # An empty request: nothing of who asked first, nor of their query, is kept for others.
-    return render_to_string(_shared_template(share.run), {"request": HttpRequest(), **context})
+    return render_to_string(_shared_page(share.run).template, {"request": HttpRequest(), **context})
 
 
 def context_of(share: RunShare, page: Any) -> dict[str, Any]:
     """What the forms of a shared run are made of."""
     run = share.run
-    _shared_template(run)
     title = reads.title_of(run.task)
     offered = share.slug != "" and bundle_of(share) is not None
     return {
@@ -58,7 +57,7 @@ def context_of(share: RunShare, page: Any) -> dict[str, Any]:
         "run": run,
         "title": title,
         "bundle": offered,
-        **shared_context(run, page),
+        **_shared_page(run).context(run, page),
     }
 
 
@@ -144,8 +143,8 @@ def _rendered(share: RunShare, form: str, told: dict[str, Any]) -> str:
     )
 
 
-def _shared_template(run: Run) -> str:
-    template = type_of(run.method).shared_template
-    if not template:
+def _shared_page(run: Run) -> SharedPage:
+    page = shared_page_of(run.method)
+    if page is None:
         raise Missing(_(NOTHING))
-    return template
+    return page

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.accounts.tokens.actions import digest_token
 from crowdqc.errors import Missing
 from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
-from evaluation.runs.run_types import type_of
+from evaluation.runs.run_types import shared_page_of, type_of
 
 DAYS = 90  # that a link is good for
 NOTHING = gettext_noop("There is nothing at this address. It may have expired or been withdrawn.")
@@ -38,7 +38,7 @@ def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
 
 def menu_of(run: Run | None) -> dict[str, Any]:
     """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
-    if run is None or run.state != RunState.DONE or not type_of(run.method).shared_template:
+    if run is None or run.state != RunState.DONE or shared_page_of(run.method) is None:
         return {"shares": None}
     live = _live().select_related("created_by", "run", "bundle")
     rows = list(live.filter(run=run, slug="") | _boards(live, run))

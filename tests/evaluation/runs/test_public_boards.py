@@ -30,6 +30,7 @@ from evaluation.labels.selectors import workers as worker_reads
 from evaluation.models import BoardBundle, Run, RunShare, SystemScore, WorkerScore
 from evaluation.registry import RUN_TYPES
 from evaluation.runs.recipe import main_method
+from evaluation.runs.run_types import shared_page_of
 from evaluation.runs.sharing import actions
 from tests.evaluation.bundles.test_bundles import run_of
 from tests.evaluation.corpora import labels as label_corpus
@@ -91,7 +92,7 @@ def publish(run: Run, slug: str = "our-study", *, files: bool = True) -> RunShar
 def test_no_form_of_any_kind_names_a_worker_or_shows_an_item_or_answer(
     made: dict[str, int],
 ) -> None:
-    assert set(made) == {slug for slug, kind in RUN_TYPES.items() if kind.shared_template}
+    assert set(made) == {slug for slug in RUN_TYPES if shared_page_of(slug)}
     for method, pk in made.items():
         run = get(pk)
         publish(run, slug_of(method))
