@@ -128,13 +128,16 @@ def log_is_sent(page: Page) -> None:
     The list of questions loads itself anew once late drafts are saved; the page after it sends
     what the one before had recorded.
     """
+    on_the_way = ("Execution context was destroyed", "crowdqc is not defined")
     for more in reversed(range(5)):  # a page may still be on its way to the next
-        page.wait_for_load_state()  # it shows its text before its scripts have come
+        page.wait_for_function(
+            "() => window.crowdqc?.log"
+        )  # its text is shown before its scripts run
         try:
             page.evaluate("() => crowdqc.log.flush()")
             return
         except PlaywrightError as error:
-            if not more or "Execution context was destroyed" not in str(error):
+            if not more or not any(words in str(error) for words in on_the_way):
                 raise
 
 
