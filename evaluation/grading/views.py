@@ -269,7 +269,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         "view": "study",
         "keep": "",
         "runs": [],
-        "tables": (),
+        "export_tables": (),
         "active": task.runs.filter(method=SLUG, state__in=runs.ACTIVE).first(),
         "form": StudyForm(task=task),
     }

@@ -46,7 +46,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
         "view": view,
         "runs": reads.finished_runs(task),
         "keep": kept_run(request, run, "?"),
-        "tables": tuple(TABLES),
+        "export_tables": tuple(TABLES),
     }
 
 

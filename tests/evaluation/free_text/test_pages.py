@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -345,6 +346,15 @@ def test_scores_are_exported_under_pseudonyms_with_a_manifest(
     assert (manifest["seed"], manifest["task_versions"]) == (20417, [1])
     assert client.get(url, {"table": "people"}).status_code == 422
     assert client.get(url, {"run": "99"}).status_code == 404
+
+
+def test_every_file_of_the_export_menu_opens_from_each_page(client: Client, task: Task) -> None:
+    url = reverse("task_results_export", args=[task.project_id, task.pk])
+    for name in ("task_results", "task_results_systems", "task_results_questions"):
+        links = re.findall(rf'href="({url}\?[^"]+)"', page(client, name, task.project_id, task.pk))
+        assert len(links) == 10, name  # four tables and all of them, in two formats
+        for link in links:
+            assert client.get(html.unescape(link)).status_code == 200, link
 
 
 def test_leave_one_out_is_compared_where_both_were_run(client: Client, task: Task) -> None:
