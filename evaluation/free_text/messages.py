@@ -100,6 +100,14 @@ MESSAGES = Catalogue(
             ),
             NOTE,
         ),
+        "short_answers": Message(
+            ngettext_lazy(
+                "%(short)s of %(answers)s has under %(words)s words.",
+                "%(short)s of %(answers)s have under %(words)s words.",
+                "n",
+            ),
+            NOTE,
+        ),
         # Of the computation.
         "vacuous_bound": Message(
             _("The bound is vacuous."),

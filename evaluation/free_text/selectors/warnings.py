@@ -19,6 +19,7 @@ from evaluation.results.findings import Action, Finding
 SHOWN_CLUSTERS = 3
 EXCERPT = 60
 SHOWN_NAMES = 4  # of the workers of a group
+SHORT_FROM = 10  # where one answer in so many is short, it is said
 Figures = Mapping[str, Any]
 Names = Mapping[int, str]
 
@@ -41,6 +42,7 @@ def warnings(run: Run, figures: Figures, names: Names, numbers: Mapping[int, int
         *_graph(figures),
         *duplicate_answers(run, figures, numbers),
         *_single_answers(figures),
+        *_short_answers(run, figures),
     ]
 
 
@@ -167,3 +169,19 @@ def _single_answers(figures: Figures) -> Iterator[Finding]:
     alone: Sequence[int] = figures.get("left_out", {}).get("questions_with_one_answer", [])
     if alone:
         yield MESSAGES.find("single_answers", n=len(alone))
+
+
+def _short_answers(run: Run, figures: Figures) -> Iterator[Finding]:
+    """Many answers of a word or two, with the list of answers; nothing of a run that is older."""
+    told = figures.get("short_answers")
+    if not told or SHORT_FROM * told["short"] < told["answers"]:
+        return
+    page = reverse("task_answers", args=[run.project_id, run.task_id])
+    yield MESSAGES.find(
+        "short_answers",
+        action=Action(_("Read the answers"), f"{page}?by=people&counts=yes"),
+        n=told["short"],
+        short=count(told["short"]),
+        answers=plural(told["answers"], "answer"),
+        words=told["words"],
+    )

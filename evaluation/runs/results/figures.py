@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from annotation.work.selectors import log
 from annotation.work.snapshots import answers
+from crowdqc.web.words import count_words
 from evaluation.methods.aqer.diagnostics import swaps, worst_sea_error
 from evaluation.methods.core.base import Intervals, Result
 from evaluation.runs.freezing.snapshots import AnswersDataset
@@ -38,6 +39,8 @@ COMPONENT = (
 # From here on it is named beside a person's work; none of them decides anything.
 PASTED_SHARE = 0.5
 DECLINED_SHARE = 0.25  # of the answers, and two at least
+
+SHORT_WORDS = 3  # an answer with fewer is counted as short
 
 
 def figures(
@@ -214,6 +217,16 @@ def _camps(part: dict[str, Any]) -> dict[str, Any]:
     if told["found"]:
         told["groups"] = [{**one, "workers": _ids(one["workers"])} for one in told["groups"]]
     return {"number": part["number"], **told}
+
+
+def short_answers(frozen: AnswersDataset) -> dict[str, int]:
+    """How many of the workers' answers have under ``words`` words. Reads no database."""
+    short = np.array([count_words(text) < SHORT_WORDS for text in frozen.texts], dtype=np.bool_)
+    return {
+        "short": int(short[frozen.text].sum()),
+        "answers": len(frozen.answer_ids),
+        "words": SHORT_WORDS,
+    }
 
 
 def log_figure(frozen: AnswersDataset, declined: set[int]) -> dict[str, Any]:

@@ -64,8 +64,13 @@ def write(run: Run, done: Computed) -> Outcome:
     frozen = done.frozen
     declined = answers.declined([*frozen.answer_ids, *frozen.system_answer_ids])
     rows, told = content(run, done, declined)
-    # What the log says of the workers is evidence beside the scores, no part of the result.
-    return Outcome(rows, told, {"log": figures.log_figure(frozen, declined)})
+    # What the log says of the workers, and how short answers are, is evidence beside the scores,
+    # no part of the result.
+    beside = {
+        "log": figures.log_figure(frozen, declined),
+        "short_answers": figures.short_answers(frozen),
+    }
+    return Outcome(rows, told, beside)
 
 
 def content(

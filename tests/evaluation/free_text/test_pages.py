@@ -16,6 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Project, Task
+from evaluation.free_text.messages import MESSAGES
+from evaluation.free_text.selectors import warnings
 from evaluation.free_text.selectors.questions import numbers_and_least
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
@@ -147,6 +149,38 @@ def test_a_board_of_many_answers_says_how_many_and_does_not_warn(
     (told,) = run.figures.get(name="redundancy").data
     assert f"Expected with {told['answers'] + 1:g}" in text
     assert told["reliability"] < told["with_one_more"]
+
+
+def test_a_page_says_how_many_answers_are_short_unless_its_run_is_older(
+    client: Client, project: Project
+) -> None:
+    task = corpus.make_task(project)
+    given = {f"good-{n}": corpus.answers([corpus.GOOD], turn=n) for n in range(4)}
+    given["brief"] = dict.fromkeys(corpus.keys()[:5], "Rapeseed oil.")
+    given["brief"] |= dict.fromkeys(corpus.keys()[5:], "– It was so.")
+    factories.make_answers(task, given)
+    run = scored(task)
+    figure = run.figures.get(name="short_answers")
+    said = [text for told in given.values() for text in told.values()]
+    short = sum(len(text.replace("–", "").split()) < 3 for text in said)
+    assert figure.data == {"short": short, "answers": 40, "words": 3} and short >= 5
+    text = page(client, "task_results", project.pk, task.pk)
+    assert "short_answers" in findings_in(text)
+    assert f"{reverse('task_answers', args=[project.pk, task.pk])}?by=people" in text
+    figure.delete()
+    assert "short_answers" not in findings_in(page(client, "task_results", project.pk, task.pk))
+
+
+@pytest.mark.parametrize(
+    ("short", "answers", "is_said"),
+    [(24, 200, True), (3, 30, True), (1, 10, True), (2, 30, False), (0, 8, False)],
+)
+def test_short_answers_are_told_from_one_in_ten_on(short: int, answers: int, is_said: bool) -> None:
+    told = {"short_answers": {"short": short, "answers": answers, "words": 3}}
+    found = warnings.warnings(Run(project_id=1, task_id=2), told, {}, {})
+    values = {"n": short, "short": short, "answers": f"{answers} answers", "words": 3}
+    expected = [("short_answers", MESSAGES.text("short_answers", **values))]
+    assert [(one.code, one.text) for one in found] == (expected if is_said else [])
 
 
 def test_the_ranks_in_a_heading_are_those_that_its_rows_can_have(
