@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -71,7 +71,7 @@ class UnsureClaimError(ValueError):
 
 @dataclass(frozen=True)
 class Finding:
-    """A message with its values: what a page shows of it."""
+    """A message and the values in it: what a page shows of it."""
 
     code: str
     severity: Severity
@@ -81,6 +81,7 @@ class Finding:
     claim: Claim | None = None
     is_minor: bool = False  # a warning that may be folded before others
     excludes: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Catalogue:
@@ -119,6 +120,7 @@ class Catalogue:
             action,
             claim,
             excludes=message.excludes,
+            values=values,
         )
 
     def text(self, code: str, **values: Any) -> str:
