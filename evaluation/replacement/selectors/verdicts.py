@@ -252,14 +252,9 @@ def verdict(rows: Sequence[ModelRow]) -> Verdict:
     untested = [row.short for row in rows if not row.verdict]
     if untested:
         said.append(_("%(names)s could not be tested.") % {"names": listed(untested)})
-    note = _(
-        "A model passes when it is as good as at least half of the people it is compared with. "
-        "It may be worse by ε: what you accept, because a model costs less."
-    )
     tested = sum(bool(row.verdict) for row in rows)
-    if tested > 1:
-        note += " " + _("The verdicts on %(n)s models hold at once.") % {"n": count(tested)}
-    return Verdict(" ".join(said), note)
+    at_once = _("The verdicts on %(n)s models hold at once.") % {"n": count(tested)}
+    return Verdict(" ".join(said), at_once if tested > 1 else "")
 
 
 def replacement_findings(
