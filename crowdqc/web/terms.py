@@ -274,6 +274,17 @@ STATISTICS = {
         AQER,
         "`adjusted`",
     ),
+    "item-rest": Term(
+        _("Item-rest correlation"),
+        _("Whether workers with a high score on a question have a high mean score on the others."),
+        (
+            (_(".30 and more"), _("the question tells workers apart as the others do")),
+            (_("near 0"), _("it says little about workers")),
+            (_("below 0"), _("it may be unclear or misleading: read it")),
+        ),
+        AQER,
+        "`item_rest_correlation`, `methods/aqer/items.py`",
+    ),
     "spread": Term(
         _("Spread"),
         _("How far values lie apart (standard deviation)."),

@@ -14,7 +14,7 @@ from evaluation.results.columns import (
     name_column,
     score_column,
 )
-from evaluation.results.files import BASE, ITEM, PLACE, SYSTEM_NAME, StoredTable, named, stored
+from evaluation.results.files import BASE, PLACE, SYSTEM_NAME, StoredTable, stored
 from evaluation.runs.exports.tables import ANSWER
 from evaluation.runs.results.figures import PASTED_SHARE
 
@@ -71,6 +71,52 @@ AUTHORS = (
     *SCORED,
     ANSWERS,
 )
+# A page shows a ``ShownQuestion``; figures in ``extra`` are read by their path in ``exports``.
+QUESTIONS = (
+    Column.number("number", _("No."), classes="dim"),
+    Column.text(
+        "question",
+        _("Question"),
+        sort="order",
+        classes="l1 question-cell",
+        exports={"item_id": "item__key"},
+    ),
+    Column.text(
+        "best",
+        _("Best answer"),
+        classes="full best-cell",
+        exports={"best_worker": "best_answer__worker__pseudonym"},
+    ),
+    *PLACE,
+    *stored("spread", inside="extra"),
+    Column.score(
+        "score.agreement",
+        _("Agreement"),
+        sort="agreement",
+        is_main=True,
+        exports={"agreement": "extra.agreement"},
+    ),
+    Column.score("score.estimate", _("Mean score"), sort="score", exports={"estimate": "estimate"}),
+    *stored("low", "high"),
+    Column.count("score.n", _("Answers"), sort="answers", exports={"n": "n"}),
+    *stored("effect", inside="extra"),
+    Column.count(
+        "score.unknown",
+        _("“I don’t know”"),
+        sort="unknown",
+        fades_zero=True,
+        exports={"declined": "extra.declined"},
+    ),
+    Column.score(
+        "score.item_rest_correlation",
+        _("Item-rest correlation"),
+        _("Item-rest"),
+        term="item-rest",
+        sort="item-rest",
+        missing=_("none"),
+        exports={"item_rest_correlation": "extra.item_rest_correlation"},
+    ),
+)
 TABLES: dict[str, StoredTable] = {
     "workers": StoredTable(WorkerScore, WORKERS),
     "systems": StoredTable(SystemScore, SYSTEMS),
@@ -78,13 +124,5 @@ TABLES: dict[str, StoredTable] = {
         AnswerScore,
         (*ANSWER, *BASE, *stored("uniterated", "best", "best_trusted", inside="extra")),
     ),
-    "questions": StoredTable(
-        ItemScore,
-        (
-            *ITEM,
-            *named(best_worker="best_answer__worker__pseudonym"),
-            *BASE,
-            *stored("spread", "agreement", "effect", "declined", inside="extra"),
-        ),
-    ),
+    "questions": StoredTable(ItemScore, QUESTIONS),
 }

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Exists, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from annotation.models import EventStream, Item, ItemGroup, Task, TextValue
@@ -17,19 +22,22 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import percent, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
+from evaluation.free_text.columns import QUESTIONS
 from evaluation.free_text.selectors import disagreement
 from evaluation.models import AnswerScore, ItemScore, Run
-from evaluation.results.tables import plain_table
+from evaluation.results.cells import dim, link, note_below
+from evaluation.results.columns import Format
+from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
-SORTS = {
-    "order": ("item__position", "item_id"),
-    "agreement": ("agreement", "item_id"),
-    "score": ("estimate", "item_id"),
-    "answers": ("-n", "item_id"),
-    "unknown": ("-unknown", "item_id"),
+OF_SCORE = "score."  # before the keys of columns that show a row of scores
+# Addresses that sort -> the column in the database: the lowest score first, or the highest count.
+SORTS = {"order": "item__position"} | {
+    one.sort: ("-" if one.format is Format.COUNT else "") + one.key.removeprefix(OF_SCORE)
+    for one in QUESTIONS
+    if one.key.startswith(OF_SCORE)
 }
-EXCERPT = 140
+ASKED, EXCERPT = 110, 140  # characters shown of a question and of its best answer
 LEAST = 3  # questions of least agreement that are named
 
 
@@ -40,26 +48,45 @@ def _best_text() -> Subquery:
     return Subquery(texts[:1])
 
 
+@dataclass(frozen=True)
+class ShownQuestion:
+    """A question in the list of all, with its row of scores."""
+
+    number: int
+    question: SafeString
+    best: SafeString
+    score: ItemScore
+
+
+def _figures() -> dict[str, Cast]:
+    """What the columns show of the figures that a row keeps in ``extra``; NULL without them."""
+    return {
+        column.key.removeprefix(OF_SCORE): Cast(
+            KT(path.replace(".", "__")),
+            IntegerField() if column.format is Format.COUNT else FloatField(),
+        )
+        for column in QUESTIONS
+        if column.key.startswith(OF_SCORE)
+        for path in column.exports.values()
+        if path.startswith("extra.")
+    }
+
+
 def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QuerySet[ItemScore]:
     """A row a question with agreement, "I don't know" and the best answer's text."""
     found = (
         ItemScore.objects.filter(run=run, dimension="")
         .select_related("item__group", "best_answer__worker")
         .defer("item__group__passage")
-        .annotate(
-            agreement=Cast(KT("extra__agreement"), FloatField()),
-            spread=Cast(KT("extra__spread"), FloatField()),
-            unknown=Cast(KT("extra__declined"), IntegerField()),
-            best_text=_best_text(),
-        )
+        .annotate(**_figures(), best_text=_best_text())
     )
     if group is not None:
         found = found.filter(item__group_id=group)
-    first, *rest = SORTS.get(sort, SORTS["order"])
-    column = F(first.removeprefix("-"))
-    down = first.startswith("-")
+    by = SORTS.get(sort, SORTS["order"])
+    column = F(by.removeprefix("-"))
+    down = by.startswith("-")
     order = column.desc(nulls_last=True) if down else column.asc(nulls_last=True)
-    return found.order_by(order, *rest)
+    return found.order_by(order, "item_id")
 
 
 def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
@@ -81,6 +108,43 @@ def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
 def page_of(rows: QuerySet[ItemScore], number: Any) -> Page:
     """One page of the questions."""
     return Paginator(rows, PER_PAGE).get_page(number)
+
+
+def table(
+    run: Run, found: Page, numbers: Mapping[int, int], *, sort: str, group: int | None, keep: str
+) -> ResultTable:
+    """A page of the questions; ``keep`` is the query that keeps the run shown."""
+    return plain_table(
+        gettext("Questions with their agreement and best answer"),
+        QUESTIONS,
+        [_shown(run, row, numbers[row.item_id], keep) for row in found.object_list],
+        empty=gettext("No question of this text was answered."),
+        sorts=_sorts(sort, group, keep),
+    )
+
+
+def _sorts(sort: str, group: int | None, keep: str) -> dict[str, dict[str, str]]:
+    """The links of heads that sort."""
+    text = f"&text={group}" if group else ""
+    made = {}
+    for name, by in SORTS.items():
+        order = "descending" if by.startswith("-") else "ascending"
+        query = f"?sort={name}{text}{keep.replace('?', '&')}"
+        made[name] = {"query": query, "aria": order if name == sort else ""}
+    return made
+
+
+def _shown(run: Run, row: ItemScore, number: int, keep: str) -> ShownQuestion:
+    url = reverse("task_results_question", args=[run.project_id, run.task_id, row.item_id])
+    title = link(f"{url}{keep}", Truncator(row.item.question).chars(ASKED), "title")
+    best = dim(gettext("nothing to compare"))
+    if row.best_text:  # type: ignore[attr-defined]
+        text = Truncator(row.best_text).chars(EXCERPT)  # type: ignore[attr-defined]
+        author = row.best_answer.worker if row.best_answer else None
+        quoted = format_html('<span class="serif">{}</span>', text)
+        best = note_below(quoted, author.pseudonym if author else "")
+    above = row.item.group.title if row.item.group else ""
+    return ShownQuestion(number, note_below(title, above), best, row)
 
 
 def groups_of(task: Task) -> list[tuple[int, str]]:

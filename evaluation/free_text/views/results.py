@@ -172,7 +172,9 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
             ]
         ),
         page=page,
-        rows=[(numbers[row.item_id], row) for row in page.object_list],
+        table=question_reads.table(
+            run, page, numbers, sort=sort, group=group, keep=context["keep"]
+        ),
         sort=sort,
         groups=question_reads.groups_of(task),
         group=group,

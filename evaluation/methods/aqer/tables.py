@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.aqer import diagnostics as aqer_camps
 from evaluation.methods.aqer import diagnostics as aqer_diagnostics
+from evaluation.methods.aqer.items import item_rest_correlations
 from evaluation.methods.aqer.resample import (
     Case,
     Plan,
@@ -284,12 +285,19 @@ def _questions(data: Texts, fitted: list[Component]) -> Table:
         off = scores - mean(part, scores)[part.case.rows.question]
         return np.sqrt(mean(part, off**2))
 
+    def item_rest(part: Component) -> Any:
+        rows = part.case.rows
+        return item_rest_correlations(
+            part.fit.last.scores, rows.worker, rows.question, len(part.case.questions)
+        )
+
     size = len(data.questions)
     columns: dict[str, Callable[[Component], Any]] = {
         "score": lambda part: mean(part, part.fit.last.scores),
         "spread": spread,
         "agreement": lambda part: np.sqrt(part.fit.last.squared) / part.fit.last.total,
         "effect": lambda part: part.effects,
+        "item_rest_correlation": item_rest,
     }
     found = gather_columns(size, fitted, lambda part: part.case.questions, columns)
     count = np.bincount(data.question, minlength=size)

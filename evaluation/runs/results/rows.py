@@ -317,6 +317,7 @@ def item_rows(frozen: AnswersDataset, result: Result, declined: set[int]) -> lis
                 "effect": row["effect"],
                 "declined": unknown[row["question"]],
                 "system_answers": systems[row["question"]],
+                "item_rest_correlation": row["item_rest_correlation"],
             },
         }
         for row in result.estimates["question"].rows()

@@ -36,7 +36,7 @@ from evaluation.bundles.manifest import FIGURES, NAMES, RECIPE, results_file
 from evaluation.bundles.tables import Bundled
 from evaluation.bundles.verdicts import first_ranked
 from evaluation.live import actions as live
-from evaluation.models import Run, RunState, SystemScore
+from evaluation.models import ItemScore, Run, RunState, SystemScore
 from evaluation.runs import engine as runs
 from tests.evaluation.bundles.files import changed, written
 from tests.evaluation.corpora import checks as checks_corpus
@@ -243,6 +243,24 @@ def test_a_bundle_of_before_a_figure_was_added_still_verifies(tmp_path: Path) ->
     with pytest.raises(CommandError):
         call_command("verify_bundle", str(changed(path, one_vote, mend=True)), stdout=out)
     assert "NOT  Numbers:" in out.getvalue()
+
+
+def test_a_bundle_of_before_a_column_was_added_still_verifies(tmp_path: Path) -> None:
+    name = results_file(ItemScore)
+
+    def older(files: dict[str, bytes]) -> None:
+        rows = [json.loads(line) for line in files[name].splitlines()]
+        for row in rows:
+            assert row["extra"].pop("item_rest_correlation") is not None
+        files[name] = b"\n".join(json.dumps(row).encode() for row in rows)
+
+    def wrong(files: dict[str, bytes]) -> None:
+        files[name] = files[name].replace(b'"spread"', b'"spred"')
+
+    path = changed(written(run_of("aqer"), tmp_path), older, mend=True)
+    call_command("verify_bundle", str(path), stdout=StringIO())
+    with pytest.raises(CommandError):
+        call_command("verify_bundle", str(changed(path, wrong, mend=True)), stdout=StringIO())
 
 
 def test_a_bundle_names_people_by_pseudonym_alone_and_says_what_it_is_of(tmp_path: Path) -> None:

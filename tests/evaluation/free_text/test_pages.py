@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import io
 import json
@@ -16,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Project, Task
+from crowdqc import numbers
 from evaluation.free_text.selectors import warnings
 from evaluation.free_text.selectors.questions import numbers_and_least
 from evaluation.models import Run, RunState
@@ -233,6 +235,46 @@ def test_questions_are_numbered_and_those_of_least_agreement_named(
     text = page(client, "task_results_questions", task.project_id, task.pk, query="?sort=agreement")
     assert numbers_and_least(run)[1] == [at + 1 for at in order[:3]]
     assert re.findall(r'data-label="No.">(\d+)<', text) == [str(at + 1) for at in order]
+
+
+def test_the_item_rest_correlation_is_on_the_page_in_the_file_and_in_the_api(
+    client: Client, task: Task, run: Run
+) -> None:
+    name = "item_rest_correlation"
+    found = list(run.itemscore_rows.order_by("item__position"))
+    values = [row.extra[name] for row in found]
+    assert all(-1 <= value <= 1 for value in values)
+    order = sorted(range(len(found)), key=lambda at: values[at])
+    text = page(client, "task_results_questions", task.project_id, task.pk, query="?sort=item-rest")
+    cells = re.findall(r'data-label="Item-rest">([^<]+)<', text)
+    assert cells == [numbers.score(values[at], 2) for at in order]
+    assert 'id="help-item-rest"' in text
+    url = reverse("task_results_export", args=[task.project_id, task.pk])
+    response = client.get(url, {"table": "questions", "format": "csv"})
+    lines = b"".join(response.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    header = "item_id,best_worker,dimension,component,estimate,low,high,n,spread,agreement,effect,"
+    assert lines[0] == f"{header}declined,{name}"
+    assert [float(row[name]) for row in csv.DictReader(lines)] == values
+    rows = client.get(f"/api/runs/{run.pk}/scores/items/").json()["results"]
+    assert {row["item_id"]: row["extra"][name] for row in rows} == {
+        row.item.key: row.extra[name] for row in found
+    }
+
+
+def test_a_run_from_before_a_column_was_added_shows_it_empty(
+    client: Client, task: Task, run: Run
+) -> None:
+    for row in run.itemscore_rows.all():
+        del row.extra["item_rest_correlation"]
+        row.save()
+    for query in ("", "?sort=item-rest"):
+        text = page(client, "task_results_questions", task.project_id, task.pk, query=query)
+        cells = re.findall(r'data-label="Item-rest">([^<]+)<', text)
+        assert cells == ["none"] * run.itemscore_rows.count()
+    url = reverse("task_results_export", args=[task.project_id, task.pk])
+    response = client.get(url, {"table": "questions", "format": "csv"})
+    lines = b"".join(response.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    assert {row["item_rest_correlation"] for row in csv.DictReader(lines)} == {""}
 
 
 def test_a_question_shows_its_answers_by_score_with_the_best_and_the_systems(
