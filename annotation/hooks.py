@@ -13,5 +13,7 @@ export_makers: Hook[[], Mapping[str, Any]] = Hook("export_makers")
 run_recipes: Hook[[Any], list[dict[str, Any]]] = Hook("run_recipes")
 # Of tasks: the state of the results of each, by the task's id.
 run_states: Hook[[Any], dict[int, str]] = Hook("run_states")
+# Of a public board's address: its title and its pages; None where there is no such board.
+public_board: Hook[[str], dict[str, str] | None] = Hook("public_board")
 # Make a task of an uploaded table, start its run and return the import's report.
 write_table: Hook[..., Any] = Hook("write_table")

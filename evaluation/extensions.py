@@ -34,6 +34,14 @@ def run_states(tasks: Any) -> dict[int, str]:
     return states.run_states(tasks)
 
 
+@annotation_hooks.public_board.register
+def public_board(slug: str) -> dict[str, str] | None:
+    """Return the title and the addresses of a public board."""
+    from evaluation.runs.sharing import selectors
+
+    return selectors.find_board(slug)
+
+
 @annotation_hooks.write_table.register
 def write_table(**given: Any) -> Any:
     """Make a task of an uploaded table and start its run."""

@@ -45,6 +45,12 @@ CROWDQC_SIGNUP = env.str("CROWDQC_SIGNUP", default="open")
 if CROWDQC_SIGNUP not in {"open", "closed", "sso"}:
     raise ImproperlyConfigured("CROWDQC_SIGNUP must be 'open', 'closed' or 'sso'.")
 CROWDQC_SIGNUP_DOMAINS = [d.lower() for d in env.list("CROWDQC_SIGNUP_DOMAINS", default=[])]
+# Whether the sign-in page offers the accounts of the demo, whose password everybody knows.
+CROWDQC_DEMO_SIGN_IN = not PRODUCTION and env.bool("CROWDQC_DEMO_SIGN_IN", default=True)
+# The public board that the landing page shows, by the last part of its address; empty: none.
+CROWDQC_LANDING_BOARD = env.str(
+    "CROWDQC_LANDING_BOARD", default="" if PRODUCTION else "which-answer-is-better"
+)
 # Days after which a session ends: unused, and in any case.
 CROWDQC_SESSION_IDLE_DAYS = env.int("CROWDQC_SESSION_IDLE_DAYS", default=14)
 CROWDQC_SESSION_DAYS = env.int("CROWDQC_SESSION_DAYS", default=30)

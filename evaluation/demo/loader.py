@@ -20,6 +20,7 @@ from annotation.accounts.actions import vouched_accounts as accounts
 from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
 from annotation.demo import logs
+from annotation.demo.accounts import PASSWORD
 from annotation.formats.actions.imports import import_rows
 from annotation.models import (
     Answer,
@@ -48,7 +49,6 @@ from evaluation.demo.rating import RatingTask
 from evaluation.demo.study import Study, pseudonyms
 from evaluation.demo.writing import WritingTask
 
-PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
 MARK = "demo.load"
 TITLE = "Two texts, sixteen questions"
 PAY, BONUS = Decimal("1.80"), Decimal("0.90")

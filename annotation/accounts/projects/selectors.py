@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db.models import (
     Case,
     Count,
@@ -22,7 +23,9 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation import hooks
 from annotation.accounts.projects.actions import invitation_token
+from annotation.demo.accounts import offered_accounts
 from annotation.models import (
     Assignment,
     Consent,
@@ -183,3 +186,13 @@ def all_roles(user: Any) -> list[tuple[int, str]]:
             "project_id", "role"
         )
     )
+
+
+def landing() -> dict[str, Any]:
+    """What the page for people without an account shows: a public board, and what is open."""
+    slug = settings.CROWDQC_LANDING_BOARD
+    return {
+        "board": hooks.public_board(slug) if slug else None,
+        "demo": offered_accounts(),
+        "sign_up_open": settings.CROWDQC_SIGNUP == "open",
+    }

@@ -22,7 +22,12 @@ from annotation.accounts.projects.forms import (
     ProjectSettingsForm,
     add_errors,
 )
-from annotation.accounts.projects.selectors import all_roles, consent_versions, list_projects
+from annotation.accounts.projects.selectors import (
+    all_roles,
+    consent_versions,
+    landing,
+    list_projects,
+)
 from annotation.accounts.roles.actions import waiting_grant
 from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.factors import require_factor_in_project
@@ -36,10 +41,11 @@ from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, NotAllowed
 
 
-@login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the person's only project, the list, or the worker's page."""
+    """Redirect a person to their projects or work; show others the landing page."""
+    if not request.user.is_authenticated:
+        return render(request, "annotation/accounts/landing.html", landing())
     roles = all_roles(request.user)
     staffed = {project_id for project_id, role in roles if role != Role.WORKER}
     if len(staffed) == 1:

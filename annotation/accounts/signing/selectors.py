@@ -43,6 +43,11 @@ def has_unverified_address_only(user: Any) -> bool:
     return not any(claimed) and bool(user.email or claimed)
 
 
+def has_passkeys() -> bool:
+    """Whether anybody here has a passkey to sign in with."""
+    return Authenticator.objects.filter(type=Authenticator.Type.WEBAUTHN).exists()
+
+
 def find_user(name: str) -> User | None:
     """Return the user of a username or address; a verified address wins."""
     name = unicodedata.normalize("NFKC", name).strip()

@@ -27,6 +27,7 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.accounts.signing import actions, selectors
 from annotation.accounts.signing.forms import MAILS, NameForm
 from annotation.accounts.signing.sso import allow_provider_forms
+from annotation.demo.accounts import PASSWORD, offered_accounts
 from annotation.models import User
 from crowdqc import limits
 from crowdqc.errors import Invalid
@@ -59,6 +60,14 @@ class _LetsOut:
 
 class SignIn(_LetsOut, _Says, account.LoginView):
     """Signing in; tries over the API are counted together with these."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {
+            **super().get_context_data(**kwargs),
+            "has_passkeys": selectors.has_passkeys(),
+            "demo": offered_accounts(),
+            "demo_password": PASSWORD,
+        }
 
 
 class SignUp(_LetsOut, _Says, account.SignupView):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
@@ -77,6 +78,19 @@ def get_board(slug: str) -> RunShare:
     )
     rows = _live().filter(slug=slug).exclude(slug="")
     return _one(rows.annotate(newer=newer, bundled=Exists(made)))
+
+
+def find_board(slug: str) -> dict[str, str] | None:
+    """Return title and addresses of a public board, without its run's rows; None where none is."""
+    rows = _live().filter(slug=slug, run__state=RunState.DONE).exclude(slug="")
+    row = rows.select_related("run__task__current").first()
+    if row is None:
+        return None
+    return {
+        "title": row.run.task.published_title,
+        "url": reverse("public_board", args=[slug]),
+        "image": reverse("public_board_file", args=[slug, "svg"]),
+    }
 
 
 def bundle_of(share: RunShare) -> BoardBundle | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import threading
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -20,6 +21,7 @@ from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.security.accounts.mailbox import code_for
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
 JSON = "application/json"
@@ -114,7 +116,23 @@ def test_home_leads_each_role_to_its_work(world: World, client: Client) -> None:
     assert lands(world.outsider) == "200"
     factories.make_project(owner=world.requester, name="Second")
     assert lands(world.requester) == reverse("project_list")
-    assert client.get(reverse("home"))["Location"].startswith(reverse("login"))
+
+
+def test_a_visitor_reads_what_this_is_and_three_ways_in(client: Client, settings: Any) -> None:
+    settings.CROWDQC_DEMO_SIGN_IN = True
+    settings.CROWDQC_LANDING_BOARD = "nothing-here"
+    text = html_of(client.get(reverse("home")))
+    assert f'href="{reverse("signup")}"' in text and f"next={reverse('score_table')}" in text
+    assert "demo" not in text.lower()  # nobody has loaded it
+    factories.make_user("manager")
+    assert "Choose a role" in html_of(client.get(reverse("home")))
+    page = html_of(client.get(reverse("login")))
+    assert 'name="login" value="manager"' in page and 'value="requester"' not in page
+    settings.CROWDQC_DEMO_SIGN_IN = False
+    settings.CROWDQC_SIGNUP = "closed"
+    text = html_of(client.get(reverse("home")))
+    assert reverse("signup") not in text and "Choose a role" not in text
+    assert 'value="manager"' not in html_of(client.get(reverse("login")))
 
 
 def test_a_visitor_reads_an_invitation_and_joins_after_signing_up(

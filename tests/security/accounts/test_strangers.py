@@ -53,7 +53,7 @@ def test_an_address_is_nobodys_before_it_is_proven(client: Client) -> None:
     """(A1) Signing up with somebody's address first gave an account of that address."""
     signs_up(client)
     user = User.objects.get()
-    assert client.get(reverse("home"))["Location"].startswith(reverse("login"))
+    assert client.get(reverse("project_list"))["Location"].startswith(reverse("login"))
     assert not selectors.verified_addresses(user) and user.email == ""
     with pytest.raises(NotAllowed):
         tokens.sign_in_for_token(username=ADA, password=NEW["password1"])

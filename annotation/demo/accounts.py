@@ -1,0 +1,21 @@
+"""The demo's accounts that are offered for signing in, in development alone."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from annotation.models import User
+
+PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
+OFFERED = ("requester", "manager", "worker1")
+
+
+def offered_accounts() -> list[dict[str, str]]:
+    """List username and role of the demo's accounts; none where the setting is off."""
+    if not settings.CROWDQC_DEMO_SIGN_IN:
+        return []
+    roles = {"requester": _("Requester"), "manager": _("Manager"), "worker1": _("Worker")}
+    known = User.objects.filter(username__in=OFFERED, is_active=True)
+    names = set(known.values_list("username", flat=True))
+    return [{"username": name, "role": roles[name]} for name in OFFERED if name in names]
