@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from crowdqc.deployment.installation import ASSETS
+from crowdqc.deployment.installation import ASSETS, CHECKOUT
 from crowdqc.files.places import configured_storages, s3_options
 from crowdqc.settings.environment import BASE_DIR, HOME, PRODUCTION, env
 
@@ -36,8 +36,12 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = not PRODUCTION
 
-# Where make docs has built the documentation, which is then served at /docs/.
-CROWDQC_DOCS = Path(env.str("CROWDQC_DOCS", default=str(BASE_DIR / "build" / "docs")))
+# The built documentation, which is served at /docs/: in the wheel, or of a checkout.
+CROWDQC_DOCS = Path(
+    env.str(
+        "CROWDQC_DOCS", default=str(BASE_DIR / "build" / "docs" if CHECKOUT else ASSETS / "docs")
+    )
+)
 
 # Files that are imported: the most bytes, rows and columns of one.
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
