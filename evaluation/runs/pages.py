@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from annotation.files.writing.tables import Table, check_format
 from annotation.models import Task
 from crowdqc.errors import Missing
 from crowdqc.numbers import parse_whole
@@ -117,6 +118,15 @@ def send(request: HttpRequest, run: Run | None) -> HttpResponseBase:
     streamed = StreamingHttpResponse(lines, content_type=exports.FORMATS[form])
     streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return streamed
+
+
+def send_table(run: Run, name: str, table: Table, form: str) -> StreamingHttpResponse:
+    """A table of a run in one format; Invalid names a format that is not known."""
+    check_format(form)
+    response = StreamingHttpResponse(table.parts(form), content_type=exports.FORMATS[form])
+    file = f"task-{run.task_id}-run-{run.number}-{name}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{file}"'
+    return response
 
 
 def send_csv(run: Run, name: str, content: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Tables as CSV, JSONL or parquet, piece by piece, and files that are there whole or not at all."""
+"""Tables as CSV, JSONL, parquet or Excel, piece by piece, and files that are whole or not there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from django.utils.translation import gettext as _
 
-from annotation.files.writing import parquet
+from annotation.files.writing import parquet, xlsx
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.files.cells import csv_lines, csv_text
 
@@ -22,6 +22,7 @@ FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",
     "parquet": parquet.MEDIA,
+    "xlsx": xlsx.MEDIA,
 }
 EVERY = tuple(FORMATS)
 Part = str | bytes
@@ -65,16 +66,18 @@ class Table:
             ]
 
     def parts(self, form: str) -> Iterator[Any]:
-        """The file, piece by piece: text, or bytes of parquet. ``json`` is one list.
+        """The file, piece by piece: text, or bytes of parquet and Excel. ``json`` is one list.
 
         JSONL is exact, in CSV what looks like a formula is quoted. Raises Invalid where there is
-        no such format, before the first piece.
+        no such format, and Conflict where Excel cannot hold the rows, before the first piece.
         """
         if form == "json":
             return self._json()
         check_format(form)
         if form == "parquet":
             return parquet.parts(self.columns, self.blocks())
+        if form == "xlsx":
+            return xlsx.parts(self.columns, self.blocks())
         return self._jsonl() if form == "jsonl" else self._csv()
 
     def _objects(self) -> Iterator[list[Mapping[str, Any]]]:

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, FloatField, IntegerField, Q, QuerySet, Value, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    F,
+    FloatField,
+    Func,
+    IntegerField,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from django.utils.translation import gettext
@@ -30,12 +42,13 @@ PER_PAGE = 50
 FIGURES = ("certainty", "summary", votes_used.FIGURE)
 FILTERS = {
     "all": _("All"),
+    "split": _("Split votes"),
     "differ": _("Methods differ"),
     "unsure": _("Posterior under .90"),
     "known": _("Known answers"),
     "decided": _("Decided"),
 }
-DECIDABLE = ("differ", "unsure", "decided")  # the filters under which labels are decided
+DECIDABLE = ("split", "differ", "unsure", "decided")  # the filters under which labels are decided
 COMPARED = ("majority", "dawid_skene", "mace")
 HEADINGS = (
     _("The methods differ, the least certain first"),
@@ -44,6 +57,15 @@ HEADINGS = (
     _("The methods agree; there is no posterior"),
 )
 Told = Mapping[str, Any]
+# Whether an item has votes for more than one label.
+IS_SPLIT = Func(
+    F("extra"),
+    template=(
+        "(SELECT count(*) > 1 FROM jsonb_each(%(expressions)s -> 'votes') vote"
+        " WHERE vote.value <> '0')"
+    ),
+    output_field=BooleanField(),
+)
 
 
 def _rows(run: Run) -> QuerySet[ItemLabel]:
@@ -57,11 +79,12 @@ def _rows(run: Run) -> QuerySet[ItemLabel]:
         output_field=IntegerField(),
     )
     rows = ItemLabel.objects.filter(run=run).annotate(sure=sure, is_decided=decisions.IS_DECIDED)
-    return rows.annotate(place=place)
+    return rows.annotate(place=place, is_split=IS_SPLIT)
 
 
 CONDITIONS = {
     "all": Q(),
+    "split": Q(is_split=True),
     "differ": Q(place=0),
     "unsure": Q(sure__lt=SURE),
     "known": ~Q(extra__gold=""),
@@ -83,6 +106,12 @@ class WorkersLabels:
         return cls(worker, labels_of_worker(run.task, field.collected, worker, ids))
 
 
+def labelled_rows(run: Run, only: WorkersLabels | None = None) -> QuerySet[ItemLabel]:
+    """Labels of a run by item; ``only``: of the items that one worker labelled."""
+    rows = _rows(run)
+    return rows if only is None else rows.filter(item__in=only.labels)
+
+
 def item_list(
     run: Run,
     told: Told,
@@ -96,9 +125,7 @@ def item_list(
 
     ``only``: the items that one worker labelled, with their label beside the others.
     """
-    every = _rows(run)
-    if only is not None:
-        every = every.filter(item__in=only.labels)
+    every = labelled_rows(run, only)
     rows = every.filter(CONDITIONS[chosen]).select_related("item__media")
     ordered = rows.order_by("place", "sure", "item__position", "item_id")
     shown = Paginator(ordered, PER_PAGE).get_page(page)
@@ -137,7 +164,7 @@ def _filters(
 ) -> list[dict[str, Any]]:
     """The filters with their sizes: of the ``whole`` run as it told them, else counted."""
     certainty = told["certainty"]
-    counted = ("decided",) if whole else tuple(CONDITIONS)
+    counted = ("decided", "split") if whole else tuple(CONDITIONS)
     sizes = rows.aggregate(**{slug: Count("pk", filter=CONDITIONS[slug]) for slug in counted})
     if whole:
         sizes |= {

@@ -18,12 +18,14 @@ from django.views.decorators.http import require_safe
 from annotation.access import Access, get_task, get_worker
 from annotation.models import Task
 from crowdqc.errors import Missing
+from evaluation.labels import joined
 from evaluation.labels.run import LABELS
 from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import items as item_reads
 from evaluation.labels.selectors import kinds as kind_reads
 from evaluation.labels.selectors import models as model_reads
 from evaluation.labels.selectors import workers as worker_reads
+from evaluation.labels.selectors.items import WorkersLabels
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
 from evaluation.results.files import csv_of
@@ -37,6 +39,7 @@ from evaluation.runs.pages import (
     run_frame,
     send,
     send_csv,
+    send_table,
 )
 from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
@@ -230,12 +233,8 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
     told, field = told_frame(run, context, *item_reads.FIGURES)
-    chosen = request.GET.get("show", "all")
-    chosen = chosen if chosen in item_reads.FILTERS else "all"
-    wanted = number_of(request, "worker")
-    only = None
-    if wanted is not None:
-        only = item_reads.WorkersLabels.of(run, field, get_worker(access, wanted))
+    chosen, only = _filter_of(request, access, run, field)
+    context["table_formats"] = tuple(FORMATS)
     context.update(
         item_reads.item_list(
             run, told, field, chosen=chosen, page=request.GET.get("page"), only=only
@@ -245,6 +244,18 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         ),
     )
     return render(request, "evaluation/labels/items/items.html", context)
+
+
+def _filter_of(
+    request: HttpRequest, access: Access, run: Run, field: ShownField
+) -> tuple[str, WorkersLabels | None]:
+    """The filter of items, and the worker whose items they are."""
+    chosen = request.GET.get("show", "all")
+    wanted = number_of(request, "worker")
+    only = None
+    if wanted is not None:
+        only = WorkersLabels.of(run, field, get_worker(access, wanted))
+    return chosen if chosen in item_reads.FILTERS else "all", only
 
 
 @login_required
@@ -303,10 +314,18 @@ def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_safe
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
-    """Rows of a finished run: one table as a file, or all of them with a manifest."""
-    _access, task = get_study(request, project_id, task_id)
+    """Rows of a finished run: one table as a file, or all of them with a manifest.
+
+    The table of items is that of the page: ``show`` and ``worker`` filter it.
+    """
+    access, task = get_study(request, project_id, task_id)
     run = reads.shown_run(task, number_of(request))
     table = request.GET.get("table")
+    if run is not None and table == joined.TABLE:
+        field = ShownField.of(reads.figures_of(run, "field"))
+        chosen, only = _filter_of(request, access, run, field)
+        content = joined.joined_table(run, field, chosen=chosen, only=only)
+        return send_table(run, table, content, request.GET.get("format", "csv"))
     if run is not None and table in tables.FILES:
         rows = reads.figures_of(run, table).get(table) or ()
         return send_csv(run, table, csv_of(tables.FILES[table], rows))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
+import pyarrow.parquet
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from python_calamine import CalamineWorkbook
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
 from evaluation.labels.selectors import findings
@@ -308,3 +311,46 @@ def test_agreement_shows_pairs_of_workers_and_the_fields_that_no_model_labels() 
     assert lowest["low"] < lowest["kappa"] < lowest["high"] and lowest["n"] >= 15
     one, two = (Membership.objects.get(pk=pk).pseudonym for pk in lowest["workers"])
     assert f"{one} and {two}" in text
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "xlsx"])
+def test_the_table_of_items_has_text_votes_label_and_certainty_and_keeps_the_filter(
+    task: Task, run: Run, form: str
+) -> None:
+    url = reverse("label_export", args=[task.project_id, task.pk])
+
+    def read(show: str) -> list[dict[str, object]]:
+        answer = client_of(task).get(url, {"table": "items", "format": form, "show": show})
+        assert answer.status_code == 200
+        content = io.BytesIO(b"".join(answer.streaming_content))  # type: ignore[attr-defined]
+        if form == "jsonl":
+            return [json.loads(line) for line in content.getvalue().splitlines()]
+        if form == "csv":
+            return list(csv.DictReader(io.StringIO(content.getvalue().decode("utf-8-sig"))))
+        if form == "parquet":
+            return pyarrow.parquet.read_table(content).to_pylist()
+        rows = CalamineWorkbook.from_filelike(content).get_sheet_by_index(0).to_python()
+        return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+    rows = read("all")
+    stored = {row.item.key: row for row in ItemLabel.objects.filter(run=run).select_related("item")}
+    assert [row["id"] for row in rows] == [
+        row.item.key for row in sorted(stored.values(), key=lambda row: row.item.position)
+    ]
+    words = {
+        "supported": "Supported",
+        "contradicted": "Contradicted",
+        "not_in_source": "Not in source",
+    }
+    for row in rows:
+        own = stored[str(row["id"])]
+        assert row["text"] == own.item.question and row["label"] == words[own.label]
+        assert float(str(row["certainty"])) == pytest.approx(own.extra["posterior"])
+        given = {code: int(float(str(row[f"votes {word}"]))) for code, word in words.items()}
+        assert {code: n for code, n in given.items() if n} == own.extra["votes"]
+        assert int(float(str(row["votes"]))) == own.n == sum(given.values())
+    split = read("split")
+    assert {row["id"] for row in split} == {
+        key for key, own in stored.items() if len(own.extra["votes"]) > 1
+    }
+    assert 0 < len(split) < len(rows)
