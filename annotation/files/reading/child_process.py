@@ -1,10 +1,11 @@
-"""The process that reads one Parquet file from its standard input; see ``parquet``.
+"""The process that reads one Parquet file or workbook from its standard input; see ``child``.
 
 It writes JSON, a line each: the columns, lists of rows as texts, and how it ended.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import resource
@@ -27,20 +28,91 @@ from crowdqc.errors import Invalid
 BATCH = 500  # rows that are unpacked at a time
 
 
-def main(told: dict[str, int]) -> None:
+def main(told: dict[str, Any]) -> None:
     """Read the file to its end, or say what is wrong with it."""
     # Whoever reads files reads English; the application's settings would take a second to load.
     settings.configure(USE_I18N=False)
-    memory, seconds = told.pop("memory"), told.pop("seconds")
+    kind, memory, seconds = told.pop("kind"), told.pop("memory"), told.pop("seconds")
     limits = Limits(**told)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    if kind == "workbook":
+        _read_workbook(limits, memory)
+    else:
+        _read_parquet(limits, memory)
+
+
+def _limit_memory(memory: int) -> None:
+    """Allow so many bytes beside what is used now."""
+    used = _mapped()
+    resource.setrlimit(resource.RLIMIT_DATA, (used + memory, used + memory))
+
+
+def _read_workbook(limits: Limits, memory: int) -> None:
+    import python_calamine
+
+    _limit_memory(memory)
+    try:
+        _read_sheet(python_calamine.CalamineWorkbook.from_filelike(sys.stdin.buffer), limits)
+        write_line({"done": True})
+    except Invalid as refused:
+        write_line({"wrong": refused.message, "mend": refused.fields["file"]})
+    except (python_calamine.CalamineError, OSError, ValueError) as error:
+        wrong = f"The workbook cannot be read: {str(error)[:300]}."
+        write_line({"wrong": wrong, "mend": "Save it again, or as CSV (UTF-8)."})
+
+
+def _read_sheet(book: Any, limits: Limits) -> None:
+    """The first sheet with a value; its first row names the columns."""
+    names = book.sheet_names
+    for name in names:
+        rows = book.get_sheet_by_name(name).iter_rows()
+        head = next((row for row in rows if any(cell != "" for cell in row)), None)
+        if head is not None:
+            break
+    else:
+        raise Invalid("The workbook holds no rows.", fields={"file": "Choose a file with rows."})
+    columns = [_cell_text(cell).strip() for cell in head]
+    while columns and not columns[-1]:
+        columns.pop()
+    check_head(columns, limits)
+    write_line({"columns": columns, "sheet": name, "sheets": len(names)})
+    count = decoded = 0
+    batch = []
+    for row in rows:
+        texts = [_cell_text(cell) for cell in row[: len(columns)]]
+        texts += [""] * (len(columns) - len(texts))
+        if not any(texts):
+            continue
+        count += 1
+        check_rows(count, limits)
+        decoded += sum(map(len, texts))
+        check_decoded(decoded, limits)
+        batch.append(texts)
+        if len(batch) == BATCH:
+            write_line(batch)
+            batch = []
+    if batch:
+        write_line(batch)
+
+
+def _cell_text(value: Any) -> str:
+    """A cell as text: 3 for 3.0, as workbooks hold all numbers alike, and dates in ISO 8601."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        return value.date().isoformat()
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    return as_text(value)
+
+
+def _read_parquet(limits: Limits, memory: int) -> None:
     # Memory that is freed goes back at once, and the limit counts what is used.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     import pyarrow
     import pyarrow.parquet
 
-    used = _mapped()
-    resource.setrlimit(resource.RLIMIT_DATA, (used + memory, used + memory))
+    _limit_memory(memory)
     try:
         _read(pyarrow, limits)
         write_line({"done": True})

@@ -52,11 +52,9 @@ def of_upload(upload: Any) -> Source:
 
 # What a file begins with that is no table, and what to do about it.
 ARCHIVE = gettext_lazy("Unpack it, and choose the table in it.")
-SHEET = gettext_lazy("Save the sheet as CSV (UTF-8), and choose that file.")
 FOREIGN = (
-    (b"PK\x03\x04", gettext_lazy("a ZIP archive or an Excel workbook"), SHEET),
+    (b"PK\x03\x04", gettext_lazy("a ZIP archive"), ARCHIVE),
     (b"PK\x05\x06", gettext_lazy("an empty ZIP archive"), ARCHIVE),
-    (b"\xd0\xcf\x11\xe0", gettext_lazy("an Excel workbook"), SHEET),
     (b"\x1f\x8b", gettext_lazy("a gzip archive"), ARCHIVE),
     (b"BZh", gettext_lazy("a bzip2 archive"), ARCHIVE),
     (b"\xfd7zXZ", gettext_lazy("an xz archive"), ARCHIVE),

@@ -1,4 +1,4 @@
-"""A file as a table in a stream: CSV, JSON (one list, or a line an object) and Parquet.
+"""A file as a table in a stream: CSV, JSON (one list, or a line an object), Parquet and Excel.
 
 Nothing is held but the row at hand, so that memory does not grow with the file. A limit that is
 passed raises Invalid which names it; a row that cannot be read is a Problem beside the rows.
@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.files import conll
-from annotation.files.reading import parquet
+from annotation.files.reading import parquet, workbook
 from annotation.files.reading.json_list import elements
 from annotation.files.reading.limits import (
     Limits,
@@ -46,7 +46,7 @@ Event = Row | Problem
 class Table:
     """A file that is being read; of JSON Lines ``columns`` grow while ``events`` are read."""
 
-    kind: str  # "CSV", "JSON", "JSONL", "parquet" or "CoNLL"
+    kind: str  # "CSV", "JSON", "JSONL", "parquet", "Excel" or "CoNLL"
     encoding: str
     encoding_note: str
     delimiter: str  # in words; empty but for CSV
@@ -61,6 +61,10 @@ def open_table(source: Source, name: str, limits: Limits | None = None) -> Table
     head = source.head()
     if head.startswith(b"PK\x03\x04") and (found := _archive(source, limits)) is not None:
         return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(found, limits))
+    if (book := workbook.read(source, limits)) is not None:
+        columns, note, rows = book
+        columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
+        return Table("Excel", "", note, "", columns, _counted(_objects(rows, columns), limits))
     refuse_foreign(head)
     if head.startswith(b"PAR1"):
         columns, rows = parquet.read(source, limits)
@@ -265,7 +269,7 @@ def _object(line: str, limits: Limits) -> dict[str, str]:
 
 
 def _objects(rows: Iterator[list[str]], columns: list[str]) -> Iterator[Event]:
-    """Rows of Parquet; their number stands for the line."""
+    """Rows of Parquet or of a workbook; their number stands for the line."""
     for number, values in enumerate(rows, 1):
         found = dict(zip(columns, values, strict=True))
         if any(map(UNSTORABLE.search, values)):

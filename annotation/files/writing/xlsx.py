@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,18 +31,18 @@ def parts(columns: Sequence[str], blocks: Iterable[Sequence[tuple[Any, ...]]]) -
     """
     import xlsxwriter  # not above: most pages need none of it
 
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by whoever reads the last piece
-    with xlsxwriter.Workbook(file, OPTIONS) as book:
-        sheet = book.add_worksheet()
-        _write_row(sheet, 0, columns, columns)
-        at = 0
-        for block in blocks:
-            for row in block:
-                at += 1
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(tempfile.TemporaryFile())
+        with xlsxwriter.Workbook(file, OPTIONS) as book:
+            sheet = book.add_worksheet()
+            _write_row(sheet, 0, columns, columns)
+            rows = itertools.chain.from_iterable(blocks)
+            for at, row in enumerate(rows, 1):
                 if at >= MOST_ROWS:
                     raise Conflict(_("Excel holds 1,048,576 rows. Choose parquet or CSV."))
                 _write_row(sheet, at, row, columns)
-        sheet.freeze_panes(1, 0)
+            sheet.freeze_panes(1, 0)
+        stack.pop_all()  # _pieces closes the file
     return _pieces(file)
 
 

@@ -1,0 +1,51 @@
+"""Workbooks of Excel and OpenDocument, read in a process of its own (``child``)."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from typing import IO
+
+from django.utils.translation import gettext as _
+
+from annotation.files.reading.child import read_apart
+from annotation.files.reading.limits import Limits
+from annotation.files.reading.sources import Source
+
+OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+ZIP = b"PK\x03\x04"
+PARTS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}  # of XLSX, XLSB and ODS
+
+
+def read(source: Source, limits: Limits) -> tuple[list[str], str, Iterator[list[str]]] | None:
+    """Columns, a note on the sheet, and rows as texts; None where the file is no workbook.
+
+    The first sheet that holds something is read, and its first row names the columns. Raises
+    Invalid, also while rows are read.
+    """
+    head = source.head()
+    if not head.startswith((OLD_EXCEL, ZIP)):
+        return None
+    file = tempfile.TemporaryFile(prefix="crowdqc-workbook-")  # noqa: SIM115 (closed by read_apart)
+    for piece in source.pieces():
+        file.write(piece)
+    if head.startswith(ZIP) and not _has_sheets(file):
+        file.close()
+        return None
+    first, rows = read_apart("workbook", file, limits)
+    note = ""
+    if first["sheets"] > 1:
+        note = _("The sheet %(name)s was read, the first of %(n)s.") % {
+            "name": first["sheet"],
+            "n": first["sheets"],
+        }
+    return first["columns"], note, rows
+
+
+def _has_sheets(file: IO[bytes]) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return not PARTS.isdisjoint(archive.namelist())
+    except zipfile.BadZipFile:
+        return False
