@@ -50,10 +50,12 @@ def of_upload(upload: Any) -> Source:
     return Source(upload.size or 0, lambda: iter(upload.chunks(PIECE)))
 
 
+ZIP = b"PK\x03\x04"
 # What a file begins with that is no table, and what to do about it.
+TABLE = gettext_lazy("Choose a CSV, JSONL, Parquet or Excel file.")
 ARCHIVE = gettext_lazy("Unpack it, and choose the table in it.")
 FOREIGN = (
-    (b"PK\x03\x04", gettext_lazy("a ZIP archive"), ARCHIVE),
+    (ZIP, gettext_lazy("a ZIP archive"), ARCHIVE),
     (b"PK\x05\x06", gettext_lazy("an empty ZIP archive"), ARCHIVE),
     (b"\x1f\x8b", gettext_lazy("a gzip archive"), ARCHIVE),
     (b"BZh", gettext_lazy("a bzip2 archive"), ARCHIVE),
@@ -61,27 +63,15 @@ FOREIGN = (
     (b"\x28\xb5\x2f\xfd", gettext_lazy("a Zstandard archive"), ARCHIVE),
     (b"7z\xbc\xaf\x27\x1c", gettext_lazy("a 7z archive"), ARCHIVE),
     (b"Rar!", gettext_lazy("a RAR archive"), ARCHIVE),
-    (b"%PDF", gettext_lazy("a PDF"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
-    (b"\x89PNG", gettext_lazy("a picture"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
-    (
-        b"\xff\xd8\xff",
-        gettext_lazy("a picture"),
-        gettext_lazy("Choose a CSV, JSONL or Parquet file."),
-    ),
-    (b"GIF8", gettext_lazy("a picture"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
+    (b"%PDF", gettext_lazy("a PDF"), TABLE),
+    (b"\x89PNG", gettext_lazy("a picture"), TABLE),
+    (b"\xff\xd8\xff", gettext_lazy("a picture"), TABLE),
+    (b"GIF8", gettext_lazy("a picture"), TABLE),
     (b"SQLite format 3", gettext_lazy("a database"), gettext_lazy("Export the table as CSV.")),
-    (b"\x7fELF", gettext_lazy("a program"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
-    (
-        b"<!DOCTYPE",
-        gettext_lazy("a web page"),
-        gettext_lazy("Choose a CSV, JSONL or Parquet file."),
-    ),
-    (
-        b"<!doctype",
-        gettext_lazy("a web page"),
-        gettext_lazy("Choose a CSV, JSONL or Parquet file."),
-    ),
-    (b"<html", gettext_lazy("a web page"), gettext_lazy("Choose a CSV, JSONL or Parquet file.")),
+    (b"\x7fELF", gettext_lazy("a program"), TABLE),
+    (b"<!DOCTYPE", gettext_lazy("a web page"), TABLE),
+    (b"<!doctype", gettext_lazy("a web page"), TABLE),
+    (b"<html", gettext_lazy("a web page"), TABLE),
 )
 
 

@@ -29,7 +29,14 @@ from annotation.files.reading.limits import (
     too_many_rows,
 )
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
-from annotation.files.reading.sources import Encoding, Source, encoding_of, lines, refuse_foreign
+from annotation.files.reading.sources import (
+    ZIP,
+    Encoding,
+    Source,
+    encoding_of,
+    lines,
+    refuse_foreign,
+)
 from annotation.files.reading.values import MEND, UNSTORABLE, WRONG, as_text, displayable_value
 from crowdqc.errors import Invalid
 from crowdqc.files.cells import unprotect_cell
@@ -59,7 +66,7 @@ def open_table(source: Source, name: str, limits: Limits | None = None) -> Table
     limits = limits or current()
     check_size(source.size, limits.size)
     head = source.head()
-    if head.startswith(b"PK\x03\x04") and (found := _archive(source, limits)) is not None:
+    if head.startswith(ZIP) and (found := _archive(source, limits)) is not None:
         return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(found, limits))
     if (book := workbook.read(source, limits)) is not None:
         columns, note, rows = book

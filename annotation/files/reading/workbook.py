@@ -11,10 +11,9 @@ from django.utils.translation import gettext as _
 
 from annotation.files.reading.child import read_apart
 from annotation.files.reading.limits import Limits
-from annotation.files.reading.sources import Source
+from annotation.files.reading.sources import ZIP, Source
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-ZIP = b"PK\x03\x04"
 PARTS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}  # of XLSX, XLSB and ODS
 
 
