@@ -11,6 +11,8 @@ from crowdqc.hooks import Hook
 export_makers: Hook[[], Mapping[str, Any]] = Hook("export_makers")
 # Of a task: what it takes to compute the scores of its finished runs again.
 run_recipes: Hook[[Any], list[dict[str, Any]]] = Hook("run_recipes")
+# Of a task: what its results say first, and where; None before the first run that says something.
+task_verdict: Hook[[Any], dict[str, str] | None] = Hook("task_verdict")
 # Of tasks: the state of the results of each, by the task's id.
 run_states: Hook[[Any], dict[int, str]] = Hook("run_states")
 # Of a public board's address: its title and its pages; None where there is no such board.

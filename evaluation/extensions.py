@@ -26,6 +26,14 @@ def run_recipes(task: Any) -> list[dict[str, Any]]:
     return recipes(task)
 
 
+@annotation_hooks.task_verdict.register
+def task_verdict(task: Any) -> dict[str, str] | None:
+    """Return the verdict of a task's results and the address of its page."""
+    from evaluation.overview import verdicts
+
+    return verdicts.task_verdict(task)
+
+
 @annotation_hooks.run_states.register
 def run_states(tasks: Any) -> dict[int, str]:
     """Return the state of the results of each task."""

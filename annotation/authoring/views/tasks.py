@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation import hooks
 from annotation.access import get_access, get_task
 from annotation.accounts.projects.forms import TaskForm, add_errors
 from annotation.authoring.actions import tasks as actions
@@ -144,6 +145,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "next": next_steps(access, [row]).get(task.pk),
         "figures": figures,
         "sentence": _sentence(row),
+        "verdict": hooks.task_verdict(task),
         "versions": versions_of(task),
         "topics": task.groups.in_version(row.version.number).count(),
         "chain": chain_of(task) if row.type.has_styles and task.current else None,

@@ -77,6 +77,18 @@ def test_the_verdict_counts_workers_by_their_intervals(task: Task, run: Run) -> 
         assert row.low > row.extra["chance"]
 
 
+def test_the_task_page_begins_with_the_verdict_and_has_its_files_in_a_menu(
+    task: Task, run: Run
+) -> None:
+    html = page(task, "task")
+    text = text_of(html)
+    assert "7 of 10 workers do better than guessing." in text
+    assert reverse("label_results", args=[task.project_id, task.pk]) in html
+    assert reverse("task_export", args=[task.project_id, task.pk, "labels", "csv"]) in html
+    other = corpus.make_task(items=4)
+    assert "All results" not in text_of(page(other, "task"))
+
+
 def test_only_a_threshold_of_the_requester_lets_workers_be_relied_on(task: Task) -> None:
     run = scored(task, reliable=0.4)
     rows = WorkerScore.objects.filter(run=run)
