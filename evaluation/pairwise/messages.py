@@ -87,6 +87,14 @@ MESSAGES = Catalogue(
         "style_differs": Message(
             _("In %(style)s, %(name)s has higher grades on %(dimensions)s."), NOTE
         ),
+        "style_higher": Message(
+            _("Whatever the origin, %(high)s is graded higher than %(low)s on %(dimensions)s."),
+            NOTE,
+        ),
+        "origin_higher": Message(
+            _("Whatever the style, %(high)s is graded higher than %(low)s on %(dimensions)s."),
+            NOTE,
+        ),
         "too_many_votes": Message(
             _("Choose between the first two by cost: separating them takes over %(votes)s more."),
             NOTE,

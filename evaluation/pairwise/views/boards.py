@@ -35,6 +35,7 @@ from evaluation.pairwise.selectors.resistance.advice import (
     place_screen,
 )
 from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.selectors.tables import factors as pair_factors
 from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
@@ -243,6 +244,11 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
         told = reads.figures_of(run, *pair_kinds.FIGURES)
         content = pair_kinds.table(told, pair_boards.rows_of(run, told))
         return send_csv(run, pair_kinds.TABLE, content)
+    if run is not None and request.GET.get("table") == pair_factors.TABLE:
+        compared = pair_tables.factors_of(run, pair_runs.dimensions(task))
+        if compared is None:
+            raise Missing(gettext("This run compares no styles or origins."))
+        return send_csv(run, pair_factors.TABLE, compared.csv())
     return send(request, run)
 
 

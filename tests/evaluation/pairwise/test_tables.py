@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import numpy as np
@@ -122,6 +124,26 @@ def test_mean_grades_and_their_tests_are_those_of_a_second_implementation(
     }
     assert tests["overall"]["p"] == pytest.approx(wilcoxon(apart[apart != 0]).pvalue)
     assert tests["overall"]["difference"] == pytest.approx(apart.mean())
+
+
+def test_styles_are_compared_whatever_the_origin(task: Task, run: Run) -> None:
+    rows = CandidateScore.objects.filter(run=run, dimension="overall").select_related("candidate")
+    grade: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        key = row.candidate.topic, row.candidate.style
+        grade.setdefault(key, []).append(row.extra["grade"])
+    topics = sorted({topic for topic, _ in grade})
+    apart = np.array([np.mean(grade[t, "essay"]) - np.mean(grade[t, "list"]) for t in topics])
+    text = page(task, "pair_grades")
+    section = text[text.index("By style, whatever the origin") :]
+    assert format_signed(float(apart.mean())).replace("\u00a0", " ") in section
+    answer = signed_in(task).get(
+        reverse("pair_export", args=[task.project_id, task.pk]), {"table": "factors"}
+    )
+    lines = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
+    wanted = {"factor": "style", "first": "Essay", "second": "List", "dimension": "overall"}
+    [line] = [one for one in lines if wanted.items() <= one.items()]
+    assert float(line["grade_or_difference"]) == pytest.approx(apart.mean())
 
 
 def test_equal_merits_share_a_range_of_grades(task: Task, run: Run) -> None:

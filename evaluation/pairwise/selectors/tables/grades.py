@@ -22,10 +22,10 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Candidate
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import format_signed, interval, plural, score
+from crowdqc.numbers import interval, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.agreement.significance import wilcoxon_bh
-from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.pairwise.tables import mean_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.hard import mean_of
@@ -35,7 +35,15 @@ from evaluation.pairwise.selectors.tables.advice import (
     NO_STYLE,
     compared,
 )
-from evaluation.results.cells import Cell, bold, note_below
+from evaluation.pairwise.selectors.tables.factors import (
+    ORIGIN,
+    STYLE,
+    Factors,
+    difference_cell,
+    factors,
+    grade_cell,
+)
+from evaluation.results.cells import Cell, note_below
 from evaluation.results.columns import Column
 from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.tables import Group, ResultTable
@@ -58,19 +66,8 @@ class Difference:
     reason: str
 
     @property
-    def p_words(self) -> str:
-        if self.p is None:
-            return self.reason
-        return "p < .001" if self.p < 0.001 else f"p {score(self.p, 3)}"
-
-    @property
     def cell(self) -> Cell:
-        """The difference, bold where there is one, with its p below."""
-        if self.value is None:
-            return Cell(format_html('<span class="zero">{}</span>', _("none")), "c")
-        text = format_signed(self.value, 2)
-        html = bold(text) if self.differs else format_html('<span class="zero">{}</span>', text)
-        return Cell(note_below(html, self.p_words), "c")
+        return difference_cell(self.value, self.p, self.reason, differs=self.differs)
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,8 @@ def grades(
     if held is None:
         return None
     topics = sorted({text.topic for text in held.texts})
-    cells, left_out = _by_topic(held, topics)
+    number, kept, left_out = _graded_topics(held, topics)
+    cells = _by_topic(held, number, kept, len(topics))
     groups = sorted(set(held.names))
     first, second = _chosen(groups, first, second)
     styles = sorted({text.style for text in held.texts})
@@ -107,11 +105,13 @@ def grades(
     blocks = [_block(style, cells, groups, (first, second), most) for style in styles]
     if len(styles) > 1:
         blocks.append(_block(ALL_STYLES, _pooled(cells), groups, (first, second), most))
+    alone = _factors(held, number, kept, asked)
     paged = Paginator(topics, TOPICS_A_PAGE).get_page(page)
     # The page.
     return {
         "blocks": blocks,
         "means": _mean_table(blocks, held.labels, (first, second)),
+        "factors": alone,
         "dimensions": len(held.labels),
         "is_tested": bool(blocks[0]["differences"]),
         "groups": groups,
@@ -123,8 +123,28 @@ def grades(
         "topic_rows": [_topic(held, key) for key in paged.object_list],
         "sentence": _("%(texts)s on %(topics)s.")
         % {"texts": plural(len(held.texts), "text"), "topics": plural(len(topics), "topic")},
-        "findings": compared(run, blocks, held.labels, (first, second)),
+        "findings": [
+            *compared(run, blocks, held.labels, (first, second)),
+            *(alone.findings() if alone else ()),
+        ],
     }
+
+
+def factors_of(run: Run, asked: Sequence[AskedDimension]) -> Factors | None:
+    """The comparison by one factor alone, for its file; None where there is none."""
+    held = _held(run, asked)
+    if held is None:
+        return None
+    number, kept, _left_out = _graded_topics(held, sorted({text.topic for text in held.texts}))
+    return _factors(held, number, kept, asked)
+
+
+def _factors(
+    held: _Held, number: IntArray, kept: FloatArray, asked: Sequence[AskedDimension]
+) -> Factors | None:
+    values = {STYLE: [text.style for text in held.texts], ORIGIN: held.names}
+    labels = {one.name: one.label for one in asked}
+    return factors(kept, number, values, labels, most=float(np.nanmax(held.of)))
 
 
 def _held(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
@@ -166,8 +186,8 @@ def _held(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
 Cells = dict[tuple[str, str], FloatArray]  # (style, group) -> mean grade (topics, d)
 
 
-def _by_topic(held: _Held, topics: Sequence[str]) -> tuple[Cells, int]:
-    """Mean grades by style, group and topic, of topics that are graded as a whole.
+def _graded_topics(held: _Held, topics: Sequence[str]) -> tuple[IntArray, FloatArray, int]:
+    """Each text's topic (texts,), and the grades (texts, d) of topics that are graded as a whole.
 
     Where the texts of a topic are not all linked by gold labels, their grades run over other
     ranges; such topics (by dimension) are counted and left out, as by the method.
@@ -180,6 +200,11 @@ def _by_topic(held: _Held, topics: Sequence[str]) -> tuple[Cells, int]:
         np.array([(~np.isnan(values[number == k])).any(axis=0) for k in range(len(topics))])
         for values in (held.grade, kept)
     )
+    return number, kept, int((seen & ~good).sum())
+
+
+def _by_topic(held: _Held, number: IntArray, kept: FloatArray, topics: int) -> Cells:
+    """Mean grades by style, group and topic."""
     styles = np.array([text.style for text in held.texts])
     names = np.array(held.names)
     found: Cells = {}
@@ -187,8 +212,8 @@ def _by_topic(held: _Held, topics: Sequence[str]) -> tuple[Cells, int]:
         for name in sorted(set(held.names)):
             rows = (styles == style) & (names == name)
             if rows.any():
-                found[style, name] = _means(kept[rows], number[rows], len(topics))
-    return found, int((seen & ~good).sum())
+                found[style, name] = _means(kept[rows], number[rows], topics)
+    return found
 
 
 def _means(values: FloatArray, number: Any, size: int) -> FloatArray:
@@ -240,17 +265,16 @@ def _block(
 
 @dataclass(frozen=True)
 class MeanGrade:
-    """A mean grade over topics; ``heat``: the class of its colour."""
+    """A mean grade over topics; ``most``: the highest grade."""
 
     value: float | None
     low: float | None
     high: float | None
-    heat: str
+    most: float
 
     @property
     def cell(self) -> Cell:
-        html = note_below(score(self.value, 2), interval(self.low, self.high, 1))
-        return Cell(html, f"heat {self.heat}")
+        return grade_cell(self.value, self.low, self.high, self.most)
 
 
 @dataclass(frozen=True)
@@ -278,9 +302,7 @@ def _mean(values: FloatArray, most: float) -> MeanGrade:
     value, low, high = (
         None if np.isnan(found[key]) else float(found[key]) for key in ("mean", "low", "high")
     )
-    if low is not None and high is not None:  # no mean grade lies beyond the grades
-        low, high = max(1.0, low), min(most, high)
-    return MeanGrade(value, low, high, drawn.heat_between(value, 1.0, most))
+    return MeanGrade(value, low, high, most)
 
 
 def _mean_table(

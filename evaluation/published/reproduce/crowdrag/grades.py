@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evaluation.methods.agreement.significance import wilcoxon_bh
 from evaluation.methods.bradley_terry.grades import rao_kupper_grades
 from evaluation.methods.core.base import FloatArray, IntArray
+from evaluation.methods.pairwise.factors import Factor, compare_factors
 from evaluation.published.reproduce.crowdrag import published
 from evaluation.published.reproduce.crowdrag.agreement import occurrence
 from evaluation.published.reproduce.crowdrag.data import DIMENSIONS, ORIGINS, STYLES, CrowdRag
@@ -92,7 +93,8 @@ def grade_rows(data: CrowdRag) -> list[Row]:
             else "differs beyond equal merits",
         ),
     ]
-    return [*rows, *_mean_rows(data, found.as_published), *wilcoxon_rows(data)]
+    means = _mean_rows(data, found.as_published)
+    return [*rows, *means, *wilcoxon_rows(data), *style_rows(data)]
 
 
 def _mean_rows(data: CrowdRag, grade: IntArray) -> Iterator[Row]:
@@ -160,6 +162,34 @@ def wilcoxon_rows(data: CrowdRag) -> list[Row]:
         ),
         *_pooled_rows(data),
     ]
+
+
+def style_rows(data: CrowdRag) -> Iterator[Row]:
+    """Every two styles by the mean of both origins, on each dimension, as section 5.2 has it."""
+    graded = data.graded
+    _, test = compare_factors(
+        graded.grade.astype(np.float64), graded.topic, [Factor(graded.style, graded.origin)]
+    )
+    rows = test.rows()
+    recipe = f"{len(graded.topics)} topics, mean of both origins, corrected over {len(rows)}"
+    for (a, b), said in published.STYLES_DIFFER.items():
+        own = {row["dimension"]: row for row in rows if (row["value_a"], row["value_b"]) == (a, b)}
+        found = {k for k, row in own.items() if row["differs"]}
+        apart = "; ".join(
+            f"{published.SHORT[k]} is said otherwise ({own[k]['difference']:+.2f}, adjusted p "
+            f"{own[k]['adjusted']:.3f})"
+            for k in sorted(found ^ said)
+        )
+        name = f"dimensions where {STYLES[a]} and {STYLES[b]} differ, both origins, of {len(own)}"
+        yield Row("Table 7", name, recipe, len(said), len(found), apart)
+    yield Row(
+        "Table 7",
+        f"cells (dimension, two styles) that differ, both origins, of {len(rows)}",
+        recipe,
+        sum(len(said) for said in published.STYLES_DIFFER.values()),
+        sum(row["differs"] for row in rows),
+        "the published count is of the dimensions that the text names",
+    )
 
 
 def _columns(data: CrowdRag, dimension: int, styles: list[str]) -> tuple[IntArray, IntArray]:

@@ -109,6 +109,9 @@ TABLE7_MEAN = {
 # Cells (dimension, style) that the text names as not significant, and dimensions over all styles.
 NOT_SIGNIFICANT = {(1, "essay"), (3, "news"), (4, "news"), (4, "bullet")}
 NOT_SIGNIFICANT_ALL = {3, 4}
+# Dimensions on which two styles (of STYLES) differ by the text, whoever wrote them: it names four
+# strengths of bullets, and deep coverage alone between essay and news.
+STYLES_DIFFER = {(0, 1): {1, 3, 4, 6}, (0, 2): {1, 3, 4, 6}, (1, 2): {4}}
 
 TABLE8 = {  # (best against worst, full ranking) by scorer
     "BERTScore": (

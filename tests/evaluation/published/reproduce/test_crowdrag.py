@@ -200,6 +200,13 @@ def test_over_all_styles_the_grades_of_all_seven_dimensions_differ(rows: list[Ro
 
 @pytest.mark.data
 @pytest.mark.long
+def test_styles_differ_over_both_origins_as_the_text_says_but_for_one(rows: list[Row]) -> None:
+    differ = [row for row in rows if "both origins, of" in row.quantity]
+    assert [(row.published, row.measured) for row in differ] == [(4, 3), (4, 4), (1, 1), (9, 8)]
+
+
+@pytest.mark.data
+@pytest.mark.long
 def test_the_filter_finds_agreement_in_noise_and_loses_it_when_cross_fitted(
     data: CrowdRag, monkeypatch: pytest.MonkeyPatch
 ) -> None:
