@@ -30,6 +30,7 @@ from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.run import CHECKS
 from evaluation.pairwise.selectors.hard import read_hard
+from evaluation.pairwise.selectors.order.taus import Taus, taus
 from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.pairwise.selectors.trust import (
     Fact,
@@ -60,6 +61,7 @@ CORE_FIGURES = (
     "side",
     "straight",
     "straight_worker",
+    "interdependence",
     "diagnostics",
     "recipe",
 )
@@ -173,6 +175,7 @@ class Agreement:
     graph: list[str]
     parts: list[Row]
     order: list[Fact]
+    taus: Taus | None
     recipe: list[tuple[str, str]]
     checks: Mapping[str, Any]
 
@@ -304,6 +307,7 @@ def agreement(
         graph=graph_words(said.get("components", [])),
         parts=said.get("components", []),
         order=order_facts(core, early, len(lines)),
+        taus=taus(core, labels),
         recipe=recipe(runs, core, checks),
         checks=checks,
     )

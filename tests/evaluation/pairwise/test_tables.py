@@ -80,6 +80,10 @@ def test_order_effects_come_with_intervals_and_what_they_mean(task: Task, run: R
     assert f"to {100 * drift['late']:.1f}% later" in text
     [tau] = [r for r in figure(run, "interdependence") if (r["first"], r["second"]) == (0, 1)]
     assert text.count(score(tau["tau_b"], 2)) >= 2  # above and below the diagonal
+    beside = page(task, "pair_agreement")
+    folded = beside[beside.index("How dimensions go together") :]
+    assert folded.count(score(tau["tau_b"], 2)) >= 2
+    assert f"{tau['n']} pairs" in folded
     assert "Share of neutral answers from place 1" in signed_in(task).get(
         reverse("pair_order", args=[task.project_id, task.pk])
     ).content.decode().replace("\u00a0", " ")

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import count, interval, percent, plural, score
+from crowdqc.numbers import count, interval, percent, plural
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.models import Run
@@ -31,10 +30,10 @@ from evaluation.pairwise.selectors.order.effects import (
     share_points,
     side_note,
 )
+from evaluation.pairwise.selectors.order.taus import taus
 from evaluation.pairwise.selectors.trust import within_shares
-from evaluation.results.cells import Cell, bold, hidden, link
+from evaluation.results.cells import bold, link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
-from evaluation.results.matrices import MatrixRow, matrix_table
 from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
@@ -150,7 +149,7 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "repeats": repeats,
         "repeat_table": _repeat_table(repeats),
         "repeaters": told["repeat"][0]["workers"] if told["repeat"] else 0,
-        "taus": _tau_table(told, labels),
+        "taus": taus(told, labels),
         "sentence": sentence_of(sides, drifts, split),
         "findings": order_findings(run, sides, drifts),
         "notes": _notes(sides, drifts, straight),
@@ -160,8 +159,6 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         # the correction of the dimensions' intervals, or ""
         "side_how": correction_in_words(sides),
         "drift_how": correction_in_words(drifts),
-        # why no tau has an interval, or ""
-        "no_tau": _no_tau(told["interdependence"]),
         "no_alpha": next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
         "recipe": recipe_pairs(run, told["recipe"]),
     }
@@ -277,37 +274,6 @@ def _repeat(row: Row, labels: Mapping[str, str]) -> Repeat:
     return typed(Repeat, row, label=_label(row["dimension"], labels), reason=row["reason"] or "")
 
 
-def _tau_table(told: Mapping[str, Any], labels: Mapping[str, str]) -> ResultTable | None:
-    """Table 6; the figure names dimensions by their number in the order of the agreement."""
-    names = [row["dimension"] for row in told["agreement"] if row["dimension"]]
-    found = {(row["first"], row["second"]): row for row in told["interdependence"]}
-    if not found:
-        return None
-    top = drawn.heat_top([row["tau_b"] for row in found.values() if row["tau_b"] is not None])
-    lines = []
-    for a, name in enumerate(names):
-        taus = [found.get((a, b), {}) for b in range(len(names))]
-        own = [row["tau_b"] for row in taus if row.get("tau_b") is not None]
-        cells = [_tau_cell(row, top, itself=a == b) for b, row in enumerate(taus)]
-        mean = Cell(bold(score(sum(own) / len(own) if own else None, 2)), "c")
-        lines.append(MatrixRow(labels.get(name, name), [*cells, mean]))
-    mean_head = format_html('<span class="read">{}</span>{}', _("Mean"), _("of the others"))
-    return matrix_table(
-        _("Kendall’s tau-b between the estimated labels of every two dimensions"),
-        _("Dimension"),
-        [*(line.name for line in lines), mean_head],
-        lines,
-        classes="heat tau",
-    )
-
-
-def _tau_cell(row: Row, top: float, *, itself: bool) -> Cell:
-    if itself:
-        return Cell(hidden(_("itself")), "heat itself")
-    value, title = row.get("tau_b"), interval(row.get("low"), row.get("high"), 2)
-    return Cell(score(value, 2), f"heat {drawn.heat_step(value, top)}", title=title)
-
-
 # Tables ----------------------------------------------------------------------------------------
 
 
@@ -414,13 +380,6 @@ def _repeat_table(rows: Sequence[Repeat]) -> ResultTable:
     ]
     title = _("Do workers say the same of a pair met again")
     return _dimension_table(title, columns, rows, classes="data")
-
-
-def _no_tau(rows: Sequence[Row]) -> str:
-    """Why no correlation of dimensions has an interval, "" where one has."""
-    if any(row["low"] is not None for row in rows):
-        return ""
-    return next((row["reason"] for row in rows if row["reason"]), "")
 
 
 def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | None) -> list[str]:
