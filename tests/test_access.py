@@ -123,6 +123,7 @@ GET: dict[str, str] = {
     "payout": STAFF, "payout_approve": POST_ONLY, "payout_send_back": POST_ONLY,
     "payout_line_reject": POST_ONLY, "payout_export": STAFF, "worker_card": STAFF,
     "payout_rule": STAFF, "ledger_correct": POST_ONLY, "payment_by_hand": STAFF,
+    "task_figures": STAFF,
     "payment_by_hand_export": STAFF, "payment_by_hand_done": POST_ONLY,
     "recruitment_list": STAFF, "recruitment_new": REQUESTER, "recruitment": STAFF,
     "recruitment_edit": REQUESTER, "recruitment_links": POST_ONLY,

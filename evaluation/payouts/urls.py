@@ -3,8 +3,8 @@
 from django.urls import path
 
 from evaluation.payouts import api as endpoints
+from evaluation.payouts.views import figures, review
 from evaluation.payouts.views import proposals as payouts
-from evaluation.payouts.views import review
 from evaluation.payouts.views import rule as payout_rule
 
 TASK = "tasks/<int:task_id>/"
@@ -16,6 +16,7 @@ urlpatterns = [
     path(f"{TASK}review/<int:assignment_id>/", review.review_answers, name="review_answers"),
     path(f"{TASK}payouts/new/", payouts.payout_new, name="payout_new"),
     path(f"{TASK}payouts/rule/", payout_rule.payout_rule, name="payout_rule"),
+    path(f"{TASK}payouts/figures/", figures.task_figures, name="task_figures"),
     path("payouts/", payouts.payout_list, name="payout_list"),
     path(PAYOUT, payouts.payout, name="payout"),
     path(f"{PAYOUT}approve/", payouts.payout_approve, name="payout_approve"),
