@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.results.findings import Catalogue, Message, Severity
 
-VERDICT = Severity.VERDICT
+VERDICT, NOTE = Severity.VERDICT, Severity.NOTE
 
 MESSAGES = Catalogue(
     {
@@ -17,6 +17,16 @@ MESSAGES = Catalogue(
         "people_write_longer": Message(_("People write longer responses than models."), VERDICT),
         "length_not_shown": Message(
             _("No difference in length between people and models is shown."), VERDICT
+        ),
+        "short_left_out": Message(
+            _(
+                "Left out of all figures: %(responses)s under %(words)s words "
+                "(%(people)s by people, %(models)s by models)."
+            ),
+            NOTE,
+        ),
+        "none_left_out": Message(
+            _("No response has under %(words)s words, so none is left out."), NOTE
         ),
         "add_topics": Message(
             _("Add topics before you compare people with models."), Severity.ACTION

@@ -149,7 +149,7 @@ def answer_rows(done: Computed) -> list[Row]:
     return made
 
 
-INDICES = ("response", "group", "style", "topic", "words")
+INDICES = ("response", "group", "style", "topic", "words", "left_out")
 
 
 def _plain(value: Any) -> Any:

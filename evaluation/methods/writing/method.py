@@ -5,7 +5,9 @@ None where a figure does not exist), for pages to draw:
 
 - ``groups``, ``styles``: names; ``counts``: responses, topics, citations, unknown (citations of no
   passage), ranks (R, passages of the longest list).
-- ``level``, ``resamples``, ``threshold``, ``heavy``: as given to ``fit``.
+- ``level``, ``resamples``, ``threshold``, ``heavy``, ``min_words``: as given to ``fit``.
+- ``left_out``: a row a group {group, responses}: how many have fewer than ``min_words`` words.
+  Everything below describes the others.
 - ``edges``: {measure: [b + 1 numbers]}, shared by all cells; measures are words, statements,
   citations, documents, bleu, position, readability. Bin k is [edge k, edge k + 1), the last one
   closed; what lies outside (readability only) is counted in the first or the last bin.
@@ -41,7 +43,8 @@ min, max, histogram: [b], reason}. Everything of an empty cell is None or 0, wit
 
 ``estimates["response"]`` has a row a response: response, group, style, topic (indices), words,
 statements, citations, documents, unknown, order (rho), bleu (largest), heavy (share), readability,
-source_readability; NaN where it does not exist.
+source_readability, left_out (whether it is in no figure); NaN where it does not exist or the
+response is left out.
 """
 
 from __future__ import annotations
@@ -50,8 +53,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evaluation.methods.core.base import FloatArray, Hooks, Result, Table
+from evaluation.methods.core.base import EmptyData, FloatArray, Hooks, Result, Table
 from evaluation.methods.core.params import LEVEL, Params, real_number, resamples, whole_number
 from evaluation.methods.core.units import RESAMPLED, too_few_units
 from evaluation.methods.writing.documents import (
@@ -89,6 +93,14 @@ PARAMS = Params(
         real_number("heavy", 50.0, 0, 100),
         whole_number("order", 8, 1),
         whole_number("bins", 20, 2),
+        whole_number(
+            "min_words",
+            0,
+            0,
+            10_000,
+            label="Fewest words of a response",
+            help="Shorter responses are left out of all figures. The paper takes 50; 0 takes all.",
+        ),
         LEVEL,
     ),
     version=VERSION,
@@ -102,6 +114,7 @@ GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY = (
     "position",
     "readability",
 )
+ABOUT = ("level", "resamples", "threshold", "heavy", "min_words")  # options that figures repeat
 STAGES = (GENERAL, DOCUMENTS, ORDER, REUSE, POSITION, READABILITY)
 
 
@@ -123,13 +136,19 @@ def fit(
 
     ``resamples`` of the bootstrap over topics (0: no intervals), ``level`` of the intervals,
     ``order`` of the longest n-gram of BLEU, ``threshold`` and ``heavy`` BLEU scores, ``bins`` of
-    the text's length. Raises BadParameter, Cancelled.
+    the text's length, ``min_words`` of a response that is described. Raises BadParameter,
+    EmptyData (no response has so many words), Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     draws = Draws(
         len(data.topics), resamples=settings["resamples"], level=settings["level"], rng=rng
     )
     hooks.step(GENERAL, 0, len(STAGES))
+    everything, every = data, measures(data, cut(data))
+    kept = every["words"] >= settings["min_words"]
+    if not kept.any():
+        raise EmptyData(f"no response has {settings['min_words']} words")
+    data = everything.only(kept)
     statements = cut(data)
     measured = measures(data, statements)
     edges = {
@@ -155,22 +174,41 @@ def fit(
     text, source = readability(statements)
     figures["readability"] = readable(data, text, source, draws)
     hooks.step(READABILITY, len(STAGES), len(STAGES))
+    own = {
+        "order": with_ranking(place),
+        "bleu": largest_scores(statements, score),
+        "heavy": heavy_share(statements, score, settings["heavy"]),
+        "readability": text,
+        "source_readability": source,
+    }
     table = Table(
         {
-            "response": np.arange(len(data)),
-            "group": data.group,
-            "style": data.style,
-            "topic": data.topic,
-            **measured,
-            "unknown": data.unknown,
-            "order": with_ranking(place),
-            "bleu": largest_scores(statements, score),
-            "heavy": heavy_share(statements, score, settings["heavy"]),
-            "readability": text,
-            "source_readability": source,
+            "response": np.arange(len(everything)),
+            "group": everything.group,
+            "style": everything.style,
+            "topic": everything.topic,
+            **every,
+            "unknown": everything.unknown,
+            **{name: _spread(values, kept) for name, values in own.items()},
+            "left_out": ~kept,
         }
     )
+    figures |= {"left_out": _left_out(everything, kept)}
     return _result(data, table, {**_about(data, settings, edges), **figures}, settings)
+
+
+def _spread(values: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
+    """Values of the responses that are ``kept``, NaN for the others (n,)."""
+    found = np.full(len(kept), np.nan)
+    found[kept] = values
+    return found
+
+
+def _left_out(data: Responses, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
+    return [
+        {"group": name, "responses": int((~kept & (data.group == g)).sum())}
+        for g, name in enumerate(data.groups)
+    ]
 
 
 def _about(
@@ -186,7 +224,7 @@ def _about(
             "unknown": int(data.unknown.sum()),
             "ranks": int(data.lists.max()),
         },
-        **{name: settings[name] for name in ("level", "resamples", "threshold", "heavy")},
+        **{name: settings[name] for name in ABOUT},
         "edges": {name: bins.tolist() for name, bins in edges.items()},
     }
 

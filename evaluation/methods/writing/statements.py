@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -79,6 +79,22 @@ class Responses:
     def cites(self) -> NDArray[np.bool_]:
         """Which passages each response cites (n, R)."""
         return np.isfinite(self.first)
+
+    def only(self, kept: NDArray[np.bool_]) -> Responses:
+        """The responses that ``kept`` (n,) marks, with all names, topics and passages."""
+        number = np.cumsum(kept) - 1
+        own = kept[self.response]
+        return replace(
+            self,
+            group=self.group[kept],
+            style=self.style[kept],
+            topic=self.topic[kept],
+            texts=tuple(text for text, keep in zip(self.texts, kept, strict=True) if keep),
+            response=number[self.response[own]],
+            start=self.start[own],
+            end=self.end[own],
+            rank=self.rank[own],
+        )
 
     @classmethod
     def build(

@@ -261,11 +261,29 @@ def sentence(run: Run) -> str:
 def length_findings(told: NamedFigures) -> list[Finding | None]:
     """Whether people and models differ in length, by intervals over topics; or what is missing."""
     verdict = length_verdict(told.rows("general"), told.too_few_topics)
+    found = [verdict, short_finding(told.frame)]
     if not told.too_few_topics:
-        return [verdict]
+        return found
     url = reverse("task_build", args=[told.run.project_id, told.run.task_id])
     action = Action(_("Add topics"), url, requester=True)
-    return [verdict, MESSAGES.find("add_topics", action=action)]
+    return [*found, MESSAGES.find("add_topics", action=action)]
+
+
+def short_finding(frame: Row) -> Finding | None:
+    """How many responses were too short to be described; None where all are taken."""
+    words = frame.get("min_words")
+    if not words:
+        return None
+    n = {row["group"]: row["responses"] for row in frame.get("left_out", [])}
+    if not sum(n.values()):
+        return MESSAGES.find("none_left_out", words=count(words))
+    return MESSAGES.find(
+        "short_left_out",
+        responses=plural(sum(n.values()), "response"),
+        words=count(words),
+        people=count(n.get(PEOPLE, 0)),
+        models=count(n.get(MODELS, 0)),
+    )
 
 
 def length_verdict(general: Sequence[Row], few: str) -> Finding | None:

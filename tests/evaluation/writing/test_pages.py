@@ -84,6 +84,18 @@ def test_every_section_shows_people_beside_models_by_style(task: Task) -> None:
     assert "never a verdict" in pages["signals"]
 
 
+def test_a_run_that_leaves_short_responses_out_says_how_many(task: Task, run: Run) -> None:
+    assert not {"short_left_out", "none_left_out"} & set(findings_in(get(task)))
+    words = sorted(AnswerScore.objects.filter(run=run).values_list("estimate", flat=True))
+    params = {"resamples": 100, "min_words": int(words[-1])}
+    short = runs.start(by=task.project.owner, task=task, params=params)
+    assert runs.execute(short.pk) == RunState.DONE
+    page = get(task, run=short.number)
+    assert "short_left_out" in findings_in(page)
+    assert f"{sum(n < int(words[-1]) for n in words)} responses under" in page
+    assert AnswerScore.objects.filter(run=short).count() == len(words)  # still listed
+
+
 def test_a_signal_stands_beside_its_base_rate_and_leads_to_its_moment(task: Task, run: Run) -> None:
     page = get(task, "signals", signal="outside_paste")
     row = AnswerScore.objects.filter(run=run, extra__states__outside_paste="fired").first()

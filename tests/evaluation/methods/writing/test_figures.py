@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from evaluation.methods.core.base import BadParameter, Cancelled, Hooks
+from evaluation.methods.core.base import BadParameter, Cancelled, EmptyData, Hooks
 from evaluation.methods.writing import method as writing
 from evaluation.methods.writing.documents import (
     Pairs,
@@ -48,6 +48,28 @@ def test_lengths_and_citations_by_hand() -> None:
     assert essay["documents_per_statement"]["value"] == pytest.approx(4 / 4)
     models = row(general, group="models", style="")
     assert (models["uncited"], models["documents"]["histogram"][:3]) == (1, [1, 0, 1])
+
+
+def test_short_responses_are_in_no_figure_but_counted() -> None:
+    data = responses(WRITTEN, PASSAGES)
+    found = writing.fit(data, rng=np.random.default_rng(0), resamples=100, min_words=5)
+    # "Dogs bark.", "Nothing is cited here." and "Fish swim. Cats sleep." are shorter.
+    assert found.figures["left_out"] == [
+        {"group": "people", "responses": 2},
+        {"group": "models", "responses": 1},
+    ]
+    table = found.estimates["response"]
+    assert table["left_out"].tolist() == [False, True, False, True, True]
+    assert table["words"].tolist() == [9.0, 2.0, 5.0, 4.0, 4.0]
+    assert np.isnan(table["bleu"][1]) and np.isfinite(table["bleu"][0])
+    long = [row for k, row in enumerate(WRITTEN) if k in (0, 2)]
+    alone = figures(responses(long, PASSAGES), resamples=100)
+    for name in ("general", "reuse", "readability"):
+        for group in ("people", "models"):
+            mine = row(found.figures[name], group=group, style="essay")
+            assert mine == row(alone[name], group=group, style="essay"), (name, group)
+    with pytest.raises(EmptyData):
+        writing.fit(data, rng=np.random.default_rng(0), min_words=50)
 
 
 def test_jaccard_by_hand() -> None:
