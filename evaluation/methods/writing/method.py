@@ -148,7 +148,7 @@ def fit(
     kept = every["words"] >= settings["min_words"]
     if not kept.any():
         raise EmptyData(f"no response has {settings['min_words']} words")
-    data = everything.only(kept)
+    data = everything.select_rows(kept)
     statements = cut(data)
     measured = measures(data, statements)
     edges = {

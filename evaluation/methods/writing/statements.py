@@ -80,7 +80,7 @@ class Responses:
         """Which passages each response cites (n, R)."""
         return np.isfinite(self.first)
 
-    def only(self, kept: NDArray[np.bool_]) -> Responses:
+    def select_rows(self, kept: NDArray[np.bool_]) -> Responses:
         """The responses that ``kept`` (n,) marks, with all names, topics and passages."""
         number = np.cumsum(kept) - 1
         own = kept[self.response]
