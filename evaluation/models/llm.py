@@ -246,7 +246,8 @@ class CallUse(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="uses")
     call = models.ForeignKey(LLMCall, on_delete=models.PROTECT, related_name="uses")
-    subject = models.CharField(max_length=80)  # "answer:12", "item:7/b"
+    # "answer:12", "item:7/b", and every row whose words stand in the prompt as an example.
+    subject = models.CharField(max_length=240)
 
     class Meta:
         constraints = [

@@ -72,6 +72,15 @@ class LabelQuestions(Questions):
     def schema(self, task: Task, name: str) -> Schema:
         return labels_schema(json.dumps(fields_of(task)))
 
+    def example_fields(self, task: Task) -> Mapping[str, bool]:
+        fields = fields_of(task)
+        if any(one["kind"] not in (CHOOSE_ONE, SCALE) for one in fields):
+            raise Invalid(
+                gettext("Examples need fields of which people choose one value."),
+                fields={"examples": gettext("Ask for none.")},
+            )
+        return {one["name"]: bool(one["ask_if"] or not one["required"]) for one in fields}
+
     def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
         values = check_answers(value[DRAFT], fields_of(task))
         decided = values.texts or any(code != UNSURE for _, code, _ in values.choices)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Item, Task
 from annotation.task_types import Values, get_type
 from annotation.task_types.free_text.type import DONT_KNOW
-from crowdqc.errors import DomainError
+from crowdqc.errors import DomainError, Invalid
 from evaluation.llm.prompting import Rendered, Template
 from evaluation.llm.schemas import Schema
 from evaluation.llm_runs.answering.texts import ANSWER, REASONED, is_unknown
@@ -63,6 +64,20 @@ class Questions:
             limits=words_wanted(settings),
             unknown=DONT_KNOW if settings.get("dont_know") else "",
         )
+
+    def example_fields(self, task: Task) -> Mapping[str, bool]:
+        """The fields that an example answers, and whether each may be left open.
+
+        Raises Invalid where people's answers are no examples: in free text each has its own.
+        """
+        raise Invalid(
+            gettext("Only tasks with labels show a model examples."),
+            fields={"examples": gettext("Ask for none.")},
+        )
+
+    def example_answer(self, codes: Mapping[str, str | None]) -> str:
+        """What most people chose, as a model is to answer."""
+        return json.dumps(codes)
 
     def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
         """What is stored of an answer: checked as people's are, and flagged outside the limits."""

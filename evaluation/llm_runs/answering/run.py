@@ -26,7 +26,8 @@ from evaluation.llm.ask import ModelQuestion, Reply
 from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.own.purposes import PURPOSES
-from evaluation.llm.prompting import Template
+from evaluation.llm.prompting import Rendered, Template
+from evaluation.llm_runs import examples
 from evaluation.llm_runs.answering.questions import ParsedValues, Questions
 from evaluation.llm_runs.parts import (
     LISTED,
@@ -96,6 +97,7 @@ OPTIONS = Params(
                 "A model under another prompt is another system, and is scored by itself."
             ),
         ),
+        *examples.OPTIONS,
         flag("passage", True, label=gettext_noop("Show the model the text that people are shown")),
         temperature(),
         most_tokens(
@@ -172,7 +174,8 @@ def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
     model = chat_model(task, params["model"])
     without = "" if params["passage"] else " without the passage"
     temperature = temperature_label(params["temperature"])
-    how = f"{strategy_of(task, params['strategy'])}{without}, {temperature}"
+    shown = examples.label_of(params)
+    how = f"{strategy_of(task, params['strategy'])}{without}, {temperature}{shown}"
     return model.name, how
 
 
@@ -183,9 +186,9 @@ class AnswerRequest:
     item: Item
     replicate: int
 
-    @property
-    def subject(self) -> str:
-        return f"item:{self.item.pk}/{self.replicate}"
+    def subject(self, shown: Sequence[int] = ()) -> str:
+        """What the question is about; ``shown`` are the examples in its prompt."""
+        return examples.subject_with(f"item:{self.item.pk}/{self.replicate}", "item", shown)
 
 
 def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
@@ -218,10 +221,21 @@ def _plan(
     prompt, name = prompt_of(task, strategy)
     way = questions_for(task)
     schema = way.schema(task, name)
+    found, pool = _examples(task, params, way, wanted)
+
+    def rendered(one: AnswerRequest) -> Rendered:
+        own = found.of.get(one.item.pk, ())
+        own_prompt, *others = (
+            way.prompt(prompt, item, task, passage=params["passage"])
+            for item in (one.item, *(pool[pk] for pk in own))
+        )
+        answers = (way.example_answer(found.codes[pk]) for pk in own)
+        return examples.with_examples(own_prompt, list(zip(others, answers, strict=True)))
+
     asks = [
         ModelQuestion(
-            one.subject,
-            way.prompt(prompt, one.item, task, passage=params["passage"]),
+            one.subject(found.of.get(one.item.pk, ())),
+            rendered(one),
             schema,
             sampling(params),
             replicate=one.replicate,
@@ -246,15 +260,39 @@ def _plan(
         "times": params["replicates"],
         "there": plural(there, f"{way.given} is", f"{way.given}s are"),
     }
+    if found.pool:
+        more = gettext("Each prompt shows up to %(n)s of %(pool)s labelled by most people alike.")
+        told = {"n": params["examples"], "pool": plural(found.pool, noun)}
+        sentence = f"{sentence} {more % told}"
     return Plan(model, asks, sentence)
 
 
-def _on_task(task: Task) -> dict[str, dict[str, Any]]:
+def _examples(
+    task: Task, params: Mapping[str, Any], way: Questions, wanted: Sequence[AnswerRequest]
+) -> tuple[examples.Examples, dict[int, Item]]:
+    """The examples of each item, and the items that are ones by id."""
+    if not params.get("examples"):
+        return examples.NONE, {}
+    fields = way.example_fields(task)
+
+    def shown(item: Item) -> examples.Shown:
+        return examples.Shown(
+            item.pk, f"{item.group.passage}\n{item.question or item.key}", item.pk
+        )
+
+    pool = {item.pk: item for item in way.items(task) if item.expected is None}
+    asked = {one.item.pk: shown(one.item) for one in wanted}
+    known = [shown(item) for item in pool.values()]
+    return examples.choose_examples(task, params, list(asked.values()), known, fields), pool
+
+
+def _on_task(task: Task) -> dict[str, dict[str, Any] | None]:
     """The prompts for tasks of this shape, and what it is that people are shown."""
     label = questions_for(task).passage_label
     return {
         "strategy": {"choices": strategies(task)},
         "passage": {"label": label} if label else {},
+        **({} if questions_for(task).family == "labels" else examples.NOT_OFFERED),
     }
 
 
@@ -316,7 +354,7 @@ def _told(
 ) -> Row:
     """The figure of the run: counts, what failed and why, what is kept and wants a look."""
     flagged = [
-        {"subject": one.subject, "item": one.item.key, "flag": found.flag, "call": reply.call_id}
+        {"subject": one.subject(), "item": one.item.key, "flag": found.flag, "call": reply.call_id}
         for one, reply, found in read
         if found.flag
     ]

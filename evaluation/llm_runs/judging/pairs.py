@@ -6,8 +6,10 @@ replicate. They stand beside people's and never enter what is said of people.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from django.urls import reverse
@@ -21,16 +23,19 @@ from annotation.formats.actions.system_answers import (
 )
 from annotation.models import Answer, Item, Task
 from annotation.task_types import Values
-from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of, to_displayed
 from crowdqc.numbers import count, plural
 from evaluation.llm.ask import ModelQuestion, Reply
 from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
+from evaluation.llm.prompting import Rendered
+from evaluation.llm_runs import examples
 from evaluation.llm_runs.judging.prompts import (
     COMBINED,
     INDIVIDUAL,
     PURPOSES,
     WINNER,
+    field_of,
     forms_of,
     name_of,
     pair_prompt,
@@ -62,6 +67,7 @@ from evaluation.runs.run_types import RunType
 SLUG = "judge_pairs"
 PREPARE, ASK, STORE = gettext_noop("Pairs"), gettext_noop("Asking the model"), gettext_noop("Votes")
 SIDES = {"A": LEFT, "N": NEUTRAL, "B": RIGHT}
+LETTERS = {side: letter for letter, side in SIDES.items()}
 ORDERS = (False, True)  # as stored, and the other way round
 OPTIONS = Params(
     SLUG,
@@ -79,6 +85,7 @@ OPTIONS = Params(
             ),
         ),
         PROMPT,
+        *examples.OPTIONS,
         flag("only_judged", False, label=gettext_noop("Only pairs that people have judged")),
         temperature(),
         most_tokens(400, gettext_noop("A letter for each dimension needs few.")),
@@ -102,6 +109,7 @@ class PairRequest:
     flipped: bool
     replicate: int
     parts: tuple[str, ...]  # "" for all dimensions in one call
+    examples: tuple[int, ...] = ()  # pairs judged by people that stand in the prompt
 
     @property
     def call(self) -> int:
@@ -109,7 +117,8 @@ class PairRequest:
         return call_of(self.replicate, flipped=self.flipped)
 
     def subject(self, part: str) -> str:
-        return f"pair:{self.item.pk}/{self.call}{f'/{part}' if part else ''}"
+        own = f"pair:{self.item.pk}/{self.call}{f'/{part}' if part else ''}"
+        return examples.subject_with(own, "pair", self.examples)
 
 
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
@@ -121,7 +130,8 @@ def name_of_judge(task: Task, model: LanguageModel, params: Mapping[str, Any]) -
     """The same of a model that may not be asked any more."""
     mode = params["mode"]
     prompt = refs_of(mode, template_of(task.project_id, mode, params["prompt"]))
-    return model.name, f"judge {prompt}, {temperature_label(params['temperature'])}"
+    how = f"{temperature_label(params['temperature'])}{examples.label_of(params)}"
+    return model.name, f"judge {prompt}, {how}"
 
 
 def pairs_of(task: Task, *, only_judged: bool, only: Collection[int] | None = None) -> list[Item]:
@@ -171,6 +181,45 @@ def _dimensions(task: Task) -> list[Row]:
     return found
 
 
+def _codes_needed(task: Task) -> dict[str, bool]:
+    """Every dimension; none of them may be left open."""
+    return {row["name"]: False for row in _dimensions(task)}
+
+
+def _shown(item: Item) -> examples.Shown:
+    """A pair as its examples are drawn: its question and both texts, whichever is first."""
+    assert item.first is not None and item.second is not None  # noqa: S101 (pairs have both)
+    texts = sorted((item.first.text, item.second.text))
+    words = "\n".join((item.question or item.first.query, *texts))
+    return examples.Shown(item.pk, words, (item.first_id, item.second_id))
+
+
+def _with_examples(
+    task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest]
+) -> tuple[list[PairRequest], examples.Examples, dict[int, Item]]:
+    """The requests with their examples, what people say of these, and the pairs by id."""
+    if not params.get("examples") or not wanted:
+        return list(wanted), examples.NONE, {}
+    pool = pairs_of(task, only_judged=True)
+    asked = {one.item.pk: _shown(one.item) for one in wanted}
+    found = examples.choose_examples(
+        task, params, list(asked.values()), [_shown(item) for item in pool], _codes_needed(task)
+    )
+    made = [replace(one, examples=found.of[one.item.pk]) for one in wanted]
+    return made, found, {item.pk: item for item in pool}
+
+
+def _answer(codes: examples.Codes, part: str, *, flipped: bool) -> str:
+    """What most people said of a pair, as a model is to say it: A is the text that stands left."""
+    letters = {
+        name: LETTERS[to_displayed(code, flipped=flipped)]
+        for name, code in codes.items()
+        if code is not None
+    }
+    said = {WINNER: letters[part]} if part else {field_of(k): v for k, v in letters.items()}
+    return json.dumps(said)
+
+
 def plan(task: Task, params: Mapping[str, Any], only: Collection[int] | None = None) -> Plan:
     """What a run would ask; raises Invalid and Conflict that say what is missing.
 
@@ -183,10 +232,27 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], 
     model = chat_model(task, params["model"])
     template = template_of(task.project_id, params["mode"], params["prompt"])
     forms = forms_of(_dimensions(task), params["mode"], template) if wanted else {}
+    wanted, shown, pool = _with_examples(task, params, wanted)
+
+    def prompt(one: PairRequest, part: str) -> Rendered:
+        # Every second example is turned, and all of them with the pair, so that no side is
+        # better for where it stands.
+        turned = [(pk, bool(at % 2) != one.flipped) for at, pk in enumerate(one.examples)]
+        return examples.with_examples(
+            pair_prompt(task, one.item, forms[part], flipped=one.flipped),
+            [
+                (
+                    pair_prompt(task, pool[pk], forms[part], flipped=flipped),
+                    _answer(shown.codes[pk], part, flipped=flipped),
+                )
+                for pk, flipped in turned
+            ],
+        )
+
     asks = [
         ModelQuestion(
             one.subject(part),
-            pair_prompt(task, one.item, forms[part], flipped=one.flipped),
+            prompt(one, part),
             forms[part].schema,
             sampling(params),
             replicate=one.replicate,
@@ -199,6 +265,10 @@ def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], 
         if params["mode"] == COMBINED
         else gettext("%(model)s judges %(pairs)s in both orders, a call a dimension.")
     ) % {"model": model.name, "pairs": plural(len({one.item.pk for one in wanted}), "pair")}
+    if shown.pool:
+        more = gettext("Each prompt shows up to %(n)s of %(pool)s judged by most people alike.")
+        told = {"n": params["examples"], "pool": plural(shown.pool, "pair")}
+        sentence = f"{sentence} {more % told}"
     if there:
         more = ngettext("%(n)s vote is there already.", "%(n)s votes are there already.", there)
         sentence = f"{sentence} {more % {'n': count(there)}}"
@@ -251,11 +321,9 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
     steps.begin(ASK, total=len(asked.asks))
     replies = fetch_replies(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
-    by_subject = {reply.subject: reply for reply in replies}
-    given = []
+    parts, given = iter(replies), []  # a reply a part, in the order of the requests
     for one in wanted:
-        own = [by_subject[one.subject(part)] for part in one.parts]
-        values = vote_of(one, own)
+        values = vote_of(one, list(islice(parts, len(one.parts))))
         if values is not None:
             given.append(SystemAnswer(one.item.pk, values, one.call, one.flipped))
     told = {**_told(task, replies, given, wanted, there), **prompts_told(asked.asks)}
