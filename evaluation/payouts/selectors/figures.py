@@ -189,8 +189,8 @@ def _lines(found: KeyFigures, task: Task) -> Iterator[KeyFigure]:
     )
     if found.judgments:
         yield KeyFigure(
-            "judgments",
-            _("Single judgments"),
+            "votes",
+            _("Votes"),
             count(found.judgments),
             _("one for each question of an item"),
             found.judgments,
@@ -223,7 +223,7 @@ def _lines(found: KeyFigures, task: Task) -> Iterator[KeyFigure]:
         _("the whole cost, also of unused work"),
     )
     if found.judgments:
-        yield paid("cost_judgment", _("Cost per judgment"), found.cost_per(found.judgments))
+        yield paid("cost_vote", _("Cost per vote"), found.cost_per(found.judgments))
         yield paid(
             "cost_label",
             _("Cost per estimated label"),

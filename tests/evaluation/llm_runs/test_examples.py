@@ -8,6 +8,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Item, System, Task
 from annotation.task_types.pairwise.sides import STORED
@@ -136,6 +138,35 @@ def test_unlabelled_items_are_labelled_with_labelled_ones_in_the_prompt() -> Non
         for prompt, _ in turns(body):
             assert not any(text in prompt for text in known | unseen)
     assert Answer.objects.filter(item__in=new, system__isnull=False).count() == len(new)
+
+
+@pytest.mark.django_db
+def test_a_judge_with_examples_is_held_against_people() -> None:
+    task = label_corpus.make_labelled(items=60, known=0, workers=8, guessing=0)
+    with serving(lambda body: turns(body)[-1][1]) as stub:
+        model = make_model(task.project, stub.base_url)
+        finished(task, "answers", model=model.pk, examples=1)
+    run = finished(task, "replacement", field=label_corpus.FIELD, draws=100)
+    assert (run.state, run.error) == (RunState.DONE, "")
+    system = System.objects.get(prompt_strategy__endswith="1 nearest examples")
+    frame = run.figures.get(name="frame").data
+    assert [pk for pk, _name in frame["models"]] == [system.pk]
+
+
+@pytest.mark.django_db
+def test_the_form_offers_examples_where_people_choose_among_values() -> None:
+    shown = {}
+    for task, method in (
+        (label_corpus.make_labelled(items=4, known=0, workers=3), "answers"),
+        (pair_corpus.make_judged(topics=2, sources=2), "judge_pairs"),
+        (text_corpus.make_answered(), "answers"),
+    ):
+        make_model(task.project, "http://127.0.0.1:9")
+        client = Client()
+        client.force_login(task.project.owner)
+        page = client.get(reverse("task_ask", args=[task.project_id, task.pk, method]))
+        shown[task.type] = 'name="examples"' in page.content.decode()
+    assert shown == {"labels": True, "pairwise": True, "free_text": False}
 
 
 @pytest.mark.django_db
