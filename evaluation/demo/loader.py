@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from annotation import demo
 from annotation.accounts.actions import vouched_accounts as accounts
+from annotation.accounts.demo import PASSWORD
 from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
 from annotation.demo import logs
-from annotation.demo.accounts import PASSWORD
 from annotation.formats.actions.imports import import_rows
 from annotation.models import (
     Answer,

@@ -24,8 +24,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import hooks
+from annotation.accounts.demo import offered_accounts
 from annotation.accounts.projects.actions import invitation_token
-from annotation.demo.accounts import offered_accounts
 from annotation.models import (
     Assignment,
     Consent,

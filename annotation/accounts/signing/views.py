@@ -23,11 +23,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.accounts.demo import PASSWORD, offered_accounts
 from annotation.accounts.projects.forms import add_errors
 from annotation.accounts.signing import actions, selectors
 from annotation.accounts.signing.forms import MAILS, NameForm
 from annotation.accounts.signing.sso import allow_provider_forms
-from annotation.demo.accounts import PASSWORD, offered_accounts
 from annotation.models import User
 from crowdqc import limits
 from crowdqc.errors import Invalid
