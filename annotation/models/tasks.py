@@ -246,6 +246,9 @@ class Exclusion(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(Membership, on_delete=models.PROTECT, related_name="exclusions")
     reason = models.CharField(max_length=300)
+    # Their answers stopped counting, so that others are asked; and they get no more work here.
+    collects_again = models.BooleanField(default=False, db_default=False)
+    stops_work = models.BooleanField(default=False, db_default=False)
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     undone_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")

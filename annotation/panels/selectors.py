@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models import (
     Answer,
     Assignment,
+    Exclusion,
     Membership,
     Panel,
     PanelMember,
@@ -67,6 +68,7 @@ ADMITTED = gettext_lazy("You have passed: the tasks of the panel are open to you
 DECLINED = gettext_lazy(
     "Your last round was decided with “not this time”; there is no further one."
 )
+STOPPED = gettext_lazy("You get no more work in this task. Your pay does not change.")
 FEW = 200  # rounds that are listed
 
 
@@ -80,20 +82,23 @@ def _own(tasks: Sequence[Task], members: Sequence[Membership]) -> QuerySet[Assig
 
 
 def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, str]:
-    """Of qualification tasks, why these members may not take another round, in words.
+    """Why these members get no work of some tasks, in words: they were stopped, or qualified.
 
-    Two queries however many tasks there are.
+    Three queries however many tasks there are.
     """
+    stopped = Exclusion.objects.in_force().filter(
+        task__in=tasks, worker__in=members, stops_work=True
+    )
+    found = dict.fromkeys(stopped.values_list("task_id", flat=True), str(STOPPED))
     asked = [task for task in tasks if task.qualifies_id]
     if not asked:
-        return {}
+        return found
     panels = [task.qualifies_id for task in asked]
     on = set(
         PanelMember.objects.filter(
             panel__in=panels, worker__in=members, until__isnull=True
         ).values_list("panel_id", flat=True)
     )
-    found: dict[int, str] = {}
     rounds = _own(asked, members).order_by("pk").values_list("task_id", "qualification__verdict")
     for task, verdict in rounds:
         if verdict is None:

@@ -111,6 +111,12 @@ class SettleIn(Body):
 class ExcludeIn(Body):
     worker = serializers.IntegerField(help_text="The membership's id")
     reason = serializers.CharField(max_length=300, help_text="The worker may ask for it")
+    collect_again = serializers.BooleanField(
+        default=False, help_text="Their answers stop counting, so that others are asked"
+    )
+    stop_work = serializers.BooleanField(
+        default=False, help_text="The worker gets no more work in this task"
+    )
 
 
 class EffectIn(Body):
@@ -123,7 +129,10 @@ class ExclusionOut(serializers.ModelSerializer[Exclusion]):
 
     class Meta:
         model = Exclusion
-        fields = ("id", "worker", "pseudonym", "reason", "created_at", "undone_at")
+        fields = (
+            *("id", "worker", "pseudonym", "reason", "collects_again", "stops_work"),
+            *("created_at", "undone_at"),
+        )
 
 
 class EffectOut(serializers.Serializer[Any]):
@@ -257,7 +266,8 @@ class Exclusions(Listing):
         access, task = get_task_by_id(request, task_id, Role.REQUESTER)
         body = read(ExcludeIn, request)
         worker = get_worker(access, body["worker"])
-        made = exclusions.exclude(by=access.user, task=task, worker=worker, reason=body["reason"])
+        told = {name: body[name] for name in ("reason", "collect_again", "stop_work")}
+        made = exclusions.exclude(by=access.user, task=task, worker=worker, **told)
         return Response(ExclusionOut(made).data, status=201)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Count, F, Q
 from django.utils import timezone
 from django.utils.text import get_text_list
 from django.utils.translation import gettext
@@ -23,10 +24,18 @@ from annotation.models import Candidate, Exclusion, Membership, Task
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
-from crowdqc.numbers import plural
+from crowdqc.numbers import count, plural, score, several
 from evaluation.embeddings import vectors
 from evaluation.methods.core.base import BadParameter, DataError
-from evaluation.models import CandidateScore, Run, RunFigure, RunState, SystemScore, WorkerScore
+from evaluation.models import (
+    CandidateScore,
+    ItemLabel,
+    Run,
+    RunFigure,
+    RunState,
+    SystemScore,
+    WorkerScore,
+)
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
@@ -39,6 +48,7 @@ MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
 SLOW = 20.0  # seconds that the last run took, from which the fewest are drawn
 UNUSED = 2_000_000_000  # numbers from here on belong to no run that is kept
 SAME = 5e-4  # what no page shows
+ALPHA = "agreement, all, krippendorff nominal, value"
 TABLES = {
     "workers": (WorkerScore, "worker_id"),
     "systems": (SystemScore, "system_id"),
@@ -64,6 +74,13 @@ class RunScores:
     scores: Mapping[str, Mapping[Place, Score]]
     figures: Mapping[str, float]
     answers: int
+    labels: Mapping[tuple[int, str], str]  # by item and dimension
+
+    @property
+    def scored_workers(self) -> int:
+        """Workers who have a score."""
+        own = self.scores["workers"].items()
+        return len({place[0] for place, one in own if one.estimate is not None})
 
 
 @dataclass(frozen=True)
@@ -113,6 +130,15 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class NamedEffect:
+    """One line of what changes, in words."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class Effect:
     """The preview."""
 
@@ -121,6 +147,7 @@ class Effect:
     tables: list[Table]
     figures: list[Figure]
     answers: int  # of the worker
+    named: list[NamedEffect]
 
 
 class _Undone(Exception):
@@ -169,7 +196,47 @@ def effect(task: Task, worker: Membership) -> Effect:
         tables,
         figures[:LISTED],
         before.answers - after.answers,
+        list(_named(task, worker, before, after)),
     )
+
+
+def _named(
+    task: Task, worker: Membership, before: RunScores, after: RunScores
+) -> Iterator[NamedEffect]:
+    """Answers that count, agreement, labels that change, items with too few, workers scored."""
+    noun = adapter_of(task).answer_noun
+    head = gettext("%(answers)s that count") % {"answers": several(noun).capitalize()}
+    yield NamedEffect(head, count(before.answers), count(after.answers))
+    alphas = [side.figures.get(ALPHA) for side in (before, after)]
+    if any(alpha is not None for alpha in alphas):
+        was, now = (gettext("none") if one is None else score(one, 2) for one in alphas)
+        yield NamedEffect(gettext("Agreement, α"), was, now)
+    if before.labels:
+        changed = sum(label != after.labels.get(key) for key, label in before.labels.items())
+        told = gettext("%(changed)s of %(n)s") % {
+            "changed": count(changed),
+            "n": count(len(before.labels)),
+        }
+        yield NamedEffect(gettext("Items whose label changes"), "0", told)
+    few = [count(_items_with_few(task, without)) for without in (None, worker)]
+    yield NamedEffect(
+        gettext("Items with fewer %(answers)s than planned") % {"answers": several(noun)}, *few
+    )
+    yield NamedEffect(
+        gettext("Workers with a score"), count(before.scored_workers), count(after.scored_workers)
+    )
+
+
+def _items_with_few(task: Task, without: Membership | None) -> int:
+    """Items in force with fewer counting answers of people than are planned."""
+    if task.current is None:
+        return 0
+    counted = Q(answers__counts=True, answers__worker__isnull=False)
+    if without is not None:
+        counted &= ~Q(answers__worker=without)
+    items = task.items.in_version(task.current.number).filter(expected__isnull=True)
+    given = items.annotate(given=Count("answers", filter=counted))
+    return given.filter(given__lt=F("redundancy")).count()
 
 
 def _bounded(
@@ -243,6 +310,12 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> RunScore
         {name: _scores(run, model, key) for name, (model, key) in TABLES.items()},
         dict(_figures(run)),
         counts.get("answers", 0),
+        {
+            (item, dimension): label
+            for item, dimension, label in ItemLabel.objects.filter(run=run).values_list(
+                "item_id", "dimension", "label"
+            )
+        },
     )
 
 

@@ -19,7 +19,9 @@ from tests.upgrade import ROOT
 RELEASED = Path(__file__).with_name("released.txt")
 APPS = ("annotation", "evaluation")
 # Migrations that the linter refuses and that are safe all the same, with the reason.
-ACCEPTED: dict[str, str] = {}
+ACCEPTED: dict[str, str] = {
+    "evaluation/migrations/0005_longer_subjects.py": "a longer varchar rewrites no row",
+}
 
 
 def migrations() -> dict[str, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.db import transaction
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -10,12 +13,24 @@ from django.utils.translation import gettext as _
 from annotation.models import Answer, Exclusion, Membership, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
+from annotation.work.actions.answers import set_counts
 from crowdqc.errors import Conflict, Invalid
 
 
 @transaction.atomic
-def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusion:
+def exclude(
+    *,
+    by: User,
+    task: Task,
+    worker: Membership,
+    reason: str,
+    collect_again: bool = False,
+    stop_work: bool = False,
+) -> Exclusion:
     """Leave the worker's answers to the task out of results from the next run on.
+
+    ``collect_again``: they stop counting, so that their slots are open to others. ``stop_work``:
+    the worker gets no more work in this task; what they hold they may finish.
 
     Raises Invalid without a reason or where the worker answered nothing, Conflict where they are
     left out already.
@@ -32,7 +47,17 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
         )
     if task.exclusions.in_force().filter(worker=worker).exists():
         raise Conflict(_("%(pseudonym)s is left out already.") % {"pseudonym": worker.pseudonym})
-    exclusion = Exclusion.objects.create(task=task, worker=worker, reason=reason, by=by)
+    exclusion = Exclusion.objects.create(
+        task=task,
+        worker=worker,
+        reason=reason,
+        by=by,
+        collects_again=collect_again,
+        stops_work=stop_work,
+    )
+    if collect_again:
+        for answer in counting_answers(task, worker):
+            set_counts(by=by, answer=answer, counts=False, reason=reason)
     record(
         by=by,
         project=task.project,
@@ -40,6 +65,8 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
         on=exclusion,
         worker=worker.pseudonym,
         reason=reason,
+        collects_again=collect_again,
+        stops_work=stop_work,
     )
     _tell(exclusion, "work.excluded")
     return exclusion
@@ -47,7 +74,10 @@ def exclude(*, by: User, task: Task, worker: Membership, reason: str) -> Exclusi
 
 @transaction.atomic
 def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
-    """Let the worker's answers enter results again; twice is once."""
+    """Let the worker's answers enter results again, and the worker go on; twice is once.
+
+    Answers that stopped counting with the exclusion count again where their slot is still free.
+    """
     locked = (
         Exclusion.objects.select_for_update(of=("self",))
         .select_related("task__project")
@@ -56,9 +86,25 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
     if locked.undone_at is None:
         locked.undone_at, locked.undone_by = timezone.now(), by
         locked.save(update_fields=["undone_at", "undone_by"])
+        if locked.collects_again:
+            _count_again(by, locked)
         record(by=by, project=locked.task.project, action="worker.include", on=locked)
         _tell(locked, "work.included")
     return locked
+
+
+def counting_answers(task: Task, worker: Membership) -> QuerySet[Answer]:
+    """Their answers to the task that count and take a slot."""
+    own = Answer.objects.filter(item__task=task, worker=worker, counts=True)
+    return own.filter(item__expected__isnull=True).order_by("pk")
+
+
+def _count_again(by: User, exclusion: Exclusion) -> None:
+    """Count the answers that stopped counting for this reason; a slot that was taken stays so."""
+    own = Answer.objects.filter(item__task=exclusion.task, worker=exclusion.worker, counts=False)
+    for answer in own.filter(uncounted_reason=exclusion.reason[:200]).order_by("pk"):
+        with suppress(Conflict), transaction.atomic():
+            set_counts(by=by, answer=answer, counts=True)
 
 
 def _tell(exclusion: Exclusion, key: str) -> None:

@@ -13,8 +13,11 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts.projects.forms import TitleField, add_errors, form_key
 from annotation.models import Membership, Role, Task, User
+from annotation.models.tasks import TaskState
 from annotation.panels.actions import exclusions
+from annotation.task_types import get_type
 from crowdqc.errors import Invalid
+from crowdqc.numbers import money, plural
 
 MOST_MEMBERS = 50
 
@@ -69,8 +72,14 @@ class PanelForm(forms.Form):
 
 
 class ExclusionForm(forms.Form):
-    """Why somebody's answers are left out."""
+    """Why somebody's answers are left out, and what else follows."""
 
+    collect_again = forms.BooleanField(label=gettext_lazy("Collect again"), required=False)
+    stop_work = forms.BooleanField(
+        label=gettext_lazy("Give no more work"),
+        required=False,
+        help_text=gettext_lazy("In this task; other tasks of the project are not affected."),
+    )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=300,
@@ -78,6 +87,20 @@ class ExclusionForm(forms.Form):
         help_text=gettext_lazy("The worker may ask for it; it stands in the audit log."),
         error_messages={"required": gettext_lazy("Write a reason; the worker may ask for it.")},
     )
+
+    def __init__(self, *args: Any, task: Task, worker: Membership, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        n = exclusions.counting_answers(task, worker).count()
+        version, again = task.current, self.fields["collect_again"]
+        if not n or version is None:
+            del self.fields["collect_again"]
+            return
+        again.initial = self.fields["stop_work"].initial = task.state != TaskState.CLOSED
+        most = version.pay * -(-n // version.items_per_assignment)
+        again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
+            "answers": plural(n, get_type(task.type).answer_noun),
+            "price": money(most, task.project.currency),
+        }
 
     def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:
         """Do it where the reason will do, and say so; else the faults stand in the form."""

@@ -137,12 +137,12 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
     runs, context = frame(request, task, "agreement")
     context.update(worker=worker, leaving=pair_exclusion.leaving_worker(task, worker, runs.core))
     if request.method == "POST":
-        form = ExclusionForm(request.POST)
+        form = ExclusionForm(request.POST, task=task, worker=worker)
         if form.leave_out(request, by=access.user, task=task, worker=worker):
             return redirect("pair_agreement", project_id, task_id)
         context["form"] = form
         return render(request, "evaluation/pairwise/workers/exclude.html", context, status=422)
-    context["form"] = ExclusionForm()
+    context["form"] = ExclusionForm(task=task, worker=worker)
     part = request.GET.get("part") == "effect"
     if part:
         context.update(_effect(task, worker, runs.core))

@@ -321,7 +321,7 @@ def exclude(request: HttpRequest, project_id: int, task_id: int, worker_id: int)
     known = adapter_of(task)
     if known.exclusion:  # foreseen in more detail there
         return redirect(known.exclusion, project_id, task_id, worker_id)
-    form, status = ExclusionForm(request.POST or None), 200
+    form, status = ExclusionForm(request.POST or None, task=task, worker=worker), 200
     if request.method == "POST":
         if form.leave_out(request, by=access.user, task=task, worker=worker):
             return redirect(reverse("task", args=[project_id, task_id]) + "#left-out")

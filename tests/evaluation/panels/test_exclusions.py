@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.evaluation.corpora import texts as corpus
 from tests.evaluation.corpora import thinking as think_corpus
 from tests.evaluation.corpora import writing as writing_corpus
 from tests.evaluation.corpora.official_runs import make_official
+from tests.support import factories
 from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +138,7 @@ def test_the_pages_show_preview_reason_list_and_undo() -> None:
     url = reverse("task_exclude", args=[task.project_id, task.pk, worker.pk])
     assert "Nothing changes until you confirm" in html_of(client.get(url))
     text = html_of(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
-    assert "would change" in text and "8 answers" in text and "<html" not in text
+    assert "Answers that count" in text and "8 answers" in text and "<html" not in text
     refused = client.post(url, {"reason": " "})
     assert refused.status_code == 422 and "Write a reason" in html_of(refused)
     listed = html_of(client.post(url, {"reason": "Asked for it."}, follow=True))
@@ -144,3 +146,55 @@ def test_the_pages_show_preview_reason_list_and_undo() -> None:
     undo = reverse("task_exclusion_undo", args=[task.project_id, task.pk, task.exclusions.get().pk])
     assert "is in again from the next run on" in html_of(client.post(undo, follow=True))
     assert "taken in again" in html_of(client.get(url))
+
+
+def test_a_removed_workers_slots_open_for_others_and_undo_takes_back_those_still_free() -> None:
+    task = factories.make_task(n=4, redundancy=1)
+    out, other = (factories.make_worker(task.project) for _ in range(2))
+    factories.claim_and_submit(task, out)
+    assert task.items.filter(held=1).count() == 4
+    client = Client()
+    client.force_login(task.project.owner)
+    url = reverse("task_exclude", args=[task.project_id, task.pk, out.pk])
+    assert re.search(r'<input[^>]*name="collect_again"[^>]*checked', html_of(client.get(url)))
+    told = {"reason": "Copied.", "collect_again": "on", "stop_work": "on"}
+    assert client.post(url, told).status_code == 302
+    assert not Answer.objects.filter(worker=out, counts=True).exists()
+    assert task.items.filter(held=0).count() == 4
+    with pytest.raises(Conflict, match="no more work in this task"):
+        factories.claim(task, out)
+    assert factories.claim(task, other).entries.count() == 4
+    exclusion = task.exclusions.get()
+    assert (exclusion.collects_again, exclusion.stops_work) == (True, True)
+    exclusions.undo(by=task.project.owner, exclusion=exclusion)
+    assert not Answer.objects.filter(worker=out, counts=True).exists()  # all slots are taken
+    assert set(task.items.values_list("held", flat=True)) == {1}
+
+
+def test_undo_counts_answers_again_whose_slots_nobody_took() -> None:
+    task = factories.make_task(n=3, redundancy=1)
+    out = factories.make_worker(task.project)
+    factories.claim_and_submit(task, out)
+    by = task.project.owner
+    made = exclusions.exclude(by=by, task=task, worker=out, reason="No.", collect_again=True)
+    assert task.items.filter(held=0).count() == 3
+    exclusions.undo(by=by, exclusion=made)
+    assert Answer.objects.filter(worker=out, counts=True).count() == 3
+    assert task.items.filter(held=1).count() == 3
+
+
+def test_the_preview_names_five_effects_in_words() -> None:
+    task = MAKE["labels"]()
+    worker = some_worker(task)
+    counted(task, worker)
+    effect = exclusion_preview.effect(task, worker)
+    named = effect.named
+    assert [one.label for one in named] == [
+        "Labels that count",
+        "Agreement, α",
+        "Items whose label changes",
+        "Items with fewer labels than planned",
+        "Workers with a score",
+    ]
+    before, after = (int(value) for value in (named[0].before, named[0].after))
+    assert before - after == effect.answers > 0
