@@ -119,8 +119,42 @@ def _empty(p: int) -> IntArray:
     return np.full(p, EMPTY, dtype=np.int64)
 
 
+def mean_tau(
+    scores: FloatArray,
+    joined: Shared,
+    unit: IntArray,
+    *,
+    level: float = 0.95,
+    noun: str = "items",
+) -> Aggregate:
+    """Mean tau-b of one scoring (n,) over pairs of annotators, as ``after``.
+
+    ``unit`` (n,) numbers what was sampled, of each annotation; the interval is the jackknife over
+    it, each left out of all pairs at once. Pairs where a side is constant are left out.
+    """
+    left, right = scores[joined.left], scores[joined.right]
+    tau, without = kendall_left_out(left, right, joined.pair, unit[joined.left], groups=len(joined))
+    rows = tau.defined[without.group]
+    moved = without.value - tau.value[without.group]
+    value = tau.value[tau.defined]
+    return _aggregate(
+        np.zeros(len(value)),
+        value,
+        moved=np.nan_to_num(moved[rows]),
+        item=without.cluster[rows],
+        level=level,
+        noun=noun,
+    )
+
+
 def _aggregate(
-    before: FloatArray, after: FloatArray, *, moved: FloatArray, item: IntArray, level: float
+    before: FloatArray,
+    after: FloatArray,
+    *,
+    moved: FloatArray,
+    item: IntArray,
+    level: float,
+    noun: str = "items",
 ) -> Aggregate:
     """Means over the pairs (q,) that have both taus.
 
@@ -133,7 +167,7 @@ def _aggregate(
     old, new = float(before.mean()), float(after.mean())
     # An item weighs by how many pairs of annotators share it.
     spread = jackknife_spread(
-        np.bincount(cell, weights=moved) / pairs, np.bincount(cell), noun="items"
+        np.bincount(cell, weights=moved) / pairs, np.bincount(cell), noun=noun
     )
     if few := spread.why_no_interval(LEAST[RANKED]):
         return Aggregate(old, new, np.nan, np.nan, pairs, few)

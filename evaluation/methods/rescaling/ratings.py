@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.methods.agreement.coefficients import alpha_interval, krippendorff_alpha
+from evaluation.methods.agreement.coefficients import (
+    alpha_interval,
+    kappa_interval,
+    krippendorff_alpha,
+)
 from evaluation.methods.core.base import (
     BadShape,
     DataError,
@@ -31,7 +35,7 @@ from evaluation.methods.core.inference import family_level, scale_interval, two_
 from evaluation.methods.core.kinds import FEWEST as KIND_FEWEST
 from evaluation.methods.core.kinds import Column, checked_column, not_split, too_small
 from evaluation.methods.core.memory import board_of_systems
-from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples
+from evaluation.methods.core.params import DRAWN, LEVEL, Params, flag, resamples, whole_number
 from evaluation.methods.core.units import (
     CORRELATION,
     LEAST,
@@ -42,8 +46,10 @@ from evaluation.methods.core.units import (
 )
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.rescaling import competence
+from evaluation.methods.rescaling.data import Annotations, shared_pairs
+from evaluation.methods.rescaling.method import mean_tau
 
-NAME, VERSION = "ratings", "1.5"
+NAME, VERSION = "ratings", "1.6"
 PARAMS = Params(
     NAME,
     (
@@ -55,12 +61,18 @@ PARAMS = Params(
             label="Correct by the competence of raters",
             help="Means without raters whom MACE takes for guessing, beside those of all ratings.",
         ),
+        whole_number(
+            *("top_points", None, 1, 100),
+            label="Points that count as the top class",
+            help="For agreement on two classes: how many of the highest points. Empty: one.",
+        ),
     ),
     version=VERSION,
 )
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
 FEWEST = 3  # shared texts below which there is no correlation
+ALL_ONE_CLASS = "all ratings are in one class; kappa is not defined"
 SAME_RATING = "every rating is the same, so no interval"
 ORDINAL = "ordinal"
 AGREED = ("dimension", "measurement", "alpha", "low", "high", "n", "texts", "unit", "reason")
@@ -78,6 +90,12 @@ SYSTEM = (
 STRATUM = ("dimension", "column", "stratum", "texts", "votes", "level", "reason")
 TEXT = ("dimension", "component", "candidate", "merit", "low", "high", "n")
 CORRECTED_TEXT = (*TEXT, "corrected", "kept")
+TWO_CLASSES = (
+    *("dimension", "top", "share", "kappa", "low", "high", "reason"),
+    *("tau", "tau_low", "tau_high", "tau_all", "tau_all_low", "tau_all_high", "tau_reason"),
+    *("pairs", "pairs_all", "n"),
+)
+MOST_ROWS = 5_000_000  # pairs of ratings of one text; some 2 GB above
 WORKER = (
     "dimension",
     "component",
@@ -100,7 +118,7 @@ class Ratings:
     ``worker`` and ``text`` (n,) index names; ``value`` (n, s) are points, NaN for none. ``system``
     and ``topic`` (texts,) say whose text it is and on what. ``columns`` are kinds of texts by name.
     ``ends`` (s, 2) are the lowest and highest point of each scale; of scales whose points are not
-    known, the lowest and highest rating.
+    known, the lowest and highest rating. ``points`` are all points of each scale, ascending.
     """
 
     worker: IntArray
@@ -114,6 +132,7 @@ class Ratings:
     scales: tuple[str, ...]
     columns: Mapping[str, Column] = field(default_factory=dict)
     ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    points: tuple[tuple[float, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -158,21 +177,21 @@ class Ratings:
             name: checked_column(name, one, len(texts), "texts")
             for name, one in (columns or {}).items()
         }
+        every = _points(given, points or [()] * len(scales))
+        ends = [(min(one, default=np.nan), max(one, default=np.nan)) for one in every]
         return cls(
             *(w, t, given, s, about),
             *(tuple(workers), tuple(texts), tuple(systems), tuple(scales)),
-            kinds,
-            _ends(given, points or [()] * len(scales)),
+            *(kinds, np.array(ends), every),
         )
 
 
-def _ends(value: FloatArray, points: Sequence[Sequence[float]]) -> FloatArray:
-    """Lowest and highest (s, 2) of each scale's points and ratings (n, s)."""
-    every = [
-        [*known, *column[np.isfinite(column)].tolist()]
+def _points(value: FloatArray, points: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
+    """All points of each scale and ratings (n, s) on it, ascending."""
+    return tuple(
+        tuple(sorted({*known, *column[np.isfinite(column)].tolist()}))
         for known, column in zip(points, value.T, strict=True)
-    ]
-    return np.array([(min(one, default=np.nan), max(one, default=np.nan)) for one in every])
+    )
 
 
 def fit(
@@ -192,6 +211,11 @@ def fit(
     of a column that is not split), texts, votes, level of its intervals, reason (why there is no
     board). ``stratum_system``: as ``system``, with column and stratum. Intervals of all kinds of a
     column hold at once, clustered as those of the whole board (by text within one topic).
+
+    ``two_classes``: agreement on whether a rating is among the ``top_points`` highest of its scale
+    (from ``top`` on, which a ``share`` is): Fleiss' ``kappa`` over items with unequal numbers of
+    raters, with bootstrap bounds; ``tau``, mean tau-b over ``pairs`` of workers on these two
+    classes, and ``tau_all`` on all points, with jackknife bounds (Wadhwa et al. 2024, 4.3).
 
     With ``competence`` also ``corrected`` and ``rater`` (as of ``competence.correct``: agreement
     with and without raters whom MACE takes for guessing, and who these are), ``corrected_system``
@@ -219,6 +243,9 @@ def fit(
             rows[name] += found
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
     columns |= {"stratum": STRATUM, "stratum_system": ("column", "stratum", *SYSTEM)}
+    columns["two_classes"] = TWO_CLASSES
+    ours, theirs = rng.spawn(2)  # what was drawn before stays as it was
+    rows["two_classes"] = [_two_classes(data, k, theirs, settings) for k in range(len(data.scales))]
     if settings["competence"]:
         columns |= {
             "corrected": competence.AGREED,
@@ -226,7 +253,7 @@ def fit(
             "corrected_system": SYSTEM,
             "candidate": CORRECTED_TEXT,
         }
-        rows |= _corrected(data, rows["candidate"], settings, rng=rng.spawn(1)[0], hooks=hooks)
+        rows |= _corrected(data, rows["candidate"], settings, rng=ours, hooks=hooks)
     hooks.step(MEANS, len(data.scales), len(data.scales))
     tables: dict[str, Table] = {name: of_rows(rows[name], columns[name]) for name in columns}
     return PARAMS.result(
@@ -339,6 +366,73 @@ def _agreement(
         row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
     except DataError as problem:
         row["reason"] = str(problem)
+    return row
+
+
+def _two_classes(
+    data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Agreement on being among the highest points, beside that on all points."""
+    given = np.isfinite(data.value[:, scale])
+    points = data.points[scale] if data.points else ()
+    row: dict[str, Any] = dict.fromkeys(TWO_CLASSES, np.nan)
+    row |= {"dimension": scale, "n": int(given.sum()), "pairs": 0, "pairs_all": 0}
+    row |= {"reason": "", "tau_reason": ""}
+    if not given.any():
+        return row | {"reason": "there is no rating", "tau_reason": "there is no rating"}
+    row["top"] = points[-min(settings["top_points"] or 1, len(points))]
+    value, text = data.value[given, scale], data.text[given]
+    is_top = (value >= row["top"]).astype(np.int64)
+    row["share"] = float(is_top.mean())
+    unit, noun = data.units
+    votes = Labels.build(
+        *(data.worker[given], text, is_top),
+        workers=data.workers,
+        items=data.texts,
+        labels=("below", "top"),
+    )
+    try:
+        found = kappa_interval(
+            votes,
+            rng=rng,
+            resamples=settings["resamples"],
+            confidence=settings["level"],
+            group=unit,
+            noun=noun,
+        )
+        row |= {"kappa": found.estimate, "low": found.low, "high": found.high}
+        row["reason"] = ALL_ONE_CLASS if np.isnan(found.estimate) else found.reason
+    except DataError as problem:
+        row["reason"] = str(problem)
+    return row | _taus(data, scale, is_top, settings["level"])
+
+
+def _taus(data: Ratings, scale: int, is_top: IntArray, level: float) -> dict[str, Any]:
+    """Mean tau-b over pairs of workers, of two classes (n,) and of all points."""
+    unit, noun = data.units
+    given = np.isfinite(data.value[:, scale])
+    text, point = data.text[given], np.unique(data.value[given, scale], return_inverse=True)[1]
+    if int(np.square(np.bincount(text)).sum()) > MOST_ROWS:
+        return {"tau_reason": "too many ratings of one text for pairs of workers"}
+    given_as = Annotations.build(
+        *(data.worker[given], text, is_top, np.full(len(text), np.nan)),
+        workers=data.workers,
+        items=data.texts,
+        labels=("below", "top"),
+    )
+    try:
+        joined = shared_pairs(given_as)
+    except DataError as problem:
+        return {"tau_reason": str(problem)}
+    two, every = (
+        mean_tau(score.astype(np.float64), joined, unit[text], level=level, noun=noun)
+        for score in (is_top, point)
+    )
+    row: dict[str, Any] = {"pairs": two.pairs, "pairs_all": every.pairs}
+    row["tau_reason"] = two.reason or every.reason
+    for name, mean in (("tau", two), ("tau_all", every)):
+        low, high = np.clip((mean.low, mean.high), -1.0, 1.0).tolist()
+        row |= {name: mean.after, f"{name}_low": low, f"{name}_high": high}
     return row
 
 

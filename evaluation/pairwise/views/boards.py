@@ -327,7 +327,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     wanted = request.GET.get("dimension", "")
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
     names = ("recipe", votes_used.FIGURE, look_alikes.FIGURE, *rating_boards.KINDS)
-    told = reads.figures_of(run, *names)
+    told = reads.figures_of(run, *names, rating_boards.TWO_CLASSES)
     workers = rating_boards.workers(run, chosen.name) if chosen else []
     found = rating_boards.boards(run, asked)
     own = next((one for one in found if one.asked == chosen), None)
@@ -335,6 +335,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(
         boards=found,
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
+        two_classes=rating_boards.two_classes(told, asked),
         screen=page_screen(context["study_state"], [rated.finding()], settled=not rated.unknown)
         if rated
         else Screen(),

@@ -205,6 +205,79 @@ def _kind_heading(kind: Mapping[str, Any]) -> SafeString:
     return format_html('{}. <span class="dim">{}</span>', kind["stratum"], basis)
 
 
+TWO_CLASSES = "two_classes"
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """Agreement on whether a text gets a scale's highest points, beside that on all points."""
+
+    label: str
+    top: float | None
+    share: float | None
+    kappa: float | None
+    low: float | None
+    high: float | None
+    reason: str
+    tau: float | None
+    tau_low: float | None
+    tau_high: float | None
+    tau_all: float | None
+    tau_all_low: float | None
+    tau_all_high: float | None
+    tau_reason: str
+    pairs: int
+
+    @property
+    def why(self) -> str:
+        """Why a figure or an interval is missing."""
+        reasons = dict.fromkeys(capfirst(one) for one in (self.reason, self.tau_reason) if one)
+        return "; ".join(reasons)
+
+
+CLASSES = (
+    head_column("label", gettext_lazy("Scale"), classes="nowrap"),
+    Column.number(
+        "top",
+        gettext_lazy("Top class from"),
+        gettext_lazy("Top from"),
+        html=lambda row: gettext_lazy("none") if row.top is None else f"{row.top:g}",
+    ),
+    Column.share("share", gettext_lazy("Ratings in it"), gettext_lazy("In it")),
+    Column.score(
+        *("kappa", gettext_lazy("Fleiss’ κ, two classes"), "κ"),
+        term="kappa",
+        bounds=("low", "high"),
+        missing=gettext_lazy("none"),
+    ),
+    Column.score(
+        *("tau", gettext_lazy("τ-b, two classes"), gettext_lazy("τ-b, two")),
+        term="tau",
+        bounds=("tau_low", "tau_high"),
+        missing=gettext_lazy("none"),
+    ),
+    Column.score(
+        *("tau_all", gettext_lazy("τ-b, all points"), gettext_lazy("τ-b, all")),
+        bounds=("tau_all_low", "tau_all_high"),
+        missing=gettext_lazy("none"),
+    ),
+    Column.count("pairs", gettext_lazy("Pairs of workers"), gettext_lazy("Pairs")),
+    Column.text("why", gettext_lazy("Note"), classes="dim"),
+)
+
+
+def two_classes(told: Mapping[str, Any], asked: Sequence[AskedDimension]) -> ResultTable | None:
+    """Agreement on two classes by scale; None where a run was without it."""
+    label = {one.name: one.label for one in asked}
+    rows = [
+        typed(TwoClasses, row, label=label[row["dimension"]])
+        for row in told.get(TWO_CLASSES) or ()
+        if row["dimension"] in label
+    ]
+    title = _("Agreement on two classes and on all points, with 95% CIs")
+    return plain_table(title, CLASSES, rows, classes="data") if rows else None
+
+
 METHOD = gettext_noop(
     "People rated single texts on a scale. A score is the mean rating of a source’s "
     "texts. The interval shows how sure that is. A mean treats the points of the scale "

@@ -163,3 +163,66 @@ def test_raters_who_did_most_of_the_work_count_as_few(share: str, given: bool) -
 def test_agreement_on_ratings_names_its_level_of_measurement() -> None:
     (row,) = fitted(crowd(2), competence=False)["agreement"]
     assert row["measurement"] == "ordinal"
+
+
+def naive_tau_b(x: list[float], y: list[float]) -> float:
+    """Tau-b counted pair by pair; NaN where a side is constant."""
+    pairs = [(a, b) for a in range(len(x)) for b in range(a)]
+    apart = [(np.sign(x[a] - x[b]), np.sign(y[a] - y[b])) for a, b in pairs]
+    free = [sum(side[k] != 0 for side in apart) for k in (0, 1)]
+    return sum(a * b for a, b in apart) / np.sqrt(free[0] * free[1]) if all(free) else np.nan
+
+
+@pytest.mark.parametrize("top_points", [1, 2])
+def test_two_classes_agree_as_counted_pair_by_pair(top_points: int) -> None:
+    rng = np.random.default_rng(5)
+    worker, text = (side.ravel() for side in np.indices((4, 80)))
+    kept = rng.random(len(worker)) < 0.7  # unequal numbers of raters
+    worker, text = worker[kept], text[kept]
+    value = np.clip(text % 4 + rng.integers(0, 2, len(text)), 1, 4).astype(float)
+    data = ratings.Ratings.build(
+        worker,
+        text,
+        value[:, None],
+        system=np.zeros(80, int),
+        topic=np.arange(80),
+        workers="abcd",
+        texts=[str(k) for k in range(80)],
+        systems="s",
+        scales=["clear"],
+        points=[(1, 2, 3, 4)],
+    )
+    result = ratings.fit(data, rng=np.random.default_rng(0), resamples=100, top_points=top_points)
+    (row,) = result.estimates["two_classes"].rows()
+    top = (value > 4 - top_points).astype(float)
+    assert (row["top"], row["share"]) == (5 - top_points, pytest.approx(top.mean()))
+    for name, scores in (("tau", top), ("tau_all", value)):
+        taus = []
+        for a in range(4):
+            for b in range(a):
+                mine = {t: s for w, t, s in zip(worker, text, scores, strict=True) if w == a}
+                other = {t: s for w, t, s in zip(worker, text, scores, strict=True) if w == b}
+                both = sorted(mine.keys() & other.keys())
+                taus.append(naive_tau_b([mine[t] for t in both], [other[t] for t in both]))
+        assert row[name] == pytest.approx(np.nanmean(taus))
+        assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+    # Items with two raters or more each weigh the same in observed agreement; all in the shares.
+    of = [top[text == k] for k in range(80) if (text == k).any()]
+    observed = np.mean(
+        [
+            np.mean([x == y for i, x in enumerate(own) for j, y in enumerate(own) if i != j])
+            for own in of
+            if len(own) > 1
+        ]
+    )
+    share = np.mean([own.mean() for own in of])
+    chance = share**2 + (1 - share) ** 2
+    assert row["kappa"] == pytest.approx((observed - chance) / (1 - chance))
+    assert row["low"] < row["kappa"] < row["high"]
+
+
+def test_a_scale_of_which_all_ratings_are_top_has_no_agreement_on_two_classes() -> None:
+    found = ratings.fit(crowd(0), rng=np.random.default_rng(0), resamples=100, top_points=9)
+    (row,) = found.estimates["two_classes"].rows()
+    assert row["kappa"] is None and row["tau"] is None and row["reason"]
+    assert row["tau_all"] > 0.5
