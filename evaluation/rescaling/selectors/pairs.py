@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from django.core.paginator import Page, Paginator
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from crowdqc.numbers import format_signed, plural, score
 from evaluation.charts.agreement import heat_step
+from evaluation.charts.scatter import Axis, Point, scatter
+from evaluation.models import AnswerScore
 from evaluation.rescaling.selectors.boards import (
     SETTINGS,
     Change,
@@ -33,6 +37,8 @@ SHOWS = {
     "after": gettext_noop("After"),
 }
 MATRIX, PER_PAGE = 20, 40
+OFFERED, DRAWN = 300, 500  # pairs to choose from; points of a chart
+JITTER = 0.012  # of the axis, to each side
 FIGURE = {"all": "pair", "incomplete": "pair_incomplete"}
 
 
@@ -77,7 +83,102 @@ def pairs(told: NamedFigures, wanted: Mapping[str, str], page: str | None) -> di
         "people": people,
         "matrix": _matrix(people, rows, kept["show"]),
         "most": MATRIX,
+        **_chart(told, ordered[:OFFERED], kept["setting"], wanted.get("pair", "")),
     }
+
+
+@dataclass(frozen=True)
+class SharedItem:
+    """What two people gave one item: the labels' values before, and the scores after."""
+
+    item: str
+    first: float
+    second: float
+    first_after: float
+    second_after: float
+
+
+SHARED = (
+    head_column("item", _("Item")),
+    Column.number("first", _("First before"), html=lambda row: f"{row.first:g}"),
+    Column.number("second", _("Second before"), html=lambda row: f"{row.second:g}"),
+    Column.number("first_after", _("First after"), html=lambda row: f"{row.first_after:g}"),
+    Column.number("second_after", _("Second after"), html=lambda row: f"{row.second_after:g}"),
+)
+
+
+def _chart(told: NamedFigures, rows: Sequence[Row], setting: str, wanted: str) -> dict[str, Any]:
+    """Ratings of two people before and after, and the pairs to choose from (Figure 5)."""
+    if not rows:
+        return {}
+    choices = {f"{row['first']}-{row['second']}": _names(told, row) for row in rows}
+    keys = list(choices)
+    key = wanted if wanted in choices else keys[0]
+    row, names = rows[keys.index(key)], choices[key]
+    items = _shared_items(told, row, setting)
+    return {
+        "choices": [(key, " · ".join(both)) for key, both in choices.items()],
+        "pair": key,
+        "pair_names": names,
+        "panels": _panels(told, row, names, items),
+        "shared": plain_table(gettext("Ratings of both people"), SHARED, items, classes="data"),
+        "drawn": len(items),
+        "total": row["n"],
+    }
+
+
+def _names(told: NamedFigures, row: Row) -> tuple[str, str]:
+    first, second = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
+    return first, second
+
+
+def _panels(
+    told: NamedFigures, row: Row, names: tuple[str, str], items: Sequence[SharedItem]
+) -> list[tuple[str, SafeString]]:
+    """A chart of the labels and one of the scores; dots are shifted across, not up."""
+    points = [(float(value), str(label)) for value, label in told.frame["points"]]
+    room = 0.08 * (points[-1][0] - points[0][0])
+    before = (points[0][0] - room, points[-1][0] + room, points)
+    after = (-8.0, 108.0, [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)])
+    rng = np.random.default_rng([told.run.seed, row["first"], row["second"]])
+    panels = []
+    for title, axis, values in (
+        (gettext("Before"), before, [(one.first, one.second) for one in items]),
+        (gettext("After"), after, [(one.first_after, one.second_after) for one in items]),
+    ):
+        shift = (rng.uniform(-1, 1, len(values)) * JITTER * (axis[1] - axis[0])).tolist()
+        words = {"when": title, "items": plural(len(items), "item")}
+        words |= {"first": names[0], "second": names[1]}
+        chart = scatter(
+            [Point(x + by, y) for (x, y), by in zip(values, shift, strict=True)],
+            across=Axis(names[0], *axis),
+            up=Axis(names[1], *axis),
+            sentence=gettext("%(when)s: ratings of %(items)s by %(first)s and %(second)s") % words,
+        )
+        panels.append((title, chart))
+    return panels
+
+
+def _shared_items(told: NamedFigures, row: Row, setting: str) -> list[SharedItem]:
+    """Every combination of two people's ratings of one item, DRAWN at most; one query."""
+    scores = AnswerScore.objects.filter(
+        run=told.run, answer__worker__in=(row["first"], row["second"])
+    ).order_by("answer__item_id", "answer_id")
+    given: dict[tuple[int, str], dict[int, list[tuple[float, float]]]] = {}
+    for item, key, worker, after, extra in scores.values_list(
+        *("answer__item_id", "answer__item__key", "answer__worker_id", "estimate", "extra")
+    ):
+        pair = (float(extra["value"]), float(after or 0.0))
+        given.setdefault((item, key), {}).setdefault(worker, []).append(pair)
+    best = told.frame["points"][-1][0]
+    found = [
+        SharedItem(key, one[0], other[0], one[1], other[1])
+        for (_item, key), by in given.items()
+        for one in by.get(row["first"], ())
+        for other in by.get(row["second"], ())
+        if setting == "all" or (one[0], other[0]) != (best, best)
+    ]
+    return found[:DRAWN]
 
 
 @dataclass(frozen=True)
@@ -131,7 +232,7 @@ def _change(told: NamedFigures, row: Row) -> Change:
         }
     else:
         why = gettext("it rests on a single item")
-    first, second = (told.names.get(row[side], str(row[side])) for side in ("first", "second"))
+    first, second = _names(told, row)
     label = gettext("%(first)s and %(second)s") % {"first": first, "second": second}
     return typed(Change, row, label=label, why=why)
 

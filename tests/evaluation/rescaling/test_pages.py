@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, Task
-from evaluation.models import Run, RunState
-from evaluation.rescaling.selectors.boards import VIEWS
+from evaluation.models import AnswerScore, Run, RunState
+from evaluation.rescaling.selectors.boards import VIEWS, figures_and_names
+from evaluation.rescaling.selectors.pairs import pairs
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import rescaling as corpus
 from tests.support.servers.llm import make_model, serving
@@ -130,6 +131,31 @@ def test_every_section_shows_the_run_and_its_recipe() -> None:
             assert each in text, (view, each)
         assert f"Run {run.number}" in text and "Copy recipe" in text
         assert "lets the model judge for itself</b>" not in text
+
+
+def test_ratings_of_a_chosen_pair_are_drawn_before_and_after() -> None:
+    task = corpus.make_rated()
+    run = rescaled(task)
+    told = figures_and_names(run, "pairs")
+    rows = told.rows("pair")
+    last = rows[-1]
+    address = {"setting": "all", "pair": f"{last['first']}-{last['second']}"}
+    shown = pairs(told, address, None)
+    scored = AnswerScore.objects.filter(run=run, answer__worker=last["first"])
+    by_item = {row.answer.item.key: row for row in scored.select_related("answer__item")}
+    items = shown["shared"].groups[0].rows
+    assert shown["pair"] == address["pair"] and len(items) == last["n"]
+    for row in items:
+        own = by_item[row.item]
+        assert (row.first, row.first_after) == (own.extra["value"], own.estimate)
+    assert [chart.count("<circle") for _title, chart in shown["panels"]] == [last["n"]] * 2
+    assert pairs(told, address, None)["panels"] == shown["panels"]  # the shift is drawn once
+    # Without items that both rated best, and for an unknown pair the one that rises most.
+    fewer = pairs(told, {**address, "setting": "incomplete"}, None)["shared"].groups[0].rows
+    best = told.frame["points"][-1][0]
+    assert len(fewer) == sum((row.first, row.second) != (best, best) for row in items)
+    assert pairs(told, {"setting": "all", "pair": "0"}, None)["pair"] == shown["choices"][0][0]
+    assert "before and after" in page(owner_of(task), task, view="pairs")
 
 
 def test_the_page_of_models_offers_rescaling_with_its_options_and_starts_it() -> None:
