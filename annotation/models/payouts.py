@@ -143,6 +143,8 @@ class PayoutRule(models.Model):
     bonus_by = models.CharField(max_length=12, choices=BonusBy.choices, default=BonusBy.NONE)
     # Steps, the best first: [{"at": threshold or rank, "bonus": "0.50"}].
     steps = models.JSONField(default=list, blank=True)
+    # Of the base, for everybody who is paid, whatever a run says.
+    flat_percent = models.DecimalField(max_digits=5, decimal_places=2, null=True, blank=True)
     cap_each = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
     cap_total = models.DecimalField(max_digits=10, decimal_places=2, null=True, blank=True)
     # Raise the bonus until the hourly floor of the project is met by the time really worked.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -238,6 +239,14 @@ class RuleIn(Body):
     cap_each = PlainMoneyField(required=False, allow_null=True, **MONEY)
     cap_total = PlainMoneyField(required=False, allow_null=True, **MONEY)
     top_up = serializers.BooleanField(default=False, help_text="To the project's hourly floor")
+    flat_percent = serializers.DecimalField(
+        *(5, 2),
+        required=False,
+        allow_null=True,
+        min_value=Decimal(0),
+        max_value=Decimal(100),
+        help_text="Of the base, for everybody who is paid",
+    )
 
 
 class RuleOut(serializers.ModelSerializer[PayoutRule]):
@@ -246,7 +255,10 @@ class RuleOut(serializers.ModelSerializer[PayoutRule]):
 
     class Meta:
         model = PayoutRule
-        fields = ("bonus_by", "steps", "cap_each", "cap_total", "top_up", "changed_at")
+        fields = (
+            *("bonus_by", "steps", "flat_percent", "cap_each", "cap_total", "top_up"),
+            "changed_at",
+        )
 
 
 def checked_lines(

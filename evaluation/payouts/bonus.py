@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from annotation.models import PayoutRule
 from crowdqc.money import as_decimal
@@ -19,7 +19,7 @@ from evaluation.payouts.selectors.evidence import Evidence
 from evaluation.payouts.wage import WorkedTime
 
 By = PayoutRule.BonusBy
-ZERO = Decimal("0.00")
+ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Frame:
 
 def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[Bonus]:
     """The bonus of every line, in their order; the order itself changes nobody's total share."""
-    steps = [_by_step(rule, one, frame) for one in payees]
+    steps = [_add_flat(rule, one, _by_step(rule, one, frame)) for one in payees]
     floors = [_to_floor(rule, one, frame) for one in payees]
     wanted = [max(step.amount, floor) for step, floor in zip(steps, floors, strict=True)]
     each = _capped_each(rule, payees, wanted, frame)
@@ -93,6 +93,15 @@ def _by_step(rule: PayoutRule, one: Payee, frame: Frame) -> Bonus:
     if step is None:
         return Bonus(note=f"no bonus: {told}, no step is reached{run}")
     return Bonus(as_decimal(step["bonus"]), f"{told} {reached}{run}")
+
+
+def _add_flat(rule: PayoutRule, one: Payee, step: Bonus) -> Bonus:
+    """The share of the base that everybody gets, beside what a step gives."""
+    if not rule.flat_percent or not one.takes_part:
+        return step
+    flat = (one.base * rule.flat_percent / 100).quantize(CENT, ROUND_HALF_UP)
+    note = f"{float(rule.flat_percent):g}% of the base"
+    return Bonus(step.amount + flat, f"{step.note}; {note}" if step.amount else note)
 
 
 def _why_uncertain(score: WorkerScore | None, ranked: bool, frame: Frame) -> str:

@@ -42,11 +42,13 @@ def set_rule(
     cap_each: Decimal | None = None,
     cap_total: Decimal | None = None,
     top_up: bool = False,
+    flat_percent: Any = None,
 ) -> PayoutRule:
     """Store the rule of a task; proposals begin with it, and a person may change every bonus.
 
-    ``steps`` are ``{"at": threshold or rank, "bonus": amount}``, the best first. Raises
-    NotAllowed without the role to propose, Invalid naming the step that is wrong.
+    ``steps`` are ``{"at": threshold or rank, "bonus": amount}``, the best first; ``flat_percent``
+    of the base goes to everybody who is paid. Raises NotAllowed without the role to propose,
+    Invalid naming the step that is wrong.
     """
     require_proposer(task.project, by)
     if bonus_by not in By.values:
@@ -65,6 +67,7 @@ def set_rule(
         name: None if value is None else clean_amount(value, name)
         for name, value in (("cap_each", cap_each), ("cap_total", cap_total))
     }
+    caps["flat_percent"] = _percent(flat_percent)
     kept = [] if bonus_by == By.NONE else _clean_steps(bonus_by, steps, task.project.currency)
     rule, _made = PayoutRule.objects.update_or_create(
         task=task,
@@ -93,6 +96,17 @@ def set_rule(
         ),
     )
     return rule
+
+
+def _percent(raw: Any) -> Decimal | None:
+    """A flat bonus in per cent of the base, with two decimals at most; None for none."""
+    if raw is None or not str(raw).strip():
+        return None
+    value = exact(raw, high=100)
+    if value is None or value < 0 or value != round(value, 2):
+        says = gettext("0 to 100 percent, with two decimals at most.")
+        raise Invalid(says, fields={"flat_percent": says})
+    return value or None
 
 
 def _clean_steps(

@@ -73,6 +73,7 @@ def _values(rule: PayoutRule | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "bonus_by": rule.bonus_by,
         "top_up": "on" if rule.top_up else "",
+        "flat_percent": f"{float(rule.flat_percent):g}" if rule.flat_percent else "",
         "cap_each": "" if rule.cap_each is None else str(rule.cap_each),
         "cap_total": "" if rule.cap_total is None else str(rule.cap_total),
     }
@@ -93,5 +94,6 @@ def _sent(request: HttpRequest, currency: str) -> dict[str, Any]:
         "bonus_by": post.get("bonus_by", ""),
         "steps": [{"at": at, "bonus": bonus} for at, bonus in rows if at.strip() or bonus.strip()],
         "top_up": bool(post.get("top_up")),
+        "flat_percent": post.get("flat_percent", ""),
         **caps,
     }

@@ -18,7 +18,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.models import Assignment, AuditEntry, PayoutBatch, PayoutRule, Task
+from annotation.models import Assignment, AuditEntry, LedgerEntry, PayoutBatch, PayoutRule, Task
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.bonus_rule import set_rule
 from annotation.payouts.actions.proposals import ProposedLine
@@ -123,6 +123,23 @@ def test_the_floor_is_met_before_anything_is_a_reward() -> None:
     assert [one.amount for one in found] == [Decimal("3.00"), Decimal("0.50")]
 
 
+def test_a_flat_bonus_is_a_share_of_the_base_beside_a_step_and_within_caps() -> None:
+    sure, unsure = payee(evidence(1, low=0.9), "2.00"), payee(evidence(2), "0.33")
+    out = Payee(evidence(3), Decimal("2.00"), None, takes_part=False)
+    found = apply_rule(rule(flat_percent=Decimal(20)), [sure, unsure, out], frame(floor=None))
+    assert [one.amount for one in found] == [Decimal("1.40"), Decimal("0.07"), 0]
+    assert found[1].note == "20% of the base" and "reaches" in found[0].note
+    no_steps = rule("none", flat_percent=Decimal("12.5"), cap_each=Decimal("0.10"))
+    assert [one.amount for one in apply_rule(no_steps, [sure, unsure], frame())] == [
+        Decimal("0.10"),
+        Decimal("0.04"),
+    ]
+    # What the hourly floor needs is not paid on top of it.
+    slow = payee(evidence(1, seconds=1200), "2.00")
+    both = rule("none", flat_percent=Decimal(20), top_up=True)
+    assert apply_rule(both, [slow], frame())[0].amount == Decimal("2.00")
+
+
 CENTS = st.integers(0, 500).map(lambda n: Decimal(n) / 100)
 
 
@@ -135,6 +152,7 @@ CENTS = st.integers(0, 500).map(lambda n: Decimal(n) / 100)
     cap_total=st.none() | CENTS,
     before=CENTS,
     top_up=st.booleans(),
+    flat=st.none() | st.integers(1, 10_000).map(lambda n: Decimal(n) / 100),
 )
 def test_no_rule_ever_gives_more_than_its_caps(
     people: list[tuple[int, float | None, float]],
@@ -143,12 +161,13 @@ def test_no_rule_ever_gives_more_than_its_caps(
     before: Decimal,
     *,
     top_up: bool,
+    flat: Decimal | None,
 ) -> None:
     payees = [payee(evidence(w, low, seconds=seconds)) for w, low, seconds in people]
     told = {0: before} if before else {}
-    one = rule(cap_each=cap_each, cap_total=cap_total, top_up=top_up)
+    one = rule(cap_each=cap_each, cap_total=cap_total, top_up=top_up, flat_percent=flat)
     found = apply_rule(one, payees, frame(given=told))
-    free = apply_rule(rule(top_up=top_up), payees, frame(given=told))
+    free = apply_rule(rule(top_up=top_up, flat_percent=flat), payees, frame(given=told))
     assert all(0 <= a.amount <= b.amount for a, b in zip(found, free, strict=True))
     assert all(a.amount == a.amount.quantize(Decimal("0.01")) for a in found)
     total = sum((a.amount for a in found), Decimal(0))
@@ -256,6 +275,38 @@ def test_a_proposal_begins_with_the_rule_and_a_person_may_change_it(world: World
     shown = client.get(reverse("payout", args=[world.project.pk, batch.number])).content.decode()
     assert f"1 of 3 lines under €12.00 an hour: {slow.worker.pseudonym} €7.60" in shown
     assert "bonus by rule for 2, by hand for 1" in shown and "left out." in shown
+
+
+@pytest.mark.django_db
+def test_a_flat_bonus_set_on_the_page_is_proposed_and_booked_once(world: World) -> None:
+    first, second = (factories.claim_and_submit(world.task) for _ in range(2))
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("payout_rule", args=[world.project.pk, world.task.pk])
+    for wrong in ("101", "-1", "12.345", "a"):
+        answer = client.post(url, {"bonus_by": "none", "flat_percent": wrong})
+        assert answer.status_code == 422 and 'id="flat_percent"' in answer.content.decode()
+    assert client.post(url, {"bonus_by": "none", "flat_percent": "20"}).status_code == 302
+    assert 'value="20"' in client.get(url).content.decode()
+    new = reverse("payout_new", args=[world.project.pk, world.task.pk])
+    ids = [first.pk, second.pk]
+    page = client.get(new, {"assignment": ids, "decision": "approve"}).content.decode()
+    bonus = (first.pay / 5).quantize(Decimal("0.01"))
+    assert f'name="bonus_{first.pk}" value="{bonus}"' in page
+    sent: dict[str, Any] = {"key": str(uuid.uuid4()), "assignment": ids, "do": "propose"}
+    for pk in ids:
+        sent |= {f"decision_{pk}": "approve", f"base_{pk}": str(first.pay), f"bonus_{pk}": bonus}
+    for _ in range(2):  # a double click
+        assert client.post(new, sent).status_code == 302
+    batch = PayoutBatch.objects.get()
+    assert {line.bonus_note for line in batch.lines.all()} == {"20% of the base"}
+    total = payouts.total(batch)
+    with pytest.raises(NotAllowed):
+        payouts.approve_payout(by=world.requester, batch=batch, expected_total=total)
+    for _ in range(2):
+        payouts.approve_payout(by=world.manager, batch=batch, expected_total=total)
+    booked = LedgerEntry.objects.filter(kind=LedgerEntry.Kind.BONUS)
+    assert [row.amount for row in booked] == [bonus, bonus]
 
 
 @pytest.mark.django_db
