@@ -319,6 +319,7 @@ export function startAnswering() {
     if (other) return document.querySelector("#notices button")?.focus();
     if (judge.holds(action) || rate.holds(action)) return;
     if (label.holds(action) || record.holds()) return;
+    if (action === "reset") reset();
     judge.tell();
     label.tell();
     write.tell();
@@ -350,6 +351,15 @@ export function startAnswering() {
     } finally {
       if (stays) freeze(false);
     }
+  }
+
+  // What was entered for this item is taken out here; the server empties its draft as well.
+  function reset() {
+    const target = (work().querySelector("[data-target]") ?? work()).dataset.target;
+    log.add("reset", { target });
+    fill({});
+    logTexts();
+    due = true;
   }
 
   const versionOf = ({ tab, seq, seen: all, chosen }) => JSON.stringify({ tab, seq, seen: all, chosen });

@@ -31,6 +31,8 @@ TEXT_METHODS = ("show", "keydown", "input", "paste", "copy", "cut", "drop")
 # milliseconds that the page or one response was before the worker, a response on screen for the
 # first time, sources and marks of differences shown or not.
 JUDGING_METHODS = ("change", "dwell", "view", "sources", "differences")
+# Everything that was entered for an item was cleared at once.
+RESET_METHODS = ("reset",)
 # Writing with sources: a passage unfolded or folded, cited, or looked for among the passages.
 WRITING_METHODS = ("passage", "cite", "find")
 # A stretch of a text marked (thinking aloud, labels), or a mark taken out.
@@ -45,6 +47,7 @@ METHODS = frozenset(
         *WRITING_METHODS,
         *THINKING_METHODS,
         *MEDIA_METHODS,
+        *RESET_METHODS,
         "offline",
         "online",
     )
@@ -63,6 +66,7 @@ WORDS = {  # method: what its name and its comment may be
     "find": (r"", r"hits"),
     "sources": (r"open|close", r"([0-9]{1,3})?"),
     "differences": (r"on|off", r""),
+    "reset": (r"", r""),
     "zoom": (r"", r"[0-9]{3}"),
     "play": (r"play|pause|ended", _MS),
 }

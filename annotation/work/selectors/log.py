@@ -40,6 +40,7 @@ PRESENT = frozenset(
         "find",
         "zoom",
         "play",
+        "reset",
     }
 )
 ITEM = re.compile(r"^item-([0-9]{1,18})(?![0-9])")  # of an event's target

@@ -66,6 +66,7 @@ KINDS: dict[str, Words] = {
     "find": gettext_lazy("searches"),
     "mark": gettext_lazy("marks"),
     "zoom": gettext_lazy("zooms"),
+    "reset": gettext_lazy("cleared answers"),
     "play": gettext_lazy("plays"),
 }
 CHOSEN: dict[str, Words] = {
@@ -148,6 +149,7 @@ JUDGING: dict[str, Callable[[Event], str]] = {
         _("opened the sources") if event["name"] == "open" else _("closed the sources")
     ),
     "mark": lambda event: str(MARKED[event["name"]]),
+    "reset": lambda event: _("cleared the answer"),
     "zoom": lambda event: _("zoomed the image to %(size)s%%") % {"size": event["comment"]},
     "play": lambda event: (
         _("%(did)s at %(seconds)s s") % {"did": PLAYED[event["name"]], "seconds": _seconds(event)}

@@ -362,7 +362,7 @@ def _answered(
     if go == "read" or passage == "first":
         assignments.show_item(by=request.user, assignment=found, position=entry.position)  # type: ignore[arg-type]
         return here
-    if request.POST.get("version") != UNCHANGED:
+    if go == "reset" or request.POST.get("version") != UNCHANGED:
         entry.draft = _save(request, found, entry, go)
     within = pages_of(found.task).next_step(found, entry, request.POST.dict())
     if within:
@@ -375,7 +375,7 @@ def _answered(
         position=entry.position,
     ):
         return here
-    target = entry.position + 1 + {"back": -1, "stay": 0}.get(go, 1)
+    target = entry.position + 1 + {"back": -1, "stay": 0, "reset": 0}.get(go, 1)
     if 1 <= target <= total:
         return redirect("work_item", assignment_id=found.pk, position=target)
     return redirect("work_assignment", assignment_id=found.pk) if target > total else here
@@ -388,7 +388,9 @@ def _save(
     draft: dict[str, Any] = {
         name: value for name, value in request.POST.items() if name not in NOT_DRAFT
     }
-    if go == "dont_know":
+    if go == "reset":
+        draft = {}
+    elif go == "dont_know":
         draft |= {"declined": True, "skipped": False}
     elif draft.get("text", "") != entry.draft.get("text", ""):
         draft |= {"declined": False}  # writing takes "I don't know" back

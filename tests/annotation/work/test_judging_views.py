@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Assignment
+from annotation.models import Answer, Assignment
 from annotation.task_types.pairwise import page as page_of
 from annotation.task_types.pairwise.type import TEMPLATE
 from annotation.work.actions import events
@@ -252,6 +252,25 @@ def test_a_text_is_rated_on_scales_whose_points_are_described(world: factories.W
     assert "you can submit in" in review
     body = {"item": 1, "draft": {"r-quality_overall": "poor"}, "seq": 2**50}
     assert post_json(client, "work_draft", held, body).status_code == 422
+
+
+def test_an_answer_is_cleared_without_scripts_and_nothing_once_submitted(
+    world: factories.World,
+) -> None:
+    task = judging.make_ratings(world.project, 2)
+    held, client = factories.claim(task, world.worker), signed_in(world.worker)
+    assert 'value="reset"' in page(client, held)
+    for number in (1, 2):
+        client.post(item_url(held, number), {"go": "next", "r-quality_overall": "4"})
+    back = client.post(item_url(held, 1), {"go": "reset", "r-quality_overall": "4"})
+    assert back.url == item_url(held, 1)
+    first, second = held.entries.order_by("position")
+    assert (first.draft, second.draft["r-quality_overall"]) == ({"skipped": False}, "4")
+    client.post(item_url(held, 1), {"go": "next", "r-quality_overall": "5"})
+    sent = client.post(reverse("work_submit", args=[held.pk]), {"key": str(uuid.uuid4())})
+    assert sent.status_code == 302
+    client.post(item_url(held, 1), {"go": "reset"})
+    assert Answer.objects.filter(assignment=held, choices__code="5").count() == 1
 
 
 def test_home_and_the_start_speak_of_pairs(world: factories.World) -> None:

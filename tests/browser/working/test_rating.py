@@ -128,3 +128,29 @@ def test_the_question_leads_to_its_sentence_and_the_page_fits_a_phone(
     fold.click()
     page.get_by_role("button", name="Sentence 7 as evidence").click()
     assert chosen(page) == ["7"]
+
+
+def test_an_answer_is_cleared_after_confirming_and_the_log_says_so(
+    signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_answer(page, live_server, held)
+    page.get_by_role("radio", name="misses a little").check()
+    page.get_by_label("Why?").fill("Too short.")
+    page.get_by_role("button", name="Sentence 1 as evidence").click()
+    is_saved(page)
+    page.locator(".reset summary").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_label("Why?")).to_have_value("Too short.")
+    page.locator(".reset summary").click()
+    page.get_by_role("button", name="Clear it").click()
+    expect(page.locator(".reset[open]")).to_have_count(0)
+    is_answer(page, 1)
+    expect(page.get_by_label("Why?")).to_have_value("")
+    expect(page.locator("input[type=radio]:checked")).to_have_count(0)
+    assert chosen(page) == []
+    page.reload()
+    expect(page.get_by_label("Why?")).to_have_value("")
+    entry = held.entries.order_by("position").first()
+    assert entry is not None and not any(entry.draft.values())
+    log_is_sent(page)
+    assert "reset" in {one["method"] for one in log.assignment_events(held.pk)}
