@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from crowdqc import numbers
+from evaluation.llm_runs.answering.documents import DocumentQuestions
 from evaluation.methods.core.base import BadParameter
 from evaluation.pairwise.planning import GAP, PairPlanner
 from evaluation.runs.adapters import AGREEMENT, COMPETENCE, KnownWords, ShapeAdapter
@@ -148,6 +149,7 @@ class Ratings(ShapeAdapter):
     shape = "ratings"
     answer_noun, item_noun = "rating", "text"
     main_run = "ratings"
+    answering = DocumentQuestions()
     told_figures = {"agreement": ("alpha",)}
     results = "rating_results"
     worker_score = AGREEMENT

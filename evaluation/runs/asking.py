@@ -49,6 +49,8 @@ class LLMRunSpec:
         As ``plan``, with what was asked already; None where ``plan`` leaves nothing out.
     lacking
         What must be there before anything can be chosen: sentence, why, url, label; or {}.
+    fits
+        Whether a task of a shape that it is for is asked so at all.
     """
 
     slug: str
@@ -61,6 +63,7 @@ class LLMRunSpec:
     next_step: Callable[[Run, int], tuple[str, str, str]] = lambda run, new: ("", "", "")
     lacking: Callable[[Task], Mapping[str, str]] = lambda task: {}
     whole: Callable[[Task, Mapping[str, Any]], Plan] | None = None
+    fits: Callable[[Task], bool] = lambda task: True
 
     def check(self, **params: Any) -> None:
         """Raise BadParameter on a bad value, so that it is refused before a run starts."""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import json
 from collections.abc import Mapping
+=======
+from collections.abc import Mapping, Sequence
+>>>>>>> 9a3becca (Ask models to answer the questions of a rating task)
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.models import Item, Task
+from annotation.formats.actions.system_answers import (
+    SystemAnswer,
+    answered_items,
+    store_system_answers,
+)
+from annotation.models import Item, Task, User
 from annotation.task_types import Values, get_type
 from annotation.task_types.free_text.type import DONT_KNOW
 from crowdqc.errors import DomainError, Invalid
@@ -38,6 +47,7 @@ class Questions:
     family = ""  # it takes the strategies whose names begin so; "": those of no family
     does, given = gettext_noop("%(model)s answers %(items)s"), "answer"  # in words
     results = "task_results_systems"  # where its answers stand; "" for no page of their own
+    noun = ""  # what is answered, where it is not called as the task's items are
     passage_label = ""  # of the choice to show what people are shown, where it is no one text
     # What follows once there are answers, where it is done, and what the link is called.
     next_step = (
@@ -45,6 +55,10 @@ class Questions:
         "run_start",
         gettext_noop("Run AQER"),
     )
+
+    def fits(self, task: Task) -> bool:
+        """Whether models can be asked in this task."""
+        return True
 
     def items(self, task: Task) -> list[Item]:
         """What is asked; Conflict where nothing can be."""
@@ -85,6 +99,16 @@ class Questions:
         declined = bool(settings.get("dont_know") and is_unknown(text))
         found, flag = check_draft(task, {"text": text, "declined": declined}, settings)
         return ParsedValues(found or Values(texts=[("answer", 0, text)]), flag, declined)
+
+    def answered(self, task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
+        """What the system (name, prompt strategy) has answered: items and replicates."""
+        return answered_items(task, system)
+
+    def store(
+        self, *, by: User | None, task: Task, system: tuple[str, str], rows: Sequence[SystemAnswer]
+    ) -> None:
+        """Keep what the system answered."""
+        store_system_answers(by=by, task=task, system=system, rows=rows)
 
 
 def settings_of(task: Task, item: Item) -> Settings:

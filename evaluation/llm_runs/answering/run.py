@@ -13,11 +13,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.formats.actions.system_answers import (
-    SystemAnswer,
-    answered_items,
-    store_system_answers,
-)
+from annotation.formats.actions.system_answers import SystemAnswer
 from annotation.models import Item, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
@@ -202,7 +198,7 @@ def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
     """The answers that the system has not given yet, and how many are there already."""
-    there = answered_items(task, system_of(task, params))
+    there = questions_for(task).answered(task, system_of(task, params))
     every = answer_requests(task, params)
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
     return new, len(every) - len(new)
@@ -242,7 +238,7 @@ def _plan(
         )
         for one in wanted
     ]
-    noun = get_type(task.type).item_noun
+    noun = way.noun or get_type(task.type).item_noun
     if params["replicates"] > 1 and there:
         text = gettext("%(does)s, %(times)s times each; %(there)s there already.")
     elif params["replicates"] > 1:
@@ -313,6 +309,7 @@ ANSWERS = LLMRunSpec(
     noun="answer",
     next_step=_next_step,
     whole=lambda task, params: _plan(task, params, answer_requests(task, params), 0),
+    fits=lambda task: questions_for(task).fits(task),
 )
 
 
@@ -388,7 +385,8 @@ def write(run: Run, done: Answered) -> Outcome:
             "prompt": done.prompt if own_one else f"{PREFIX}{done.prompt}",
         },
     }
-    store_system_answers(by=run.started_by, task=run.task, system=done.system, rows=done.given)
+    way = questions_for(run.task)
+    way.store(by=run.started_by, task=run.task, system=done.system, rows=done.given)
     return Outcome({}, told)
 
 
@@ -400,8 +398,8 @@ def _place(run: Run) -> str:
 
 RUNS = RunType(
     ANSWERS,
-    ("texts", "responses", "labels"),
-    gettext_noop("free text, writing with sources and labels"),
+    ("texts", "responses", "labels", "ratings"),
+    gettext_noop("free text, writing with sources, labels and ratings beside documents"),
     (PREPARE, ASK, STORE),
     compute,
     write,
