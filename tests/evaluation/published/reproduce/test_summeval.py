@@ -6,6 +6,7 @@ import csv
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crowdqc.errors import Invalid
@@ -108,3 +109,22 @@ def test_a_judgment_of_an_unknown_text_names_its_row(tmp_path: Path) -> None:
         handle.write("x,coherence,rts,A0,S0,3\nx,coherence,rts,A0,S1,3\n")
     with pytest.raises(Invalid, match="row 2: no human score"):
         measure(tmp_path)
+
+
+def test_rows_of_a_tenth_of_the_texts_are_means_over_seeded_samples() -> None:
+    rng = np.random.default_rng(0)
+    human = rng.integers(1, 6, 400).astype(float)
+    data = summeval.JudgedSummaries(
+        tuple((str(k // 8), str(k)) for k in range(400)),
+        human + rng.normal(0, 1, 400),
+        human,
+        np.arange(400) // 8,
+    )
+    first, again, other = (
+        summeval.sample_rows(("judge", "fluency", "plain"), data, seed=seed, draws=draws)
+        for seed, draws in ((0, 8), (0, 8), (1, 8))
+    )
+    assert first == again and first != other
+    assert [row.table for row in first] == ["10 % sample", "10 % sample"]
+    assert "40 texts" in first[0].protocol and "8 samples" in first[0].protocol
+    assert 0.5 < first[1].measured < first[0].measured < 1
