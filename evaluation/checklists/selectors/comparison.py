@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
 
 from annotation.models import Task, User
+from crowdqc.numbers import score
+from evaluation.charts.scatter import Axis, Point, scatter
+from evaluation.charts.svg import nice_ticks
+from evaluation.checklists.filled.run import SLUG as CHECKS
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.comparison import PREFERS, QUESTIONS, names
-from evaluation.methods.text.corpus import FUNCTION_WORDS, stem, words
-from evaluation.models import SetComparison
+from evaluation.checklists.selectors.checks import sources
+from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
+from evaluation.methods.checklists.diversity import self_rouge_l
+from evaluation.methods.text.corpus import FUNCTION_WORDS, stem, token_ids, words
+from evaluation.models import (
+    ChecklistStage,
+    ChecklistVersion,
+    RunFigure,
+    RunState,
+    SetComparison,
+)
+from evaluation.results.columns import Column, head_column
+from evaluation.results.tables import plain_table
+from evaluation.runs.official.selectors import official_first
 
 SHOWN_WORDS = 12
+FEWEST_EXPERTS = 3  # persons of whom a majority is more than two of one mind
+SHOWN_VERSIONS, MOST_ATTRIBUTES, POINT_NAME = 20, 400, 24
 NOT_TOLD = {"set", "sets", "attribute", "attributes", "difference", "differences"}
 
 
@@ -67,26 +87,172 @@ def _question(name: str, label: str, rows: list[SetComparison]) -> dict[str, Any
         found.append(
             {"who": str(one.by), "a": true["A"], "b": true["B"], "text": one.answers.get(name, "")}
         )
+    shared = shared_words([(one.by_id, one.answers.get(name, "")) for one in rows])
+    people = len({one.by_id for one in rows})
+    majority = [one for one in shared if 2 * one.people > people >= FEWEST_EXPERTS]
     # One question, every answer to it, and the words that come up with several persons.
     return {
         "label": label,
         "answers": found,
-        "shared": shared_words([(one.by_id, one.answers.get(name, "")) for one in rows]),
+        "majority": majority[:SHOWN_WORDS],
+        "shared": [one for one in shared if one not in majority][:SHOWN_WORDS],
     }
 
 
-def shared_words(texts: list[tuple[Any, str]]) -> list[tuple[str, int]]:
-    """(word, persons) of the words that two or more persons use, the most common first.
+class SharedWord(NamedTuple):
+    """A word with how many persons use it, and how often they do in all."""
+
+    word: str
+    people: int
+    uses: int
+
+
+def shared_words(texts: list[tuple[Any, str]]) -> list[SharedWord]:
+    """The words that two or more persons use, the most common first.
 
     Words of one stem count as one and stand in their first form; function words do not count.
     """
     users: dict[str, set[Any]] = {}
     forms: dict[str, str] = {}
+    uses: Counter[str] = Counter()
     for who, text in texts:
         for word in words(text):
             if len(word) < 3 or word in FUNCTION_WORDS or word in NOT_TOLD:
                 continue
             users.setdefault(stem(word), set()).add(who)
             forms.setdefault(stem(word), word)
-    found = [(forms[key], len(who)) for key, who in users.items() if len(who) > 1]
-    return sorted(found, key=lambda one: (-one[1], one[0]))[:SHOWN_WORDS]
+            uses[stem(word)] += 1
+    found = [
+        SharedWord(forms[key], len(who), uses[key]) for key, who in users.items() if len(who) > 1
+    ]
+    return sorted(found, key=lambda one: (-one.people, -one.uses, one.word))
+
+
+# How alike attributes are, and how well their checklist agrees with people (Figure 6a) -----------
+
+
+@dataclass(frozen=True)
+class MadeChecklist:
+    """A frozen checklist as somebody filled it: its attributes, and its scores beside people's."""
+
+    name: str
+    condition: str
+    answerer: str
+    dimension: str
+    n: int  # attributes
+    rouge: float
+    low: float | None
+    high: float | None
+    rho: float
+    rho_low: float | None
+    rho_high: float | None
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.answerer}"
+
+
+MADE = (
+    head_column("name", gettext_lazy("Checklist")),
+    Column.text("condition", gettext_lazy("Made of")),
+    Column.text("answerer", gettext_lazy("Filled by")),
+    Column.count("n", gettext_lazy("Attributes")),
+    Column.score(
+        *("rouge", gettext_lazy("Self-ROUGE-L"), gettext_lazy("Alike")), bounds=("low", "high")
+    ),
+    Column.score(
+        *("rho", gettext_lazy("ρ with people"), "ρ"),
+        term="rho",
+        bounds=("rho_low", "rho_high"),
+        is_main=True,
+    ),
+)
+
+
+def diversity_charts(task: Task) -> list[dict[str, Any]]:
+    """Of each dimension, checklists by how alike their attributes are and by their correlation."""
+    versions = (
+        ChecklistVersion.objects.filter(checklist__task=task, checklist__archived_at__isnull=True)
+        .select_related("checklist__item__group")
+        .prefetch_related("tasks", "checklist__stages")
+        .order_by("-pk")[:SHOWN_VERSIONS]
+    )
+    found: dict[str, list[MadeChecklist]] = {}
+    for version in versions:
+        for one in _made(version):
+            found.setdefault(one.dimension, []).append(one)
+    return [_chart(dimension, rows) for dimension, rows in sorted(found.items())]
+
+
+def _made(version: ChecklistVersion) -> list[MadeChecklist]:
+    stages = [
+        one
+        for one in version.checklist.stages.all()
+        if one.kind == ChecklistStage.Kind.ATTRIBUTES and one.created_at <= version.frozen_at
+    ]
+    texts = [entry["text"] for entry in stages[-1].data] if stages else []
+    if not 2 <= len(texts) <= MOST_ATTRIBUTES:
+        return []
+    alike = self_rouge_l(token_ids([words(text) for text in texts]))
+    made = []
+    for filled in version.tasks.all():
+        run = official_first(filled.runs.filter(method=CHECKS, state=RunState.DONE)).first()
+        if run is None:
+            continue
+        told = RunFigure.objects.filter(run=run, name="answerers").first()
+        kinds = {row["name"]: row["kind"] for row in (told.data if told else ())}
+        scored = {
+            one.name: row
+            for rows in sources(filled, run).values()
+            for one in rows
+            if one.own and kinds.get(one.name, "person") != "person"
+            for row in one.rows
+            if (row["kind"], row["setting"]) == ("spearman", SAMPLE_LEVEL)
+            and row.get("score", "share") == "share"
+            and row["estimate"] is not None
+        }
+        made += [
+            MadeChecklist(
+                version.checklist.name,
+                str(version.made_of.get("condition") or ""),
+                answerer,
+                pipeline.subject_of(version.checklist.item).dimension,
+                len(texts),
+                alike.estimate,
+                None if alike.reason else alike.low,
+                None if alike.reason else alike.high,
+                row["estimate"],
+                row["low"],
+                row["high"],
+            )
+            for answerer, row in scored.items()
+        ]
+    return made
+
+
+def _chart(dimension: str, rows: list[MadeChecklist]) -> dict[str, Any]:
+    """The points of one dimension, and their table."""
+    ends = [min(0.0, *(row.rho for row in rows)), max(row.rho for row in rows)]
+    right = max(row.rouge for row in rows)
+    across = _axis(gettext("Self-ROUGE-L: right is more alike"), 0.0, right)
+    up = _axis(gettext("ρ with people"), *ends)
+    sentence = "; ".join(
+        gettext("%(title)s: self-ROUGE-L %(rouge)s, ρ %(rho)s")
+        % {"title": row.title, "rouge": score(row.rouge, 2), "rho": score(row.rho, 2)}
+        for row in rows
+    )
+    points = [Point(row.rouge, row.rho, row.title[:POINT_NAME]) for row in rows]
+    title = gettext("Checklists of %(dimension)s, with 95%% CIs") % {"dimension": dimension}
+    return {
+        "dimension": dimension,
+        "chart": scatter(points, across=across, up=up, sentence=sentence),
+        "table": plain_table(title, MADE, rows, classes="data"),
+    }
+
+
+def _axis(name: str, low: float, high: float) -> Axis:
+    """An axis with room for round ticks around what it holds."""
+    ticks = nice_ticks(low, max(high, low + 0.1), 4)
+    step = ticks[1] - ticks[0]
+    low, high = min(low, ticks[0]), max(high, ticks[-1]) + step / 2
+    return Axis(name, low, high, [(tick, score(tick, 2)) for tick in ticks])

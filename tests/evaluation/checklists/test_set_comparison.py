@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role, Task, User
 from crowdqc.errors import Conflict, Invalid, NotAllowed
-from evaluation.checklists.making import comparison
+from evaluation.checklists.making import actions, comparison
 from evaluation.checklists.selectors import comparison as checklists_comparison
-from evaluation.models import SetComparison
+from evaluation.models import ChecklistVersion, RunFigure, SetComparison
+from tests.evaluation.checklists.test_checks_runs import done, model_of
+from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import thinking as corpus
 from tests.support import factories
 
@@ -98,7 +101,75 @@ def test_words_of_several_persons_are_counted_by_stem_once_a_person() -> None:
             (3, "Nothing."),
         ]
     )
-    assert told == [("cohesive", 2)]
+    assert told == [("cohesive", 2, 3)]
+
+
+def test_words_of_most_persons_stand_apart_with_how_often_they_use_them(task: Task) -> None:
+    said = ("Cohesive, cohesive and short.", "More cohesive than short.", "Cohesive. Dry.", "Dry.")
+    for text in said:
+        by = factories.make_member(task.project, Role.MANAGER).user
+        given = {**SAID, "fit": text}
+        comparison.answer(by=by, comparison=begin(task, by), given=given, finish=True)
+    (group,) = checklists_comparison.page(task, task.project.owner)["groups"]
+    fit = group["questions"][list(comparison.QUESTIONS).index("fit")]
+    assert fit["majority"] == [("cohesive", 3, 4)]
+    assert fit["shared"] == [("dry", 2, 2), ("short", 2, 2)]
+
+
+def test_checklists_are_drawn_by_diversity_of_attributes_and_correlation() -> None:
+    filled = checks_corpus.make_study()
+    with checks_corpus.answering() as stub:
+        model = model_of(filled.project, stub.base_url)
+        done(filled, "checklist_answers", model=model.pk)
+    run = done(filled, "checklist", resamples=200)
+    task = corpus.make_thought(filled.project)
+    owner, item = task.project.owner, corpus.item_of(task)
+    assert checklists_comparison.diversity_charts(task) == []
+    made = actions.create(by=owner, task=task, item=item, name="Order", whose="people")
+    version = ChecklistVersion.objects.create(
+        checklist=made,
+        number=1,
+        content_hash="c",
+        frozen_by=owner,
+        questions=[],
+        made_of={"condition": "several people"},
+    )
+    version.tasks.add(filled)
+    (chart,) = checklists_comparison.diversity_charts(task)
+    rows = chart["table"].groups[0].rows
+    known = {
+        row["answerer"]: row["estimate"]
+        for row in RunFigure.objects.get(run=run, name="correlation").data
+        if (row["kind"], row["setting"], row["score"]) == ("spearman", "sample-level", "share")
+    }
+    names = {
+        row["name"]: row["component"]
+        for row in RunFigure.objects.get(run=run, name="answerers").data
+        if row["kind"] != "person"
+    }
+    assert {row.answerer: row.rho for row in rows} == {
+        name: known[component] for name, component in names.items()
+    }
+    texts = [text.lower().split() for text in (*corpus.OWL, *corpus.REED)]
+    pairs = [(a, b) for k, a in enumerate(texts) for b in texts[:k]]
+    assert {row.n for row in rows} == {len(texts)}
+    alike = np.mean([rouge_l(a, b) for a, b in pairs])
+    assert rows[0].rouge == pytest.approx(alike, abs=0.02)
+    client = Client()
+    client.force_login(owner)
+    page = client.get(reverse("set_comparisons", args=[task.project_id, task.pk]))
+    assert page.status_code == 200 and "diversity and correlation" in page.content.decode()
+
+
+def rouge_l(a: list[str], b: list[str]) -> float:
+    """F1 of the longest common subsequence, by its table."""
+    table = np.zeros((len(a) + 1, len(b) + 1))
+    for i, one in enumerate(a):
+        for j, other in enumerate(b):
+            table[i + 1, j + 1] = (
+                table[i, j] + 1 if one == other else max(table[i, j + 1], table[i + 1, j])
+            )
+    return float(2 * table[-1, -1] / (len(a) + len(b)))
 
 
 def test_finished_answers_stay_and_belong_to_their_author(task: Task) -> None:
