@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from crowdqc.errors import Invalid
+from evaluation.embeddings.seq2seq import is_seq2seq
 
 PATH = "path:"  # before a model's folder
 DEEP = 2  # levels below an allowed folder where models are looked for: OWNER/NAME
@@ -19,8 +20,9 @@ def is_sentence_model(folder: Path) -> bool:
 
 
 def is_classifier(folder: Path) -> bool:
-    """Whether a transformers model is here that is no sentence model."""
-    return (folder / "config.json").is_file() and not is_sentence_model(folder)
+    """Whether a transformers model is here that is no sentence model and writes no text."""
+    there = (folder / "config.json").is_file() and not is_sentence_model(folder)
+    return there and not is_seq2seq(folder)
 
 
 Kind = Callable[[Path], bool]

@@ -7,14 +7,33 @@ Special tokens (start, end) are left out, as the reference implementation of BER
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
 from evaluation.embeddings.embeddings import BATCH, Progress, SentenceModel, get_encoder, normal
 from evaluation.methods.text.corpus import TokenVectors
 
 STEP = 4 * BATCH  # texts between two calls of progress: some seconds on a slow machine
+
+
+@dataclass(frozen=True, eq=False)
+class TextTokens:
+    """The tokens of a text as the model calls them, and their unit vectors (t, width)."""
+
+    tokens: tuple[str, ...]
+    vectors: NDArray[np.floating[Any]]
+
+
+def tokens_of(
+    texts: Sequence[str], encoder: str = "minilm", *, progress: Progress | None = None
+) -> list[TextTokens]:
+    """The tokens of each text with their vectors; as ``token_vectors``."""
+    _model, forms, pieces = _pieces(texts, encoder, progress)
+    return [pieces[form] for form in forms]
 
 
 def token_vectors(
@@ -25,6 +44,18 @@ def token_vectors(
     ``encoder`` is a slug as for ``get_encoder``; its identity is kept in ``model``. Texts longer
     than the model's maximum are cut. Raises Invalid for an encoder that has no tokens.
     """
+    found, forms, pieces = _pieces(texts, encoder, progress)
+    ordered = [pieces[form].vectors for form in forms]
+    ends = np.cumsum([0] + [len(piece) for piece in ordered])
+    width = found.dim
+    stacked = np.concatenate(ordered) if ordered else np.empty((0, width), dtype=np.float32)
+    return TokenVectors(ends.astype(np.int64), stacked, found.identity)
+
+
+def _pieces(
+    texts: Sequence[str], encoder: str, progress: Progress | None
+) -> tuple[SentenceModel, list[str], dict[str, TextTokens]]:
+    """The model, the texts' forms, and the tokens of each form."""
     found = get_encoder(encoder)
     if not isinstance(found, SentenceModel):
         raise Invalid(
@@ -34,21 +65,16 @@ def token_vectors(
     forms = [normal(text) for text in texts]
     # Shortest first: short batches pad little, and the order given makes no difference.
     unique = sorted(set(forms), key=lambda form: (len(form), form))
-    pieces: list[np.ndarray] = []
+    pieces: list[TextTokens] = []
     for start in range(0, len(unique), STEP):
         pieces += _encode(found, unique[start : start + STEP])
         if progress is not None:
             progress(len(pieces), len(unique))
-    at = {form: row for row, form in enumerate(unique)}
-    ordered = [pieces[at[form]] for form in forms]
-    ends = np.cumsum([0] + [len(piece) for piece in ordered])
-    width = found.dim
-    stacked = np.concatenate(ordered) if ordered else np.empty((0, width), dtype=np.float32)
-    return TokenVectors(ends.astype(np.int64), stacked, found.identity)
+    return found, forms, dict(zip(unique, pieces, strict=True))
 
 
-def _encode(encoder: SentenceModel, texts: list[str]) -> list[np.ndarray]:
-    """Unit vectors (tokens, width) of each text."""
+def _encode(encoder: SentenceModel, texts: list[str]) -> list[TextTokens]:
+    """The tokens of each text and their unit vectors."""
     model = encoder._model  # first, since it sets what torch reads when it is loaded
     import torch
     from sentence_transformers.util import batch_to_device
@@ -56,16 +82,20 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[np.ndarray]:
     special = torch.tensor(sorted(model.tokenizer.all_special_ids))
     before = torch.get_num_threads()
     torch.set_num_threads(encoder.threads)
-    out = []
+    out: list[TextTokens] = []
     try:
         for start in range(0, len(texts), BATCH):
             features = model.preprocess(texts[start : start + BATCH])
-            kept = ~torch.isin(features["input_ids"], special).numpy()
+            ids = features["input_ids"]
+            kept = ~torch.isin(ids, special).numpy()
             features = batch_to_device(features, model.device)
             with torch.inference_mode():
                 vectors = model[0](features)["token_embeddings"].float()
                 vectors = torch.nn.functional.normalize(vectors, dim=2).cpu().numpy()
-            out += [part[keep] for part, keep in zip(vectors, kept, strict=True)]
+            for part, keep, row in zip(vectors, kept, ids.tolist(), strict=True):
+                names = model.tokenizer.convert_ids_to_tokens(row)
+                tokens = tuple(name for name, own in zip(names, keep, strict=True) if own)
+                out.append(TextTokens(tokens, part[keep]))
     finally:
         torch.set_num_threads(before)
     return out

@@ -1,4 +1,4 @@
-"""Runs that score texts without a checklist: by METEOR and by embeddings, against references.
+"""Runs that score texts without a checklist, against references: METEOR, embeddings, models.
 
 They stand beside checklists, models and people, and are held against the same human scores.
 """
@@ -19,7 +19,9 @@ from annotation.models import Candidate, Item, Task
 from annotation.pairs.actions.candidates import HUMAN
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural
+from evaluation.checklists.filled import model_scores
 from evaluation.checklists.filled.g_eval import DIMENSION, dimension_of
+from evaluation.checklists.filled.model_scores import ComparedTexts
 from evaluation.checklists.filled.text_scores import (
     MEASURED,
     Human,
@@ -32,7 +34,7 @@ from evaluation.embeddings import vectors
 from evaluation.free_text import run as text_runs
 from evaluation.methods.checklists import references
 from evaluation.methods.checklists.references import COSINE, METEOR, METHOD, Referenced
-from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.base import FloatArray, Hooks, Result
 from evaluation.methods.core.params import choice
 from evaluation.models import CandidateScore, Run
 from evaluation.runs.progress import EMBEDDINGS, Recorder
@@ -46,7 +48,11 @@ AGAINST = {
     PEOPLE: gettext_noop("texts by people on the same topic (origin “human”)"),
     OTHERS: gettext_noop("all other texts on the same topic"),
 }
-NAMES = {METEOR: "METEOR, without synonyms", COSINE: "Embedding, cosine"}
+NAMES = {
+    METEOR: "METEOR, without synonyms",
+    COSINE: "Embedding, cosine",
+    **model_scores.NAMES,
+}
 PARAM_AGAINST = choice(
     "against",
     SOURCE,
@@ -70,8 +76,18 @@ class TextsDataset:
     topics: tuple[str, ...]
     hash: str
 
-    def with_vectors(self, matrix: Any, human: Human) -> Referenced:
-        """The method's arrays."""
+    @property
+    def compared(self) -> ComparedTexts:
+        """The texts and the references of each."""
+        return ComparedTexts(
+            [self.strings[at] for at in self.text],
+            [[self.strings[at] for at in told] for told in self.references],
+        )
+
+    def with_vectors(
+        self, matrix: Any, human: Human, given: Mapping[str, FloatArray] | None = None
+    ) -> Referenced:
+        """The method's arrays; ``given`` are scores of further measures."""
         names = sorted(set(self.topics))
         return Referenced.build(
             self.strings,
@@ -80,6 +96,7 @@ class TextsDataset:
             self.references,
             article=[names.index(topic) for topic in self.topics],
             human=[human.scores.get(pk, np.nan) for pk in self.candidates],
+            given=given,
         )
 
 
@@ -91,6 +108,16 @@ class Computed:
     result: Result
     human: Human
     encoder: str
+    models: Mapping[str, str]  # measure -> the model that gave its scores
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """In the order of their components."""
+        return (*references.MEASURES, *(one for one in model_scores.NAMES if one in self.scored))
+
+    @property
+    def scored(self) -> set[str]:
+        return set(self.result.estimates["text"].columns)
 
 
 def load(task: Task, against: str) -> TextsDataset:
@@ -157,13 +184,20 @@ def compute(run: Run, steps: Recorder) -> Computed:
         frozen.strings, encoder, advance=lambda done, cached: steps.advance(done)
     )
     steps.begin(SCORES)
+    dimension = dimension_name(dimension_of(run.task, run.params))
+    given, models = model_scores.model_scores(
+        run.params,
+        frozen.compared,
+        dimension,
+        progress=steps.advance,
+    )
     result = METHOD.fit(
-        frozen.with_vectors(found.matrix, human),
+        frozen.with_vectors(found.matrix, human, given),
         rng=np.random.default_rng(run.seed),
         hooks=Hooks(progress=lambda stage, done, total: steps.advance(done, total)),
         **{name: run.params[name] for name in METHOD.params},
     )
-    return Computed(frozen, result, human, encoder.identity)
+    return Computed(frozen, result, human, encoder.identity, models)
 
 
 def write(run: Run, done: Computed) -> Outcome:
@@ -180,14 +214,18 @@ def write(run: Run, done: Computed) -> Outcome:
             "extra": {"kind": "measure", "measure": measure, "no_interval": NO_INTERVAL},
         }
         for row in estimates["text"].rows()
-        for component, measure in enumerate(references.MEASURES)
+        for component, measure in enumerate(done.measures)
         if row[measure] is not None
     ]
     detail = f"against {AGAINST[run.params['against']]}"
     told: Row = {
         "answerers": [
-            {"component": k, "kind": "measure", "pk": None, "name": NAMES[one], "detail": detail}
-            for k, one in enumerate(references.MEASURES)
+            {
+                **{"component": k, "kind": "measure", "measure": one, "pk": None},
+                "name": NAMES[one],
+                "detail": f"{detail}, {done.models[one]}" if one in done.models else detail,
+            }
+            for k, one in enumerate(done.measures)
         ],
         MEASURED: {
             "dimension": dimension,
@@ -201,6 +239,7 @@ def write(run: Run, done: Computed) -> Outcome:
             "params": dict(run.params),
             "seed": run.seed,
             "encoder": done.encoder,
+            **({"models": dict(done.models)} if done.models else {}),
             "texts": done.frozen.hash,
             "human": done.human.run.result_hash if done.human.run else "",
         },
@@ -218,6 +257,15 @@ def refuse(task: Task, params: Mapping[str, Any]) -> None:
         load(task, params["against"])
     except Conflict as problem:
         raise Invalid(problem.message, fields={PARAM_AGAINST.name: problem.message}) from problem
+    model_scores.refuse_unasked(
+        params,
+        dimension_name(dimension_of(task, params)),
+        of_source=params["against"] == SOURCE,
+    )
+
+
+def _complete(settings: dict[str, Any]) -> dict[str, Any]:
+    return model_scores.with_folders(text_runs.with_encoder(settings))
 
 
 RUNS = RunType(
@@ -227,8 +275,9 @@ RUNS = RunType(
     (TEXTS, EMBEDDINGS, SCORES),
     compute,
     write,
-    own=(DIMENSION, PARAM_AGAINST, text_runs.ENCODER),
-    complete=text_runs.with_encoder,
+    own=(DIMENSION, PARAM_AGAINST, text_runs.ENCODER, *model_scores.PARAMS),
+    complete=_complete,
+    choices=lambda task: model_scores.model_choices(),
     refuse=refuse,
     export=OWN_ROWS,
 )

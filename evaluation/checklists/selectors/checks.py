@@ -224,9 +224,11 @@ def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _measures(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
-    """METEOR and embeddings of a run, each with its correlations."""
+    """Each measure of a run with its correlations."""
     held, made = told[MEASURED], []
-    for who, measure in zip(told["answerers"], MEASURES, strict=True):
+    # Runs before there were others name none: they have the first two.
+    for at, who in enumerate(told["answerers"]):
+        measure = who.get("measure") or MEASURES[at]
         newer = later["rows"].get(f"{run.pk}/{who['component']}/{held['dimension']}")
         rows = newer or [row for row in held["rows"] if row["measure"] == measure]
         people = later["name"] if newer else held["human"]

@@ -4,13 +4,13 @@ InteractEval (Jeong et al. 2024, 4.3.4, Table 3) holds checklists against such m
 text against a reference, and similarity of embeddings, here the cosine of sentence vectors (the
 paper's are of tokens: BERTScore, MoverScore). Of several references the best counts. Both are
 scores of a text as a checklist's are, and are held against the same human scores, within each
-article and over all.
+article and over all. Scores of further measures (MoverScore, BARTScore, UniEval) are given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,10 @@ from evaluation.methods.core.params import LEVEL, Params
 from evaluation.methods.text.corpus import words
 from evaluation.methods.text.meteor import meteor
 
-NAME, VERSION = "text_references", "1.1"
+NAME, VERSION = "text_references", "1.2"
 PARAMS = Params(NAME, (LEVEL,), version=VERSION)
 METEOR, COSINE = "meteor", "cosine"
 MEASURES = (METEOR, COSINE)
-TEXT = ("text", *MEASURES, "references")
 CORRELATION = (
     "measure",
     "kind",
@@ -58,7 +57,8 @@ class Referenced:
 
     ``strings`` (u,) are all different strings, ``vectors`` (u, d) their sentence vectors; ``text``
     (n,) and ``references`` (n lists) index them. ``article`` (n,) is what a text is about,
-    ``human`` (n,) its human score, NaN where there is none.
+    ``human`` (n,) its human score, NaN where there is none. ``given`` (n,) are scores by further
+    measures, NaN where there is none.
     """
 
     strings: tuple[str, ...]
@@ -67,6 +67,12 @@ class Referenced:
     references: tuple[tuple[int, ...], ...]
     article: IntArray
     human: FloatArray
+    given: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """All measures, in the order of their components."""
+        return (*MEASURES, *self.given)
 
     @classmethod
     def build(
@@ -78,6 +84,7 @@ class Referenced:
         *,
         article: Sequence[int],
         human: Any,
+        given: Mapping[str, FloatArray] | None = None,
     ) -> Referenced:
         """Check the arrays. Raises EmptyData, BadShape, BadVector, UnknownIndex."""
         if not any(references):
@@ -93,7 +100,10 @@ class Referenced:
             raise BadVector("a sentence vector has an entry that is not finite")
         if not len(at) == len(references) == len(of) == len(score):
             raise BadShape("text, references, article and human must have one length")
-        return cls(tuple(strings), rows, at, tuple(map(tuple, references)), of, score)
+        more = {name: np.asarray(one, dtype=np.float64) for name, one in (given or {}).items()}
+        if any(one.shape != score.shape for one in more.values()):
+            raise BadShape("given scores must have one entry a text")
+        return cls(tuple(strings), rows, at, tuple(map(tuple, references)), of, score, more)
 
 
 def fit(
@@ -102,10 +112,10 @@ def fit(
     """Score every text that has a reference.
 
     Tables: ``text`` (text: its row, meteor in 0..1, cosine in -1..1, NaN where a vector is zero,
-    and how many references it has), ``correlation`` (of each measure with human scores, as of
-    ``correlation_rows``, intervals at ``level``; empty without human scores of two texts). A text
-    without a reference has no row; ``diagnostics["unreferenced"]`` counts them. Scores have no
-    interval: nothing is sampled. Nothing is random. Raises BadParameter, Cancelled.
+    each given measure, and how many references it has), ``correlation`` (of each measure with
+    human scores, as of ``correlation_rows``, intervals at ``level``; empty without human scores of
+    two texts). A text without a reference has no row; ``diagnostics["unreferenced"]`` counts them.
+    Scores have no interval: nothing is sampled. Nothing is random. Raises BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     split = [words(string) for string in data.strings]
@@ -122,6 +132,7 @@ def fit(
                 "text": k,
                 METEOR: meteor(split[at], [split[one] for one in others]),
                 COSINE: float(np.nanmax(cosine)) if np.isfinite(cosine).any() else np.nan,
+                **{name: float(one[k]) for name, one in data.given.items()},
                 "references": len(others),
             }
         )
@@ -129,7 +140,7 @@ def fit(
     return PARAMS.result(
         settings,
         {
-            "text": of_rows(rows, TEXT),
+            "text": of_rows(rows, ("text", *data.measures, "references")),
             "correlation": of_rows(_correlations(data, rows, settings["level"]), CORRELATION),
         },
         {
@@ -146,7 +157,7 @@ def _correlations(
     at = np.array([row["text"] for row in rows])
     human, article = data.human[at], data.article[at]
     found = []
-    for measure in MEASURES:
+    for measure in data.measures:
         score = np.array([row[measure] for row in rows])
         both = np.isfinite(score) & np.isfinite(human)
         if both.sum() > 1:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Candidate, Task
 from annotation.pairs.actions.candidates import add_candidates
+from crowdqc.errors import Invalid
+from evaluation.embeddings.seq2seq import Seq2SeqModel
 from evaluation.methods.text.corpus import words
 from evaluation.methods.text.meteor import meteor
 from evaluation.models import CandidateScore, Run, RunState
@@ -16,6 +21,7 @@ from evaluation.runs.selectors import lists as reads
 from tests.evaluation.checklists.test_checks_runs import done
 from tests.evaluation.corpora import checks as corpus
 from tests.evaluation.corpora.pair_study import text_of
+from tests.evaluation.embeddings.test_seq2seq import build
 from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
@@ -104,3 +110,42 @@ def test_references_that_do_not_exist_are_refused_beside_the_field() -> None:
         "unreferenced": corpus.SYSTEMS,
         "with_human_scores": corpus.SYSTEMS,
     }
+
+
+def test_models_in_folders_score_texts_beside_them(tmp_path: Path, settings: Any) -> None:
+    settings.CROWDQC_ENCODER_DIRS = [str(tmp_path)]
+    task = corpus.make_study(topics=2)
+    _, said, status = posted(task, against="others", bart="tiny-bart")
+    assert status == 422 and "None is installed" in text_of(said)
+    with pytest.raises(Invalid) as refused:
+        done(task, "text_references", against="others", encoder="char-svd", bart="tiny-bart")
+    assert "none is installed" in refused.value.fields["bart"]
+    folder = build(tmp_path / "tiny-bart")
+    _, said, status = posted(task, against="others", mover="on")
+    assert status == 422 and "MoverScore needs the tokens" in text_of(said)
+    named = f"path:{folder}"
+    _, said, status = posted(task, against="others", unieval=named)
+    assert status == 422 and "UniEval asks of summaries" in text_of(said)
+    options = {"encoder": "minilm", "bart": named, "mover": "on", "against": "others"}
+    client, said, status = posted(task, **options)
+    assert status == 302, said
+    run = finished(task)
+    texts = {one.pk: one for one in Candidate.objects.filter(project=task.project_id)}
+    by = {
+        (row.candidate_id, row.extra["measure"]): row.estimate
+        for row in CandidateScore.objects.filter(run=run)
+    }
+    assert len(by) == 4 * len(texts)
+    model = Seq2SeqModel(folder, "bart")
+    for own in list(texts.values())[:3]:
+        others = [one.text for one in texts.values() if one.topic == own.topic and one != own]
+        chances = model.mean_log_probability(others, [own.text] * len(others))
+        assert by[own.pk, "bart"] == pytest.approx(chances.max(), abs=1e-5)
+        assert 0 < by[own.pk, "mover"] <= 1
+    figures = reads.figures_of(run)
+    assert figures["recipe"]["models"] == {"bart": model.identity}
+    measures = {row["measure"] for row in figures["measured_against_people"]["rows"]}
+    assert measures == {"meteor", "cosine", "mover", "bart"}
+    page = client.get(reverse("checklist_results", args=[task.project_id, task.pk]))
+    shown = text_of(html_of(page))
+    assert "MoverScore" in shown and "BARTScore" in shown and "UniEval" not in shown

@@ -1,0 +1,195 @@
+"""Scores of texts against references by models in folders: MoverScore, BARTScore, UniEval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.task_types.sentences import sentences
+from crowdqc.errors import Invalid
+from evaluation.embeddings import embeddings, folders
+from evaluation.embeddings.seq2seq import Progress, Seq2SeqModel, is_seq2seq
+from evaluation.embeddings.token_vectors import tokens_of
+from evaluation.methods.core.base import FloatArray
+from evaluation.methods.core.params import TEXT, Param, flag
+from evaluation.methods.text.mover import inverse_frequencies, mover_score, token_weights
+
+MOVER, BART, UNIEVAL = "mover", "bart", "unieval"
+NAMES = {MOVER: "MoverScore", BART: "BARTScore", UNIEVAL: "UniEval"}
+PARAM_MOVER = flag(
+    MOVER,
+    False,
+    label=gettext_noop("MoverScore"),
+    help=gettext_noop("Earth mover's distance of the encoder's tokens; slow on long sources."),
+)
+PARAM_BART = Param(
+    BART,
+    "",
+    TEXT,
+    label=gettext_noop("BARTScore by"),
+    help=gettext_noop("How likely the model writes the text after its reference."),
+)
+PARAM_UNIEVAL = Param(
+    UNIEVAL,
+    "",
+    TEXT,
+    label=gettext_noop("UniEval by"),
+    help=gettext_noop("How likely the model answers yes to the question of the dimension."),
+)
+PARAMS = (PARAM_MOVER, PARAM_BART, PARAM_UNIEVAL)
+# The published questions of UniEval for summaries, and what each is about.
+QUESTIONS = {
+    "coherence": "Is this a coherent summary to the document? </s> summary: {text} "
+    "</s> document: {reference}",
+    "consistency": "Is this claim consistent with the document? </s> claim: {text} "
+    "</s> document: {reference}",
+    "fluency": "Is this a fluent paragraph? </s> paragraph: {text}",
+    "relevance": "Is this summary relevant to the reference? </s> summary: {text} "
+    "</s> reference: {reference}",
+}
+BY_SENTENCE = ("consistency", "fluency")  # a text's score is the mean of its sentences'
+OF_SOURCE = ("coherence", "consistency")  # asked about the source, not about a reference
+
+
+@dataclass(frozen=True)
+class ComparedTexts:
+    """Texts with the references of each, none of them empty."""
+
+    texts: Sequence[str]
+    references: Sequence[Sequence[str]]
+
+    @property
+    def pairs(self) -> list[tuple[int, str]]:
+        """Every text's number with each of its references."""
+        return [(k, one) for k, told in enumerate(self.references) for one in told]
+
+
+def with_folders(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with the models' folders as they are stored; raises Invalid where one lacks."""
+    found = dict(settings)
+    for name in (BART, UNIEVAL):
+        if named := str(found.get(name) or "").strip():
+            found[name] = folders.clean_folder(named, is_seq2seq, name)
+    encoder = str(found.get("encoder", ""))
+    if found.get(MOVER) and (encoder == "char-svd" or encoder.startswith(embeddings.ENDPOINT)):
+        said = _("MoverScore needs the tokens of a sentence model on this machine.")
+        raise Invalid(said, fields={MOVER: said})
+    return found
+
+
+def model_choices() -> dict[str, list[tuple[str, str]]]:
+    """The encoder-decoder models that are installed, for the form of a run."""
+    there = folders.model_folders(is_seq2seq)
+    none = _("None") if there else _("None is installed in CROWDQC_ENCODER_DIRS")
+    offered = [("", none), *((f"{folders.PATH}{at}", name) for name, at in there.items())]
+    return {BART: offered, UNIEVAL: offered}
+
+
+def refuse_unasked(params: Mapping[str, Any], dimension: str, *, of_source: bool) -> None:
+    """Raise Invalid where UniEval has no question for the dimension, or not of these references."""
+    if not params.get(UNIEVAL):
+        return
+    said = ""
+    if dimension not in QUESTIONS:
+        known = ", ".join(QUESTIONS)
+        said = _("UniEval asks of summaries for these dimensions alone: %(known)s.")
+        said %= {"known": known}
+    elif dimension in OF_SOURCE and not of_source:
+        said = _("UniEval asks for %(dimension)s of the source of each text; choose it above.")
+        said %= {"dimension": dimension}
+    if said:
+        raise Invalid(said, fields={UNIEVAL: said})
+
+
+def model_scores(
+    params: Mapping[str, Any],
+    compared: ComparedTexts,
+    dimension: str,
+    *,
+    progress: Progress | None = None,
+) -> tuple[dict[str, FloatArray], dict[str, str]]:
+    """Scores (n,) by measure, of several references the best, and which model gave them."""
+    scores: dict[str, FloatArray] = {}
+    models: dict[str, str] = {}
+    if params.get(MOVER):
+        scores[MOVER] = _mover(compared, params["encoder"], progress)
+    for name in (BART, UNIEVAL):
+        if params.get(name):
+            model = Seq2SeqModel(str(params[name]).removeprefix(folders.PATH), name)
+            scores[name] = (
+                _bart(model, compared, progress)
+                if name == BART
+                else _unieval(model, compared, dimension, progress)
+            )
+            models[name] = model.identity
+    return scores, models
+
+
+def _best(compared: ComparedTexts, values: Sequence[float] | FloatArray) -> FloatArray:
+    """The best of each text's references; NaN where it has none."""
+    out = np.full(len(compared.texts), np.nan)
+    for (k, _one), value in zip(compared.pairs, values, strict=True):
+        out[k] = np.fmax(out[k], value)
+    return out
+
+
+def _mover(compared: ComparedTexts, encoder: str, progress: Progress | None) -> FloatArray:
+    strings = list(dict.fromkeys([*compared.texts, *(one for _k, one in compared.pairs)]))
+    found = dict(zip(strings, tokens_of(strings, encoder), strict=True))
+    texts = list(dict.fromkeys(compared.texts))
+    others = list(dict.fromkeys(one for _k, one in compared.pairs))
+    # Each side has the frequencies of its own texts, as the published tool has it.
+    sides = [
+        {
+            one: token_weights(found[one].tokens, frequencies)
+            for frequencies in [inverse_frequencies([found[each].tokens for each in side])]
+            for one in side
+        }
+        for side in (others, texts)
+    ]
+    pairs, values = compared.pairs, []
+    for done, (k, other) in enumerate(pairs, 1):
+        text = compared.texts[k]
+        values.append(
+            mover_score(
+                np.asarray(found[other].vectors, dtype=np.float64),
+                sides[0][other],
+                np.asarray(found[text].vectors, dtype=np.float64),
+                sides[1][text],
+            )
+        )
+        if progress is not None:
+            progress(done, len(pairs))
+    return _best(compared, values)
+
+
+def _bart(model: Seq2SeqModel, compared: ComparedTexts, progress: Progress | None) -> FloatArray:
+    pairs = compared.pairs
+    values = model.mean_log_probability(
+        [other for _k, other in pairs],
+        [compared.texts[k] for k, _other in pairs],
+        progress=progress,
+    )
+    return _best(compared, values)
+
+
+def _unieval(
+    model: Seq2SeqModel, compared: ComparedTexts, dimension: str, progress: Progress | None
+) -> FloatArray:
+    asked, place = list[str](), list[int]()
+    for at, (k, other) in enumerate(compared.pairs):
+        text = compared.texts[k]
+        parts = (sentences(text) or [text]) if dimension in BY_SENTENCE else [text]
+        for part in parts:
+            filled = QUESTIONS[dimension].format(text=part, reference=other)
+            asked.append(f"question: {filled}")
+            place.append(at)
+    chance = model.chance_of_yes(asked, progress=progress)
+    size = len(compared.pairs)
+    mean = np.bincount(place, weights=chance, minlength=size) / np.bincount(place, minlength=size)
+    return _best(compared, mean)
