@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 
 from evaluation.charts.svg import image, line, px, text
 
-SIZE, LEFT, FOOT, EDGE = 220.0, 56.0, 40.0, 12.0
-TICK = 9  # characters of a tick's label
+SIZE, LEFT, FOOT, EDGE = 220.0, 60.0, 40.0, 12.0
+TICK = 8  # characters of a tick's label
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def _panels(
     told: NamedFigures, row: Row, names: tuple[str, str], items: Sequence[SharedItem]
 ) -> list[tuple[str, SafeString]]:
     """A chart of the labels and one of the scores; dots are shifted across, not up."""
-    points = [(float(value), str(label)) for value, label in told.frame["points"]]
+    points = [(float(value), f"{value:g}") for value, _label in told.frame["points"]]
     room = 0.08 * (points[-1][0] - points[0][0])
     before = (points[0][0] - room, points[-1][0] + room, points)
     after = (-8.0, 108.0, [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)])

@@ -231,8 +231,8 @@ class TwoClasses:
     @property
     def why(self) -> str:
         """Why a figure or an interval is missing."""
-        reasons = dict.fromkeys(capfirst(one) for one in (self.reason, self.tau_reason) if one)
-        return "; ".join(reasons)
+        reasons = (("κ", self.reason), ("τ-b", self.tau_reason))
+        return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
 
 CLASSES = (
@@ -262,7 +262,7 @@ CLASSES = (
         missing=gettext_lazy("none"),
     ),
     Column.count("pairs", gettext_lazy("Pairs of workers"), gettext_lazy("Pairs")),
-    Column.text("why", gettext_lazy("Note"), classes="dim"),
+    Column.text("why", gettext_lazy("Note"), classes="full dim"),
 )
 
 
@@ -275,7 +275,7 @@ def two_classes(told: Mapping[str, Any], asked: Sequence[AskedDimension]) -> Res
         if row["dimension"] in label
     ]
     title = _("Agreement on two classes and on all points, with 95% CIs")
-    return plain_table(title, CLASSES, rows, classes="data") if rows else None
+    return plain_table(title, CLASSES, rows) if rows else None
 
 
 METHOD = gettext_noop(
