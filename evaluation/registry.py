@@ -33,6 +33,7 @@ from evaluation.replacement import run as replacement_runs
 from evaluation.replacement import texts as replacement_texts
 from evaluation.replacement.selectors import shared as replacement_shared
 from evaluation.rescaling import run as rescaling
+from evaluation.rescaling import scorer
 from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs.run_types import SharedPage
 from evaluation.writing import run as writing_runs
@@ -55,6 +56,7 @@ RUN_TYPES = {
         writing_runs.RUNS,
         panel_runs.RUNS,
         rescaling.RUNS,
+        scorer.RUNS,
         attribute_diversity.RUNS,
         checklist_runs.THOUGHTS,
         checklist_runs.STAGES,

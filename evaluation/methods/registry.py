@@ -21,8 +21,8 @@ from evaluation.methods.labels import method as labels
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.replacement import method as replacement
+from evaluation.methods.rescaling import learned, ratings
 from evaluation.methods.rescaling import method as rescaling
-from evaluation.methods.rescaling import ratings
 from evaluation.methods.writing import method as writing
 
 METHODS: dict[str, Method] = {
@@ -53,6 +53,7 @@ METHODS: dict[str, Method] = {
             title="Can a model replace who writes your answers?",
         ),
         rescaling.METHOD,
+        learned.METHOD,
         roy.METHOD,
         text_methods.METHOD,
         text_references.METHOD,

@@ -16,5 +16,13 @@ MESSAGES = Catalogue(
             Severity.ACTION,
             excludes=("use_rescaled",),
         ),
+        "scorer_nearer": Message(
+            _("On people and on items it did not see, it is nearer than the mean of the label."),
+            Severity.NOTE,
+        ),
+        "scorer_not_shown": Message(
+            _("It is not shown to be nearer to the scores than the mean of the label."),
+            Severity.NOTE,
+        ),
     }
 )

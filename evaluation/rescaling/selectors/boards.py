@@ -37,6 +37,7 @@ VIEWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "moved": (gettext_noop("What moved"), ("aggregate",)),
     "ensemble": (gettext_noop("Ensembles"), ("aggregate", "ensembles")),
     "variants": (gettext_noop("Prompts compared"), ("aggregate",)),
+    "scorer": (gettext_noop("Learned scorer"), ("aggregate",)),
 }
 SETTINGS = {
     "all": gettext_noop("All"),

@@ -23,6 +23,7 @@ from evaluation.rescaling import run as rescaling
 from evaluation.rescaling.forms import ImportedForm, ScoresForm
 from evaluation.rescaling.selectors import boards as reads
 from evaluation.rescaling.selectors import pairs as rescaling_pairs
+from evaluation.rescaling.selectors import scorer as rescaling_scorer
 from evaluation.rescaling.selectors import use as rescaling_use
 from evaluation.runs import engine as runs
 from evaluation.runs.engine import ACTIVE
@@ -111,6 +112,8 @@ def _section(
         return rescaling_pairs.pairs(told, wanted, page)
     if view == "moved":
         return rescaling_use.moved_items(told, task, wanted, page)
+    if view == "scorer":
+        return rescaling_scorer.scorer(task)
     if view == "variants":
         return reads.variants(told, task)
     return reads.ensembles(told) if view == "ensemble" else reads.overview(told)

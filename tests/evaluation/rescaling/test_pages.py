@@ -123,6 +123,7 @@ def test_every_section_shows_the_run_and_its_recipe() -> None:
         "moved": ("light-0", "A keeper lived in the tower", "mean, no explanation"),
         "ensemble": ("the explanation alone", "0.3"),
         "variants": ("With label and article", "in the paper: EBR"),
+        "scorer": ("None is fitted yet",),
     }
     assert set(shown) == set(VIEWS)
     for view, words in shown.items():
