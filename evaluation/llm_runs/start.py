@@ -39,8 +39,7 @@ class Prepared:
 def ways_of(task: Task) -> list[tuple[str, LLMRunSpec]]:
     """The ways of asking that fit the task, in the order of their registry."""
     kinds = run_types.run_types().items()
-    fitting = [(slug, kind.asking) for slug, kind in kinds if kind.asking and kind.fits(task)]
-    return [(slug, asking) for slug, asking in fitting if asking.fits(task)]
+    return [(slug, kind.asking) for slug, kind in kinds if kind.asking and kind.fits(task)]
 
 
 def find_run_spec(task: Task, method: str) -> LLMRunSpec:

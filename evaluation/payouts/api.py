@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -239,18 +238,18 @@ class RuleIn(Body):
     cap_each = PlainMoneyField(required=False, allow_null=True, **MONEY)
     cap_total = PlainMoneyField(required=False, allow_null=True, **MONEY)
     top_up = serializers.BooleanField(default=False, help_text="To the project's hourly floor")
-    flat_percent = serializers.DecimalField(
-        *(5, 2),
+    flat_percent = serializers.FloatField(
         required=False,
         allow_null=True,
-        min_value=Decimal(0),
-        max_value=Decimal(100),
+        min_value=0,
+        max_value=100,
         help_text="Of the base, for everybody who is paid",
     )
 
 
 class RuleOut(serializers.ModelSerializer[PayoutRule]):
     steps = serializers.ListField(child=serializers.DictField())
+    flat_percent = serializers.FloatField(allow_null=True)
     changed_at = serializers.DateTimeField(allow_null=True, help_text="null: never set")
 
     class Meta:

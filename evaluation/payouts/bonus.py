@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 from annotation.models import PayoutRule
-from crowdqc.money import as_decimal
+from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import duration, money
 from crowdqc.numbers import score as digits
 from evaluation.models import WorkerScore
@@ -19,7 +19,7 @@ from evaluation.payouts.selectors.evidence import Evidence
 from evaluation.payouts.wage import WorkedTime
 
 By = PayoutRule.BonusBy
-ZERO, CENT = Decimal("0.00"), Decimal("0.01")
+ZERO = Decimal("0.00")
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def _add_flat(rule: PayoutRule, one: Payee, step: Bonus) -> Bonus:
     """The share of the base that everybody gets, beside what a step gives."""
     if not rule.flat_percent or not one.takes_part:
         return step
-    flat = (one.base * rule.flat_percent / 100).quantize(CENT, ROUND_HALF_UP)
-    note = f"{float(rule.flat_percent):g}% of the base"
+    flat = round_money(one.base * rule.flat_percent / 100)
+    note = f"{rule.flat_percent.normalize():f}% of the base"
     return Bonus(step.amount + flat, f"{step.note}; {note}" if step.amount else note)
 
 

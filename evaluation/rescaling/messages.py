@@ -20,6 +20,20 @@ MESSAGES = Catalogue(
             _("On people and on items it did not see, it is nearer than the mean of the label."),
             Severity.NOTE,
         ),
+        "scorer_nearer_people": Message(
+            _(
+                "On people it did not see, it is nearer than the mean of the label. On items it "
+                "did not see, that is not shown."
+            ),
+            Severity.NOTE,
+        ),
+        "scorer_nearer_items": Message(
+            _(
+                "On items it did not see, it is nearer than the mean of the label. On people it "
+                "did not see, that is not shown."
+            ),
+            Severity.NOTE,
+        ),
         "scorer_not_shown": Message(
             _("It is not shown to be nearer to the scores than the mean of the label."),
             Severity.NOTE,

@@ -193,7 +193,8 @@ class RunType:
 
     def fits(self, task: Task) -> bool:
         """Whether the task's answers are of a shape that these runs are for."""
-        return get_type(task.type).shape in self.shapes
+        fits = get_type(task.type).shape in self.shapes
+        return fits and (self.asking is None or self.asking.fits(task))
 
     def clean_params(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Options as a run stores them; raises Invalid, which names a bad one."""

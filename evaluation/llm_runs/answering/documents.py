@@ -35,8 +35,8 @@ class DocumentQuestions(Questions):
     )
 
     def fits(self, task: Task) -> bool:
-        newest = task.versions.order_by("-number").first()
-        return newest is not None and newest.settings.get("layout") == DOCUMENT
+        version = task.current or task.versions.order_by("-number").first()
+        return version is not None and version.settings.get("layout") == DOCUMENT
 
     def items(self, task: Task) -> list[Item]:
         version = require(task)

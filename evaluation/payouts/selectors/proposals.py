@@ -482,7 +482,7 @@ def rule_words(rule: PayoutRule | None, project: Project) -> str:
             _("bonus by %(label)s: %(steps)s") % {"label": By(rule.bonus_by).label, "steps": steps}
         )
     if rule.flat_percent:
-        percent = f"{float(rule.flat_percent):g}"
+        percent = f"{rule.flat_percent.normalize():f}"
         said.append(_("bonus of %(percent)s%% of the base") % {"percent": percent})
     limits = (
         (project.hourly_floor if rule.top_up else None, _("raised to %(amount)s an hour")),

@@ -73,7 +73,7 @@ def _values(rule: PayoutRule | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "bonus_by": rule.bonus_by,
         "top_up": "on" if rule.top_up else "",
-        "flat_percent": f"{float(rule.flat_percent):g}" if rule.flat_percent else "",
+        "flat_percent": f"{rule.flat_percent.normalize():f}" if rule.flat_percent else "",
         "cap_each": "" if rule.cap_each is None else str(rule.cap_each),
         "cap_total": "" if rule.cap_total is None else str(rule.cap_total),
     }

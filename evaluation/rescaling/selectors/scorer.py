@@ -64,11 +64,14 @@ def scorer(task: Task) -> dict[str, Any]:
         RunFigure.objects.filter(run=run, name__in=(FIGURE, "frame")).values_list("name", "data")
     )
     rows = [typed(SchemeRow, row) for row in told[FIGURE]]
-    is_nearer = all(row.high is not None and row.high < 0 for row in rows)
+    nearer = {row.scheme for row in rows if row.high is not None and row.high < 0}
+    code = "scorer_nearer" if len(nearer) == len(rows) else "scorer_not_shown"
+    if len(nearer) == 1 < len(rows):
+        code = "scorer_nearer_people" if WORKERS in nearer else "scorer_nearer_items"
     title = gettext("Mean absolute error on explanations left out, in points of 100")
     return {
         "scorer_run": run,
         "about": told["frame"],
         "held": plain_table(title, HELD, rows),
-        "finding": MESSAGES.find("scorer_nearer" if is_nearer else "scorer_not_shown"),
+        "finding": MESSAGES.find(code),
     }

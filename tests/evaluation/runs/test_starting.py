@@ -22,6 +22,7 @@ STARTED_AT = {
     "aqer_joint": "run_start",
     "aqer_study": "study_start",
     "aqer_panel": "panel_evaluate",
+    "explanation_scorer": "run_start",
     "replacement": "run_start",
     "replacement_texts": "run_start",
     "text_methods": "run_start",
