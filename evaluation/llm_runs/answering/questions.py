@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import json
-from collections.abc import Mapping
-=======
 from collections.abc import Mapping, Sequence
->>>>>>> 9a3becca (Ask models to answer the questions of a rating task)
 from dataclasses import dataclass
 from typing import Any
 

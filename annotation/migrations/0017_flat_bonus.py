@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0015_quota_overrides"),
+        ("annotation", "0016_exclusion_effects"),
     ]
 
     operations = [
