@@ -19,6 +19,7 @@ from evaluation.charts import writing as charts_writing
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.charts.writing import Axis, Curve
 from evaluation.grading.actions import Marks, marks_of, order_for
+from evaluation.grading.measures import measures_table
 from evaluation.grading.study_run import JUDGE, SLUG
 from evaluation.methods.core.units import fisher
 from evaluation.models import Grading, Run, RunState
@@ -259,6 +260,7 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "sizes": sizes,
         "table": _method_table(lines, sizes, params["draw"], charts.forest_axis(scale)),
+        "measures": measures_table(told.get("measures", []), titles, AQER),
         "systems": systems,
         "system_table": _system_table(systems, sizes, params["draw"]),
         "legend": _legend(titles),

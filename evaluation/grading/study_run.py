@@ -164,6 +164,7 @@ def write(run: Run, done: Computed) -> Outcome:
     told: Row = {
         "study": done.result.estimates["system"].rows(),
         "against": done.result.estimates["against"].rows(),
+        "measures": done.result.estimates["measures"].rows(),
         "frame": {**done.result.diagnostics, "systems": systems},
         "recipe": {
             "method": SLUG,

@@ -94,6 +94,7 @@ def write(run: Run, done: Computed) -> Outcome:
     told: Row = {
         "against": estimates["against"].rows(),
         "experts": estimates["experts"].rows(),
+        "measures": estimates["measures"].rows(),
         "frame": dict(done.result.diagnostics),
         "recipe": {
             "method": SLUG,

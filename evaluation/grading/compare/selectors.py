@@ -17,6 +17,7 @@ from crowdqc.numbers import plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.grading.compare.run import SLUG
+from evaluation.grading.measures import measures_table
 from evaluation.methods.aqer_study.workers import AQER, TITLES
 from evaluation.methods.registry import NOT_BUILT
 from evaluation.models import Run, RunState, WorkerScore
@@ -100,6 +101,7 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
             titles,
             (*CORRELATIONS, STANDS),
         ),
+        "measures": measures_table(told.get("measures", []), titles, AQER),
         "against": correlations(
             _("Correlation with AQER by method"), told["against"], titles, CORRELATIONS
         ),

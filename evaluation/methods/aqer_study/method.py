@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.methods.agreement.method_correlations import compare_correlations
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
@@ -200,7 +201,7 @@ def _fisher(sums: Sequence[FloatArray]) -> FloatArray:
     return z
 
 
-NAME, VERSION = "aqer_study", "1.2"
+NAME, VERSION = "aqer_study", "1.3"
 WORKERS, ANSWERS = "workers", "answers"
 JUDGE = "judge"
 POOLED_ROW = POOLED  # the row of all systems together
@@ -339,7 +340,9 @@ def fit(
     (jackknife over questions, plus the draws' own error), ``draw_low``/``draw_high`` over draws
     alone as published, ``questions``, ``defined`` draws. ``against`` with a row a method and
     size: its pooled r less AQER's on the same draws, with an interval of that difference. The
-    intervals of a size hold all at once (Bonferroni over its ``family`` of methods).
+    intervals of a size hold all at once (Bonferroni over its ``family`` of methods). ``measures``:
+    at the largest size, Pearson's r and Spearman's rho over all answers and their differences from
+    AQER's by BCa over questions and draws, with Holm's p-values.
     The judge, who sees no worker, is the same at every size. Raises TooFewWorkers, BadParameter,
     Cancelled.
     """
@@ -352,6 +355,7 @@ def fit(
     rows: list[dict[str, Any]] = []
     against: list[dict[str, Any]] = []
     total = len(sizes) * settings["repetitions"]
+    scores: dict[str, FloatArray] = {}
     for at, size in enumerate(sizes):
         before = at * settings["repetitions"]
         tick = partial(_tick, hooks, before, total)
@@ -364,11 +368,21 @@ def fit(
                 level = family_level(settings["level"], family)
                 gap = compare_r(frame, drawn, scores[AQER], level)
                 against.append({"method": slug, "size": size, **gap, "family": family})
+    measures = compare_correlations(
+        scores,
+        data.grade,
+        frame.question,
+        base=AQER,
+        rng=rng,
+        level=settings["level"],
+        noun="questions",
+    )
     return PARAMS.result(
         settings,
         {
             "system": of_rows(rows),
             "against": of_rows(against, COMPARED),
+            "measures": measures,
         },
         {
             "sizes": sizes,

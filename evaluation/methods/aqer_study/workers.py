@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.methods.agreement.method_correlations import COLUMNS, compare_correlations
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import bag_of_words, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
@@ -22,6 +23,7 @@ from evaluation.methods.core.base import (
     FloatArray,
     Hooks,
     Result,
+    Table,
     Texts,
     of_rows,
 )
@@ -30,7 +32,7 @@ from evaluation.methods.core.params import Params, flag, resamples
 from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few_units
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
-NAME, VERSION = "text_methods", "1.0"
+NAME, VERSION = "text_methods", "1.1"
 AQER = "aqer"
 LEVEL = 0.95
 BOARD = (
@@ -124,7 +126,9 @@ def fit(
     r of its workers' scores with AQER's, by Fisher's interval over workers. ``experts``, a row a
     method: r with the mean grade of the worker's graded answers, and its difference from AQER's r
     on the same workers with a jackknife over workers, whose intervals hold all at once
-    (Bonferroni). All r are over the largest component. Empty ``experts`` without grades.
+    (Bonferroni). ``measures``: Pearson's r and Spearman's rho with the same grades and their
+    differences from AQER's by BCa over workers, with Holm's p-values (Tables 3 and D1). All r are
+    over the largest component. Empty ``experts`` and ``measures`` without grades.
 
     Diagnostics: ``titles`` of the fitted methods, ``skipped`` and ``unsettled`` ones with the
     reason, ``graded`` answers. Raises TooFewWorkers, BadParameter, Cancelled.
@@ -153,6 +157,7 @@ def fit(
             "board": of_rows(rows, BOARD),
             "against": of_rows(_against_aqer(scores), AGAINST),
             "experts": of_rows(_against_experts(scores, grades), EXPERTS),
+            "measures": _measures(scores, grades, rng),
         },
         {
             "titles": {slug: TITLES[slug] for slug in wanted},
@@ -246,6 +251,14 @@ def _against_experts(scores: Mapping[str, FloatArray], grades: FloatArray) -> li
             gap = _difference(own, scores[AQER], grades, family)
         rows.append({"method": slug, **_pearson(own, grades), **gap})
     return rows
+
+
+def _measures(
+    scores: Mapping[str, FloatArray], grades: FloatArray, rng: np.random.Generator
+) -> Table:
+    if not np.isfinite(grades).any():
+        return of_rows([], COLUMNS)
+    return compare_correlations(scores, grades, np.arange(len(grades)), base=AQER, rng=rng)
 
 
 def _pearson(one: FloatArray, other: FloatArray) -> Row:

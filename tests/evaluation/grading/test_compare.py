@@ -12,7 +12,7 @@ from annotation.models import Answer, Role, Task
 from crowdqc.errors import Invalid
 from evaluation.grading import actions as grading
 from evaluation.methods.aqer_study.workers import TITLES
-from evaluation.models import Run, RunState, WorkerScore
+from evaluation.models import Run, RunFigure, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import texts as corpus
@@ -87,7 +87,15 @@ def test_with_grades_of_workers_answers_each_method_is_held_against_the_experts(
     assert told["majority"]["difference"] == pytest.approx(
         told["majority"]["r"] - told["aqer"]["r"], abs=1e-9
     )
+    both = {(r["measure"], r["method"]): r for r in reads.figures_of(run, "measures")["measures"]}
+    assert both["pearson", "aqer"]["r"] == pytest.approx(told["aqer"]["r"])
+    assert both["spearman", "roy"]["low"] < both["spearman", "roy"]["r"]
+    assert both["spearman", "roy"]["p"] <= both["spearman", "roy"]["adjusted"] <= 1
     text = text_of(html_of(client.get(reverse("text_compare", args=[task.project_id, task.pk]))))
+    assert f"{both['spearman', 'roy']['r']:.2f}".lstrip("0") in text
+    RunFigure.objects.filter(run=run, name="measures").delete()  # a run from before them
+    older = html_of(client.get(reverse("text_compare", args=[task.project_id, task.pk])))
+    assert 'id="measures"' not in older
     assert "mean grade of their answers" in text and "cannot be separated" in text
     assert f"{told['aqer']['r']:.2f}".lstrip("0") in text
 

@@ -124,7 +124,12 @@ def test_the_study_holds_every_method_against_the_grades(graded: Any) -> None:
     client = Client()
     client.force_login(owner)
     shown = client.get(reverse("study", args=[task.project_id, task.pk])).content.decode()
-    for words in ("Token F1", "Tern-2", "Auk-1", "Beside AQER", "could not be drawn"):
+    both = {
+        (r["measure"], r["method"]): r for r in RunFigure.objects.get(run=run, name="measures").data
+    }
+    assert both["pearson", "aqer"]["r"] == pytest.approx(pooled["aqer", 6]["r"])
+    assert both["spearman", "f1"]["n"] == pooled["f1", 6]["questions"]
+    for words in ("Spearman", "Token F1", "Tern-2", "Auk-1", "Beside AQER", "could not be drawn"):
         assert words in shown
     assert reads.shown_run(task, run.number) == run
 
