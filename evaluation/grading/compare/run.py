@@ -95,6 +95,7 @@ def write(run: Run, done: Computed) -> Outcome:
         "against": estimates["against"].rows(),
         "experts": estimates["experts"].rows(),
         "measures": estimates["measures"].rows(),
+        "curves": estimates["curves"].rows(),
         "frame": dict(done.result.diagnostics),
         "recipe": {
             "method": SLUG,

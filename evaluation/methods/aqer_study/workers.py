@@ -16,6 +16,7 @@ import numpy as np
 
 from evaluation.methods.agreement.method_correlations import COLUMNS, compare_correlations
 from evaluation.methods.aqer import method as aqer
+from evaluation.methods.aqer_study.curves import curves
 from evaluation.methods.baselines import bag_of_words, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
 from evaluation.methods.core.base import (
@@ -28,7 +29,7 @@ from evaluation.methods.core.base import (
     of_rows,
 )
 from evaluation.methods.core.inference import jackknife_spread
-from evaluation.methods.core.params import Params, flag, resamples
+from evaluation.methods.core.params import Params, flag, resamples, whole_number
 from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, too_few_units
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
@@ -107,6 +108,15 @@ PARAMS = Params(
     (
         *(flag(slug, True, label=title) for slug, title in TITLES.items() if slug != AQER),
         resamples(1000, label="Resamples of the questions"),
+        whole_number(
+            "subsets",
+            50,
+            10,
+            1000,
+            or_zero=True,
+            label="Random subsets of each size",
+            help="For the curves of how many questions and workers it takes; 0 leaves them out.",
+        ),
     ),
     version=VERSION,
 )
@@ -128,7 +138,8 @@ def fit(
     on the same workers with a jackknife over workers, whose intervals hold all at once
     (Bonferroni). ``measures``: Pearson's r and Spearman's rho with the same grades and their
     differences from AQER's by BCa over workers, with Holm's p-values (Tables 3 and D1). All r are
-    over the largest component. Empty ``experts`` and ``measures`` without grades.
+    over the largest component. ``curves``: AQER's r by the number of questions and of workers, on
+    random ``subsets`` of them. These three are empty without grades.
 
     Diagnostics: ``titles`` of the fitted methods, ``skipped`` and ``unsettled`` ones with the
     reason, ``graded`` answers. Raises TooFewWorkers, BadParameter, Cancelled.
@@ -158,6 +169,13 @@ def fit(
             "against": of_rows(_against_aqer(scores), AGAINST),
             "experts": of_rows(_against_experts(scores, grades), EXPERTS),
             "measures": _measures(scores, grades, rng),
+            "curves": curves(
+                data.texts,
+                data.grade[data.texts.source],
+                rng=rng,
+                subsets=settings["subsets"],
+                hooks=Hooks(progress=partial(_tick, hooks, (len(wanted), len(wanted)))),
+            ),
         },
         {
             "titles": {slug: TITLES[slug] for slug in wanted},

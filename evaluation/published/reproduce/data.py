@@ -73,7 +73,7 @@ def mohler(folder: Path) -> GradedAnswers:
 
 
 VARIANTS = ("top20", "bot20", "rand20")
-GROUPS, PER_GROUP = 10, 2
+WORKERS, GROUPS = 20, 10  # published with 5 groups too (Table 2)
 
 
 def deal_answers(
@@ -83,16 +83,18 @@ def deal_answers(
     rng: np.random.Generator,
     *,
     random_share: float = 0.0,
+    groups: int = GROUPS,
 ) -> IntArray:
     """Who gives which answer: (q, 20) positions in the answers, columns from best group to worst.
 
-    ``question`` and ``grades`` are (n,). With ``random_share`` each answer has that chance of
-    being dealt at random among the workers so chosen (App. N). Raises BadParameter for an unknown
-    variant, BadShape where a question has fewer than 20 answers.
+    ``question`` and ``grades`` are (n,); the 20 are ``groups`` of equal size. With
+    ``random_share`` each answer has that chance of being dealt at random among the workers so
+    chosen (App. N). Raises BadParameter for an unknown variant, BadShape where a question has
+    fewer than 20 answers.
     """
     if variant not in VARIANTS:
         raise BadParameter(f"variant is {variant!r}; it must be one of {', '.join(VARIANTS)}")
-    workers = GROUPS * PER_GROUP
+    workers = WORKERS
     dealt = np.empty((int(question.max()) + 1, workers), dtype=np.int64)
     for j in range(len(dealt)):
         answers = rng.permutation(np.flatnonzero(question == j))
@@ -102,7 +104,7 @@ def deal_answers(
             answers = answers[:workers]
         answers = answers[np.argsort(-grades[answers], kind="stable")]
         answers = answers[-workers:] if variant == "bot20" else answers[:workers]
-        within = rng.permuted(np.arange(workers).reshape(GROUPS, PER_GROUP), axis=1).ravel()
+        within = rng.permuted(np.arange(workers).reshape(groups, -1), axis=1).ravel()
         answers = answers[within]
         if random_share:
             free = np.flatnonzero(rng.random(workers) < random_share)

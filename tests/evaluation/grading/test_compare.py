@@ -21,7 +21,7 @@ from tests.support import factories
 from tests.support.pages import html_of
 
 pytestmark = [pytest.mark.django_db]
-QUICK = {"encoder": "char-svd", "resamples": 100, "seed": 1}
+QUICK = {"encoder": "char-svd", "resamples": 100, "subsets": 10, "seed": 1}
 
 
 @pytest.fixture
@@ -93,9 +93,13 @@ def test_with_grades_of_workers_answers_each_method_is_held_against_the_experts(
     assert both["spearman", "roy"]["p"] <= both["spearman", "roy"]["adjusted"] <= 1
     text = text_of(html_of(client.get(reverse("text_compare", args=[task.project_id, task.pk]))))
     assert f"{both['spearman', 'roy']['r']:.2f}".lstrip("0") in text
+    sizes = [row for row in reads.figures_of(run, "curves")["curves"] if row["kind"] == "questions"]
+    assert sizes[0]["subsets"] <= 10 and sizes[-1]["whole"] and sizes[-1]["r"] > 0.8
+    assert "Subsets with p" in text
+    RunFigure.objects.filter(run=run, name="curves").delete()
     RunFigure.objects.filter(run=run, name="measures").delete()  # a run from before them
     older = html_of(client.get(reverse("text_compare", args=[task.project_id, task.pk])))
-    assert 'id="measures"' not in older
+    assert 'id="measures"' not in older and 'id="curves"' not in older
     assert "mean grade of their answers" in text and "cannot be separated" in text
     assert f"{told['aqer']['r']:.2f}".lstrip("0") in text
 

@@ -20,7 +20,13 @@ from evaluation.methods.core.base import FloatArray, IntArray, Texts
 from evaluation.methods.text.corpus import words
 from evaluation.published.reproduce.aqer import baselines as aqer_cs_baselines
 from evaluation.published.reproduce.aqer import responses
-from evaluation.published.reproduce.data import VARIANTS, GradedAnswers, deal_answers, mohler
+from evaluation.published.reproduce.data import (
+    GROUPS,
+    VARIANTS,
+    GradedAnswers,
+    deal_answers,
+    mohler,
+)
 from evaluation.published.reproduce.rows import Row
 
 REPETITIONS = 150  # published: 25 to 100, which leave .02 of chance in Spearman
@@ -46,6 +52,7 @@ class Recipe:
     encoder: str = "minilm"
     options: Options = PUBLISHED
     random_share: float = 0.0
+    groups: int = GROUPS
     iterated: bool = True
     spearman: bool = False
     note: str = ""
@@ -91,6 +98,13 @@ RECIPES = (
         random_share=0.3,
         note=OTHER_ENCODER,
     ),
+    Recipe(
+        "Table 2",
+        "5 groups of 4 workers, MiniLM, Pearson",
+        None,
+        groups=5,
+        note="published: similar to 10 groups of 2",
+    ),
     Recipe("Table D1", "AQER, MiniLM, Spearman", 0.883, spearman=True, note=OTHER_ENCODER),
     Recipe(
         "Table G1",
@@ -118,20 +132,26 @@ class Bench:
     vectors: dict[str, Vectors]
     repetitions: int
     seed: int
-    deals: dict[tuple[str, int, float], IntArray] = field(default_factory=dict)
+    deals: dict[tuple[str, int, float, int], IntArray] = field(default_factory=dict)
     # (grades, un-iterated grades, converged) of what was fitted already
     seen: dict[tuple[object, ...], tuple[FloatArray, FloatArray, bool]] = field(
         default_factory=dict
     )
 
-    def dealt(self, variant: str, repetition: int, random_share: float = 0.0) -> IntArray:
+    def dealt(
+        self,
+        variant: str,
+        repetition: int,
+        random_share: float = 0.0,
+        groups: int = GROUPS,
+    ) -> IntArray:
         """The same workers for every recipe, (q, 20)."""
-        key = (variant, repetition, random_share)
+        key = (variant, repetition, random_share, groups)
         if key not in self.deals:
             rng = np.random.default_rng([self.seed, VARIANTS.index(variant), repetition])
             question, grades = self.answers.question, self.answers.grades
             self.deals[key] = deal_answers(
-                question, grades, variant, rng, random_share=random_share
+                question, grades, variant, rng, random_share=random_share, groups=groups
             )
         return self.deals[key]
 
@@ -227,7 +247,8 @@ def worker_rows(
 
 
 def _key(recipe: Recipe, variant: str, repetition: int) -> tuple[object, ...]:
-    return (variant, repetition, recipe.random_share, recipe.encoder, recipe.options)
+    parts = (recipe.random_share, recipe.groups, recipe.encoder, recipe.options)
+    return (variant, repetition, *parts)
 
 
 def _unsettled(bench: Bench, recipe: Recipe, variant: str) -> str:
@@ -240,7 +261,7 @@ def _unsettled(bench: Bench, recipe: Recipe, variant: str) -> str:
 
 
 def _correlation(bench: Bench, recipe: Recipe, variant: str, repetition: int) -> float:
-    dealt = bench.dealt(variant, repetition, recipe.random_share)
+    dealt = bench.dealt(variant, repetition, recipe.random_share, recipe.groups)
     key = _key(recipe, variant, repetition)
     if key not in bench.seen:  # iterated, un-iterated and Spearman read the same fit
         fit = bench.fit(dealt, recipe.encoder, recipe.options)

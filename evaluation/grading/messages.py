@@ -1,0 +1,23 @@
+"""Messages on methods held against experts."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.results.findings import Catalogue, Message, Severity
+
+MESSAGES = Catalogue(
+    {
+        "questions_enough": Message(
+            _(
+                "With %(size)s of the %(total)s questions the mean correlation is %(r)s; it first "
+                "reaches %(wanted)s there."
+            ),
+            Severity.NOTE,
+        ),
+        "questions_not_enough": Message(
+            _("All %(total)s questions give a correlation of %(r)s, which is below %(wanted)s."),
+            Severity.NOTE,
+        ),
+    }
+)
