@@ -22,6 +22,7 @@ from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.models import Grade, Grading
 from evaluation.runs.run_types import require_fit
 
+MOST_LETTERS = 2000  # of a right answer
 MOST = 20_000
 SYSTEMS, WORKERS = "systems", "workers"
 AUTHORS = {SYSTEMS: "system", WORKERS: "worker"}  # whose answers are graded -> their column
@@ -210,6 +211,25 @@ def reconcile(*, by: User, grading: Grading, answer_id: int, value: int, note: s
     )
     record(by=by, project=grading.task.project, action="grading.reconcile", on=found, value=value)
     return found
+
+
+@transaction.atomic
+def save_right_answers(*, by: User, grading: Grading, texts: Mapping[int, str]) -> Grading:
+    """Keep the right answers of a grading by item, "" for none. Raises Invalid for a long text."""
+    grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
+    answers = Answer.objects.filter(pk__in=grading.answer_ids)
+    asked = set(answers.values_list("item_id", flat=True))
+    kept = {str(pk): text.strip() for pk, text in texts.items() if pk in asked and text.strip()}
+    if any(len(text) > MOST_LETTERS for text in kept.values()):
+        raise Invalid(
+            gettext("A right answer has %(most)s characters at most.") % {"most": MOST_LETTERS}
+        )
+    grading.keys = kept
+    grading.save(update_fields=["keys"])
+    record(
+        by=by, project=grading.task.project, action="grading.keys", on=grading, questions=len(kept)
+    )
+    return grading
 
 
 @transaction.atomic

@@ -37,8 +37,8 @@ class MethodRow:
     spearman: Measured
 
 
-def _columns() -> tuple[Column, ...]:
-    made: list[Column] = [head_column("name", _("Method"))]
+def _columns(heading: str) -> tuple[Column, ...]:
+    made: list[Column] = [head_column("name", heading)]
     for key, group in NAMES.items():
         term = "rho" if key == "spearman" else "pearson"
         gap = _("%(measure)s less AQER’s") % {"measure": group}
@@ -52,7 +52,11 @@ def _columns() -> tuple[Column, ...]:
 
 
 def measures_table(
-    rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], base: str
+    rows: Sequence[Mapping[str, Any]],
+    titles: Mapping[str, str],
+    base: str,
+    *,
+    heading: str = "",
 ) -> ResultTable | None:
     """A row a method, the highest Pearson's r first; None of a run from before these figures."""
     if not rows:
@@ -69,7 +73,10 @@ def measures_table(
         for slug in order
     ]
     return plain_table(
-        _("Both correlations with the experts by method"), _columns(), made, classes="data two-line"
+        _("Both correlations with the experts by method"),
+        _columns(heading or _("Method")),
+        made,
+        classes="data two-line",
     )
 
 

@@ -11,6 +11,7 @@ urlpatterns = [
     path(f"{TASK}grading/", grading.grading, name="grading"),
     path(f"{TASK}grading/mark/", grading.grade_answer, name="grading_mark"),
     path(f"{TASK}grading/settle/<int:answer_id>/", grading.settle_mark, name="grading_settle"),
+    path(f"{TASK}grading/keys/", grading.save_keys, name="grading_keys"),
     path(f"{TASK}grading/end/", grading.end, name="grading_end"),
     path(f"{TASK}results/compare/", compare.results, name="text_compare"),
     path(f"{TASK}results/study/", grading.results, name="study"),

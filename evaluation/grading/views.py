@@ -21,6 +21,7 @@ from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
 from evaluation.grading import actions
 from evaluation.grading import selectors as reads
+from evaluation.grading.keys import right_answer_of, right_answers
 from evaluation.grading.study_run import SLUG
 from evaluation.models import Grading
 from evaluation.runs import engine as runs
@@ -170,6 +171,8 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         mine=mine,
         ready=ready,
         apart=reads.disagreements(found) if ready else [],
+        keys=right_answers(found),
+        keys_open=mine or access.is_requester,
         left=mine and reads.next_answer(found, access.user) is not None,
     )
     return render(request, "evaluation/grading/grading.html", context)
@@ -215,6 +218,7 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "grading": found,
         "error": error,
         "one": reads.answers_for_grader([at])[at],
+        "right": right_answer_of(found, at),
         "value": value,
         "note": note,
         "number": number,
@@ -241,6 +245,24 @@ def settle_mark(
         )
     actions.reconcile(by=access.user, grading=found, answer_id=answer_id, value=value)
     return redirect(f"{reverse('grading', args=[project_id, task_id])}#apart")
+
+
+@login_required
+@require_POST
+def save_keys(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """What the graders agreed on as right."""
+    access, task = _texts(request, project_id, task_id)
+    found = _grading(task)
+    if access.user.pk not in (found.first_id, found.second_id):
+        access.require(Role.REQUESTER)
+    texts = {
+        one.item_id: request.POST.get(f"key-{one.item_id}", "") for one in right_answers(found)
+    }
+    try:
+        actions.save_right_answers(by=access.user, grading=found, texts=texts)
+    except Invalid as problem:
+        messages.warning(request, problem.message)
+    return redirect(f"{reverse('grading', args=[project_id, task_id])}#keys")
 
 
 @login_required

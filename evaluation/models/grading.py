@@ -20,6 +20,8 @@ class Grading(models.Model):
     answer_ids = models.JSONField()
     seed = models.BigIntegerField(default=0)  # of the order in which each grader meets them
     gap = models.PositiveSmallIntegerField(default=33)  # beyond it the two must be reconciled
+    # What the graders agreed on as right, by item id as text; empty where nothing was written.
+    keys = models.JSONField(null=True, blank=True)
     created_by = models.ForeignKey(USER, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)

@@ -82,6 +82,7 @@ SENTENCES: dict[str, Words] = {
     "backup.request": gettext_lazy("asked for a backup"),
     "failure.retry": gettext_lazy("had a failed job done again ({job})"),
     "grading.close": gettext_lazy("closed a grading"),
+    "grading.keys": gettext_lazy("wrote {questions} right answers of a grading"),
     "grading.mark": gettext_lazy("graded an answer"),
     "grading.open": gettext_lazy("opened a grading of {answers} answers"),
     "grading.reconcile": gettext_lazy("settled a grade between two graders"),

@@ -14,6 +14,7 @@ from crowdqc.numbers import plural
 from evaluation.embeddings import vectors
 from evaluation.free_text import run as text_runs
 from evaluation.grading.actions import marks_of
+from evaluation.grading.keys import examples, key_cosines, keys_hash, keys_of
 from evaluation.grading.study_run import responses_of
 from evaluation.methods.aqer_study import workers as text_methods
 from evaluation.methods.aqer_study.workers import METHOD, Crowd
@@ -38,6 +39,7 @@ class Computed:
     frozen: AnswersDataset
     result: Result
     told: Row
+    examples: list[Row]
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
@@ -58,7 +60,9 @@ def compute(run: Run, steps: Recorder) -> Computed:
     )
     bert = bool(run.params["bert_score"])
     words = responses_of(frozen, run.params["encoder"], bert=bert)
-    crowd = Crowd(frozen.with_vectors(found.matrix), words, grade)
+    keys = keys_of(run.task)
+    cosine = key_cosines(frozen, keys, encoder, found.matrix)
+    crowd = Crowd(frozen.with_vectors(found.matrix), words, grade, cosine if keys else None)
     steps.begin(METHODS)
     options = {name: run.params[name] for name in text_methods.PARAMS.defaults}
     result = METHOD.fit(
@@ -67,7 +71,13 @@ def compute(run: Run, steps: Recorder) -> Computed:
         hooks=Hooks(progress=lambda stage, done, total: steps.advance(done, total)),
         **options,
     )
-    return Computed(frozen, result, {"grades": graded, "encoder": encoder.identity})
+    told: Row = {"grades": graded, "encoder": encoder.identity}
+    if keys:
+        told["right_answers"] = {"n": len(keys), "hash": keys_hash(keys)}
+    shown = examples(frozen, grade, cosine, np.asarray(result.estimates["answer"]["score"]))
+    for row in shown:
+        row["key"] = keys[row["item"]]
+    return Computed(frozen, result, told, shown)
 
 
 def worker_grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
@@ -96,6 +106,8 @@ def write(run: Run, done: Computed) -> Outcome:
         "experts": estimates["experts"].rows(),
         "measures": estimates["measures"].rows(),
         "curves": estimates["curves"].rows(),
+        "keys": estimates["keys"].rows(),
+        "key_examples": done.examples,
         "frame": dict(done.result.diagnostics),
         "recipe": {
             "method": SLUG,

@@ -17,6 +17,7 @@ from crowdqc.numbers import plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.grading.compare.curves import curves_part
+from evaluation.grading.compare.keys import keys_part
 from evaluation.grading.compare.run import SLUG
 from evaluation.grading.measures import measures_table
 from evaluation.methods.aqer_study.workers import AQER, TITLES
@@ -103,6 +104,7 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
             (*CORRELATIONS, STANDS),
         ),
         "measures": measures_table(told.get("measures", []), titles, AQER),
+        "keys": keys_part(told),
         "curves": curves_part(told.get("curves", [])),
         "against": correlations(
             _("Correlation with AQER by method"), told["against"], titles, CORRELATIONS

@@ -27,6 +27,7 @@ COLUMNS = (
     "r",
     "low",
     "high",
+    "p_zero",
     "n",
     "reason",
     "difference",
@@ -37,7 +38,7 @@ COLUMNS = (
     "difference_reason",
     "family",
 )
-GAPS = COLUMNS[7:13]
+GAPS = COLUMNS[8:14]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +80,10 @@ def compare_correlations(
 
     ``scores`` are (n,) or (draws, n) by method, NaN where there is none; ``truth`` and ``unit``
     (n,). Units, which ``noun`` names, are resampled whole; several draws as well, whose mean is
-    taken of Fisher's z. ``low`` and ``high`` are BCa bounds at ``level``; those of the differences
-    hold all at once (Bonferroni over the ``family`` of methods but ``base``), and ``adjusted`` are
-    their p-values by Holm within a measure. A difference is over the rows that both methods score.
-    Raises BadShape.
+    taken of Fisher's z. ``low`` and ``high`` are BCa bounds at ``level``, ``p_zero`` the p-value
+    of no correlation. The bounds of the differences hold all at once (Bonferroni over the
+    ``family`` of methods but ``base``), and ``adjusted`` are their p-values by Holm within a
+    measure. A difference is over the rows that both methods score. Raises BadShape.
     """
     sides = {slug: np.atleast_2d(np.asarray(own, dtype=np.float64)) for slug, own in scores.items()}
     shape = sides[base].shape
@@ -149,9 +150,9 @@ class _Measured:
         return out
 
     def _estimate(self, values: FloatArray, units: int, level: float, noun: str) -> dict[str, Any]:
-        row = {"r": values[0], "low": np.nan, "high": np.nan, "n": units}
-        low, high, _, reason = self._bounds(values, units, level, noun)
-        return {**row, "low": low, "high": high, "reason": reason}
+        low, high, p, reason = self._bounds(values, units, level, noun)
+        told = {"r": values[0], "low": low, "high": high, "p_zero": p}
+        return {**told, "n": units, "reason": reason}
 
     def _difference(
         self, slug: str, values: Mapping[str, FloatArray], level: float, noun: str

@@ -34,7 +34,7 @@ from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, t
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
 NAME, VERSION = "text_methods", "1.1"
-AQER = "aqer"
+AQER, KEY = "aqer", "key"
 LEVEL = 0.95
 BOARD = (
     "method",
@@ -59,18 +59,21 @@ class Crowd:
     """Workers' answers as vectors and as words, and what experts gave them.
 
     ``grade`` (n,) are grades (0-100) in the order in which the answers were given, NaN where there
-    is none.
+    is none; ``key`` (n,) likewise the cosines with the right answers, None where nobody wrote any.
     """
 
     texts: Texts
     responses: Responses
     grade: FloatArray
+    key: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Raise BadShape where the parts do not fit."""
         size = len(self.texts)
         if len(self.responses) != size or np.shape(self.grade) != (size,):
             raise BadShape(f"there are {size} answers, {len(self.responses)} responses and grades")
+        if self.key is not None and np.shape(self.key) != (size,):
+            raise BadShape(f"there are {size} answers and {np.shape(self.key)} cosines")
 
 
 Fit = Callable[..., Result]
@@ -140,6 +143,9 @@ def fit(
     differences from AQER's by BCa over workers, with Holm's p-values (Tables 3 and D1). All r are
     over the largest component. ``curves``: AQER's r by the number of questions and of workers, on
     random ``subsets`` of them. These three are empty without grades.
+    ``keys``: how the cosines with right answers, and AQER's scores of the same answers, go with the
+    grades, over answers and by BCa over questions (Table P2). ``answer``: AQER's score of each
+    answer in the order in which the answers were given.
 
     Diagnostics: ``titles`` of the fitted methods, ``skipped`` and ``unsettled`` ones with the
     reason, ``graded`` answers. Raises TooFewWorkers, BadParameter, Cancelled.
@@ -152,12 +158,16 @@ def fit(
         skipped["bert_score"] = "the encoder has no token vectors"
     rows: list[Row] = []
     unsettled: dict[str, str] = {}
+    answer = np.full(len(data.texts), np.nan)
     for at, slug in enumerate(wanted):
         # A method alone would begin at 0 again; its steps only say that it lives.
         alive = Hooks(progress=partial(_tick, hooks, (at, len(wanted))))
         found = METHODS[slug][1](data, rng=rng, hooks=alive, resamples=settings["resamples"])
         if not found.converged:
             unsettled[slug] = "its weights did not settle"
+        if slug == AQER:
+            scored = found.estimates["answer"]
+            answer[scored["source"]] = scored["score"]
         rows += _board(slug, found, unsettled.get(slug, ""))
     hooks.step("methods", len(wanted), len(wanted))
     scores = _scores(rows, wanted, len(data.texts.workers))
@@ -169,6 +179,8 @@ def fit(
             "against": of_rows(_against_aqer(scores), AGAINST),
             "experts": of_rows(_against_experts(scores, grades), EXPERTS),
             "measures": _measures(scores, grades, rng),
+            "keys": _key_correlations(data, answer, rng),
+            "answer": Table({"score": answer}),
             "curves": curves(
                 data.texts,
                 data.grade[data.texts.source],
@@ -277,6 +289,17 @@ def _measures(
     if not np.isfinite(grades).any():
         return of_rows([], COLUMNS)
     return compare_correlations(scores, grades, np.arange(len(grades)), base=AQER, rng=rng)
+
+
+def _key_correlations(data: Crowd, answer: FloatArray, rng: np.random.Generator) -> Table:
+    """Over the graded answers whose question has a right answer; empty without any."""
+    if data.key is None or not np.isfinite(data.key + data.grade).any():
+        return of_rows([], COLUMNS)
+    question = np.empty(len(data.texts), dtype=np.int64)
+    question[data.texts.source] = data.texts.question
+    grade = np.where(np.isfinite(data.key), data.grade, np.nan)
+    sides = {AQER: answer, KEY: data.key}
+    return compare_correlations(sides, grade, question, base=AQER, rng=rng, noun="questions")
 
 
 def _pearson(one: FloatArray, other: FloatArray) -> Row:

@@ -104,6 +104,47 @@ def test_with_grades_of_workers_answers_each_method_is_held_against_the_experts(
     assert f"{told['aqer']['r']:.2f}".lstrip("0") in text
 
 
+def test_answers_are_held_against_the_right_answers_that_graders_agreed_on(task: Task) -> None:
+    owner = task.project.owner
+    other = factories.make_member(task.project, Role.MANAGER).user
+    found = grading.open_grading(by=owner, task=task, first=owner, second=other, of="workers")
+    right: dict[int, str] = {}
+    for pk in found.answer_ids:
+        answer = Answer.objects.get(pk=pk)
+        who = answer.worker.external_id.partition("-")[0]
+        if who == "good":
+            right.setdefault(answer.item_id, answer.texts.get().text)
+        for user in (owner, other):
+            mark = {"good": 95, "mixed": 60}.get(who, 10) + pk % 5
+            grading.grade(by=user, grading=found, answer_id=pk, value=mark)
+    client = Client()
+    client.force_login(other)
+    args = [task.project_id, task.pk]
+    client.post(reverse("grading_keys", args=args), {f"key-{pk}": t for pk, t in right.items()})
+    found.refresh_from_db()
+    assert found.keys == {str(pk): text for pk, text in right.items()}
+    mark = client.get(reverse("grading_mark", args=args) + f"?answer={found.answer_ids[0]}")
+    assert right[Answer.objects.get(pk=found.answer_ids[0]).item_id] in html_of(mark)
+    client, run = started(task)
+    figures = reads.figures_of(run, "keys", "key_examples", "recipe")
+    table = {(row["measure"], row["method"]): row for row in figures["keys"]}
+    assert table["pearson", "key"]["r"] > 0.5 and table["spearman", "key"]["r"] > 0.5
+    assert table["pearson", "key"]["n"] == len(right)
+    assert figures["recipe"]["right_answers"]["n"] == len(right)
+    by_grade = sorted(figures["key_examples"], key=lambda row: row["grade"])
+    assert by_grade[0]["cosine"] < by_grade[-1]["cosine"]
+    same = [
+        row
+        for row in by_grade
+        if Answer.objects.get(pk=row["answer"]).texts.get().text == row["key"]
+    ]
+    assert same and all(row["cosine"] == pytest.approx(1, abs=1e-5) for row in same)
+    assert by_grade[-1]["key"] in html_of(client.get(reverse("text_compare", args=args)))
+    stranger = Client()
+    stranger.force_login(factories.make_user())
+    assert stranger.post(reverse("grading_keys", args=args), {}).status_code == 404
+
+
 def test_a_method_that_is_none_of_the_tasks_is_not_found(task: Task) -> None:
     client = Client()
     client.force_login(task.project.owner)

@@ -1,0 +1,83 @@
+"""Answers beside the right ones: correlations with grades, and examples, from a run's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Item, TextValue
+from crowdqc.numbers import score
+from evaluation.grading.measures import measures_table
+from evaluation.methods.aqer_study.workers import AQER, KEY
+from evaluation.results.columns import Column, head_column
+from evaluation.results.tables import Group, ResultTable
+
+DIGITS = 2
+
+
+@dataclass(frozen=True)
+class Example:
+    """An answer with its grade and how close it comes to the right one."""
+
+    text: str
+    grade: str
+    cosine: str
+    own: str
+
+
+def keys_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Tables P1 and P2 of one's own answers; None without right answers. Two queries."""
+    rows = figures.get("keys", [])
+    if not rows:
+        return None
+    titles = {KEY: _("Cosine with the right answer"), AQER: _("AQER’s score, without it")}
+    table = measures_table(rows, titles, AQER, heading=_("Score of an answer"))
+    none = next(row for row in rows if row["method"] == KEY and row["measure"] == "pearson")
+    return {
+        "table": table,
+        "units": none["n"],
+        "p": none["p_zero"],
+        "examples": _examples(figures.get("key_examples", [])),
+    }
+
+
+def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable:
+    texts = dict(
+        TextValue.objects.filter(
+            answer__in=[row["answer"] for row in rows], field="answer", index=0
+        ).values_list("answer_id", "text")
+    )
+    questions = dict(
+        Item.objects.filter(pk__in={row["item"] for row in rows}).values_list("pk", "question")
+    )
+    groups = []
+    for item in dict.fromkeys(row["item"] for row in rows):
+        own = [row for row in rows if row["item"] == item]
+        told = {
+            "question": questions.get(item, ""),
+            "key": own[0]["key"],
+            "mean": score(own[0]["mean"], 0),
+        }
+        heading = _("%(question)s Right: “%(key)s”. Mean grade %(mean)s.") % told
+        groups.append(
+            Group(heading, [_example(row, texts) for row in own if row["answer"] in texts])
+        )
+    columns = (
+        head_column("text", _("Answer"), classes="serif"),
+        Column.number("grade", _("Experts’ grade")),
+        Column.number("cosine", _("Cosine with the right answer")),
+        Column.number("own", _("AQER’s score")),
+    )
+    return ResultTable(_("Answers of the best and the worst graded question"), columns, groups)
+
+
+def _example(row: Mapping[str, Any], texts: Mapping[int, str]) -> Example:
+    return Example(
+        texts[row["answer"]],
+        score(row["grade"], 0),
+        score(row["cosine"], DIGITS),
+        score(row["score"], DIGITS),
+    )
