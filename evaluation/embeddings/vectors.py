@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.embeddings.embeddings import Encoder, text_hash
+from evaluation.embeddings.embeddings import Encoder, SpellingEncoder, text_hash
 from evaluation.models import Embedding
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,10 @@ def vectors_of(
     if not encoder.cacheable:
         step = advance or (lambda done, cached: None)
         step(0, 0)
-        matrix = encoder.encode(texts)
+        if isinstance(encoder, SpellingEncoder) and encoder.inner.cacheable:
+            matrix = encoder.encode_by(texts, lambda some: vectors_of(some, encoder.inner).matrix)
+        else:
+            matrix = encoder.encode(texts)
         step(len(texts), 0)
         return Vectors(matrix, cached=0, encoded=len(texts))
     found = look_up(texts, encoder.identity)

@@ -66,10 +66,12 @@ STORED = ("encoder", "leave_one_out", "rank_by", "similarity", "start", "resampl
 
 def clean_encoder(slug: str) -> str:
     """A known encoder, a model within CROWDQC_ENCODER_DIRS (its name, or ``path:<folder>``), or
-    ``endpoint:<model id>``.
+    ``endpoint:<model id>``; each also with ``+spelling``.
 
     Raises Invalid for others. Whether a model is of the run's own project shows when it runs.
     """
+    if slug.endswith(embeddings.SPELLING):
+        return clean_encoder(slug.removesuffix(embeddings.SPELLING)) + embeddings.SPELLING
     if slug not in embeddings.ENCODERS and not slug.startswith(embeddings.ENDPOINT):
         slug = folders.clean_folder(slug, folders.is_sentence_model, "encoder")
     embeddings.get_encoder(slug)  # raises Invalid where there is none; loads nothing
@@ -83,7 +85,8 @@ def encoder_of(run: Run, steps: Recorder) -> embeddings.Encoder:
         # Not above: the client's libraries take a second, which pages need not wait for.
         from evaluation.llm.encoder import encoder_at
 
-        return encoder_at(slug).bound(run, steps)
+        asked = encoder_at(slug.removesuffix(embeddings.SPELLING)).bound(run, steps)
+        return embeddings.SpellingEncoder(asked) if slug.endswith(embeddings.SPELLING) else asked
     return embeddings.local_encoder(slug)
 
 

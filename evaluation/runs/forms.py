@@ -20,6 +20,9 @@ from evaluation.runs.adapters import ShapeAdapter
 ENCODERS = [
     ("minilm", gettext_noop("MiniLM, a sentence model")),
     ("char-svd", gettext_noop("Characters, no model needed")),
+    ("word-tfidf", gettext_noop("Words, no model needed")),
+    ("minilm+spelling", gettext_noop("MiniLM after spelling correction")),
+    ("word-tfidf+spelling", gettext_noop("Words after spelling correction")),
 ]
 
 Choices = Sequence[tuple[Any, str]]

@@ -83,11 +83,36 @@ def test_character_cosines_are_exact_for_few_texts_and_an_empty_one_is_nought() 
     assert not vectors[5].any()
 
 
+def test_word_cosines_are_those_of_tf_idf_and_texts_without_words_are_nought() -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = ["A bell rang.", "a bell, a lamp", "The lamp burned", "?!", ""]
+    vectors = get_encoder("word-tfidf").encode(texts)
+    rows = TfidfVectorizer(token_pattern=r"\w+").fit_transform(texts[:3])
+    np.testing.assert_allclose(vectors[:3] @ vectors[:3].T, (rows @ rows.T).toarray(), atol=1e-6)
+    assert not vectors[3:].any()
+    assert not get_encoder("word-tfidf").encode(["?", "!"]).any()
+
+
+def test_spelling_is_corrected_before_encoding_where_the_encoder_says_so() -> None:
+    texts = [*(f"rapeseed oil {k}" for k in "abc"), "rapseed oil a"]
+    plain, corrected = (get_encoder(slug) for slug in ("word-tfidf", "word-tfidf+spelling"))
+    assert plain.identity == "word-tfidf@1" and corrected.identity.startswith(
+        "word-tfidf+spelling1."
+    )
+    assert not corrected.cacheable
+    before, after = (one.encode(texts) for one in (plain, corrected))
+    assert before[0] @ before[3] < 0.9
+    assert after[0] @ after[3] == pytest.approx(1, abs=1e-6)
+    with pytest.raises(Invalid, match=r"<encoder>\+spelling"):
+        get_encoder("word2vec+spelling")
+
+
 def test_many_texts_are_reduced_alike_by_gram_matrix_and_by_lanczos(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     texts = [f"Answer {k}: {k % 7} keepers, {k * k % 101} storms." for k in range(120)]
-    monkeypatch.setattr(embeddings.CharacterSvd, "dim", 40)
+    monkeypatch.setattr(embeddings.CorpusSvd, "dim", 40)
     by_gram = get_encoder("char-svd").encode(texts)
     monkeypatch.setattr(embeddings, "GRAM_ROWS", 0)
     by_lanczos, again = (get_encoder("char-svd").encode(texts) for _ in range(2))

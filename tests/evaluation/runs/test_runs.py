@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.jobs.queues import queue_name
 from evaluation import jobs
+from evaluation.bundles.checking import verify
 from evaluation.free_text import run as text_runs
 from evaluation.models import (
     AnswerScore,
@@ -29,6 +31,7 @@ from evaluation.models import (
 from evaluation.registry import RUN_TYPES
 from evaluation.runs import engine as runs
 from evaluation.runs.official import actions as official
+from tests.evaluation.bundles.files import written
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 
@@ -101,6 +104,21 @@ def test_the_same_inputs_give_the_same_rows_to_the_byte() -> None:
     runs.execute(other.pk)
     other.refresh_from_db()
     assert other.result_hash != first.result_hash
+
+
+def test_spelling_correction_is_in_the_recipe_and_its_vectors_are_bundled(
+    tmp_path: Path,
+) -> None:
+    task = corpus.make_answered()
+    plain, corrected = finished(task), finished(task, encoder="char-svd+spelling")
+    assert corrected.state == RunState.DONE and corrected.result_hash != plain.result_hash
+    recipe = RunFigure.objects.get(run=corrected, name="recipe").data
+    assert recipe["encoder"].startswith("char-svd+spelling1.")
+    again = finished(task, encoder="char-svd+spelling")
+    assert again.result_hash == corrected.result_hash
+    assert verify(written(corrected, tmp_path)).good
+    with pytest.raises(Invalid):
+        start(task, encoder="unknown+spelling")
 
 
 def test_texts_are_encoded_once_and_then_come_from_the_cache(word_vectors: None) -> None:
