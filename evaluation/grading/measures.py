@@ -44,7 +44,7 @@ def _columns(heading: str) -> tuple[Column, ...]:
         gap = _("%(measure)s less AQER’s") % {"measure": group}
         p = _("p of %(measure)s") % {"measure": group}
         made += [
-            Column.number(f"{key}.value", _("95% CI"), group, group=group, term=term),
+            Column.number(f"{key}.value", _("Value, 95% CI"), group, group=group, term=term),
             Column.number(f"{key}.difference", _("Less AQER’s"), gap, group=group),
             Column.number(f"{key}.p", _("p, corrected"), p, group=group, term="p-value"),
         ]

@@ -12,7 +12,7 @@ from annotation.models import Item, TextValue
 from crowdqc.numbers import score
 from evaluation.grading.measures import measures_table
 from evaluation.methods.aqer_study.workers import AQER, KEY
-from evaluation.results.columns import Column, head_column
+from evaluation.results.columns import Column
 from evaluation.results.tables import Group, ResultTable
 
 DIGITS = 2
@@ -66,7 +66,7 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable:
             Group(heading, [_example(row, texts) for row in own if row["answer"] in texts])
         )
     columns = (
-        head_column("text", _("Answer"), classes="serif"),
+        Column.text("text", _("Answer"), classes="serif full"),
         Column.number("grade", _("Experts’ grade")),
         Column.number("cosine", _("Cosine with the right answer")),
         Column.number("own", _("AQER’s score")),

@@ -38,8 +38,8 @@ def curves(
     """Pearson's r of scores with mean grades, by the number of questions and of workers.
 
     ``grade`` (n,) are in the order of ``texts``, NaN where there is none; questions and workers
-    without a grade are left out. A row a ``kind`` and size: ``r`` the mean over ``subsets`` (of
-    Fisher's z) with the grades of the same answers, ``low`` and ``high`` the 2.5th and 97.5th
+    without a grade are left out. A row a ``kind`` and size: ``r`` the mean over ``subsets`` with
+    the grades of the same answers, ``low`` and ``high`` the 2.5th and 97.5th
     percentile of the subsets, NaN at the ``whole``; ``r_all`` with the grades of all answers of
     these workers; ``shown`` of the ``subsets`` that have an r differ from 0 with p < .05. No rows
     without subsets, grades, or of more than MOST_ANSWERS.
@@ -109,17 +109,15 @@ def _summary(found: Sequence[tuple[float, float, int]], *, whole: bool) -> dict[
     if not whole and known.sum() > 1:
         ends = tuple(np.quantile(r[known], [0.025, 0.975]))
     return {
-        "r": _mean_r(r),
+        "r": _mean(r),
         "low": ends[0],
         "high": ends[1],
-        "r_all": _mean_r(r_all),
+        "r_all": _mean(r_all),
         "subsets": int(known.sum()),
         "shown": int((np.abs(z) * np.sqrt(np.maximum(n[known] - 3, 0)) > SHOWN_AT).sum()),
     }
 
 
-def _mean_r(r: FloatArray) -> float:
+def _mean(r: FloatArray) -> float:
     known = r[np.isfinite(r)]
-    if not len(known):
-        return np.nan
-    return float(np.tanh(np.arctanh(np.clip(known, -NEARLY, NEARLY)).mean()))
+    return float(known.mean()) if len(known) else np.nan
