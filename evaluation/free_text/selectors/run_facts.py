@@ -15,6 +15,7 @@ from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
 from evaluation.free_text.messages import MESSAGES
 from evaluation.free_text.selectors import warnings
+from evaluation.free_text.selectors.movement import bound_part
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.results.boards import Row
 from evaluation.results.cells import link
@@ -219,8 +220,14 @@ def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "listed": len(listed),
         "bounds": told.get("bounds", []),
+        "bound_charts": [bound_part(one) for one in told.get("bounds", []) if _has_quality(one)],
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }
+
+
+def _has_quality(bound: Mapping[str, Any]) -> bool:
+    """Whether the run's own quality is a cosine above 0, so that its curve says something."""
+    return "worst" in bound and 0 < bound["quality"] <= 1
 
 
 def _swaps_screen(swaps: Sequence[Mapping[str, Any]]) -> Screen:

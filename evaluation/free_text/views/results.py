@@ -17,7 +17,7 @@ from crowdqc.errors import Missing
 from evaluation.free_text.columns import TABLES
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
-from evaluation.free_text.selectors import disagreement, run_facts, warnings
+from evaluation.free_text.selectors import disagreement, movement, run_facts, warnings
 from evaluation.free_text.selectors import questions as question_reads
 from evaluation.free_text.selectors.boards import state_words
 from evaluation.free_text.selectors.leaderboard import names_of
@@ -193,6 +193,8 @@ def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) 
     if run is None:
         return empty_page(request, task, context)
     told = reads.figures_of(run, "clusters", "recipe", "camps")
+    if request.GET.get("path"):
+        context["path"] = movement.path_part(run, item, told)
     context.update(
         question=question_reads.question(run, item, told),
         recipe=reads.recipe_pairs(run, told.get("recipe")),

@@ -66,7 +66,7 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable:
             Group(heading, [_example(row, texts) for row in own if row["answer"] in texts])
         )
     columns = (
-        Column.text("text", _("Answer"), classes="serif full"),
+        Column.text("text", _("Answer"), classes="serif full grow"),
         Column.number("grade", _("Experts’ grade")),
         Column.number("cosine", _("Cosine with the right answer")),
         Column.number("own", _("AQER’s score")),

@@ -19,9 +19,12 @@ from django.urls import reverse
 from annotation.models import Project, Task
 from crowdqc import numbers
 from evaluation.free_text.selectors import warnings
+from evaluation.free_text.selectors.movement import path_part
 from evaluation.free_text.selectors.questions import numbers_and_least
+from evaluation.methods.aqer.diagnostics import sea_error
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
+from evaluation.runs.selectors.lists import figures_of
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 from tests.support.pages import findings_in, html_of
@@ -294,6 +297,32 @@ def test_convergence_has_a_line_and_the_same_as_a_table(client: Client, task: Ta
     text = page(client, "task_results_convergence", task.project_id, task.pk)
     assert "Change of the weights after" in text
     assert "14 of the resamples" in text
+
+
+def test_the_bound_is_drawn_by_the_number_of_answers_with_the_run_s_own_marked(
+    client: Client, task: Task, run: Run
+) -> None:
+    bound = run.figures.get(name="bounds").data[0]
+    text = page(client, "task_results_convergence", task.project_id, task.pk)
+    own = sea_error(bound["quality"], bound["workers"])
+    table = text.partition("Error of the exemplary answer")[2]
+    row = table.partition(f">{bound['workers']}<")[2].partition("</tr>")[0]
+    assert f"{own:.3f}".lstrip("0") in row
+
+
+def test_the_way_of_an_exemplary_answer_is_drawn_when_asked_for(
+    client: Client, task: Task, run: Run
+) -> None:
+    item = task.items.get(key="q-002")
+    args = ("task_results_question", task.project_id, task.pk, item.pk)
+    assert "path=1#path" in page(client, *args)
+    shown = page(client, *args, query="?path=1")
+    assert "Share of the vote" in shown and "round 0" in shown
+    told = figures_of(run, "recipe")
+    assert "chart" in path_part(run, item, told)
+    unknown = {"recipe": {"encoder": "gone@1"}}
+    run.params["encoder"] = "path:/gone"
+    assert "reason" in path_part(run, item, unknown)
 
 
 def test_a_run_in_work_asks_for_itself_again_and_a_finished_one_does_not(
