@@ -19,5 +19,17 @@ MESSAGES = Catalogue(
             _("All %(total)s questions give a correlation of %(r)s, which is below %(wanted)s."),
             Severity.NOTE,
         ),
+        "classes_several": Message(
+            _("%(split)s of %(asked)s questions have several classes of answers."),
+            Severity.NOTE,
+            detail=_(
+                "“AQER, each class of answers by itself” scores an answer against its own class. "
+                "It cannot tell a second right answer from one wrong answer that many give: both "
+                "are scored as right."
+            ),
+        ),
+        "classes_single": Message(
+            _("None of %(asked)s questions has several classes of answers."), Severity.NOTE
+        ),
     }
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evaluation.methods.aqer import classes as aqer_classes
 from evaluation.methods.aqer import joint
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.aqer_study import method as aqer_study
@@ -31,6 +32,7 @@ METHODS: dict[str, Method] = {
         aqer.METHOD,
         # The same method; its runs read the answers of a panel's members alone.
         replace(aqer.METHOD, slug="aqer_panel", title="AQER on a panel’s answers"),
+        aqer_classes.METHOD,
         joint.METHOD,
         aqer_study.METHOD,
         attribute_diversity.METHOD,

@@ -108,7 +108,8 @@ def write(run: Run, done: Computed) -> Outcome:
         "curves": estimates["curves"].rows(),
         "keys": estimates["keys"].rows(),
         "key_examples": done.examples,
-        "frame": dict(done.result.diagnostics),
+        "classes": _classes(done),
+        "frame": {**done.result.diagnostics, "classes": []},
         "recipe": {
             "method": SLUG,
             "version": done.result.version,
@@ -120,6 +121,18 @@ def write(run: Run, done: Computed) -> Outcome:
         },
     }
     return Outcome({WorkerScore: rows}, told)
+
+
+def _classes(done: Computed) -> list[Row]:
+    """Classes of answers with their question and most typical answer by id."""
+    return [
+        {
+            "item": done.frozen.items[row["question"]],
+            "answers": row["answers"],
+            "answer": done.frozen.answer_ids[row["source"]],
+        }
+        for row in done.result.diagnostics["classes"]
+    ]
 
 
 def _row(frozen: AnswersDataset, row: Row) -> Row:

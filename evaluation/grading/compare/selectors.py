@@ -16,6 +16,7 @@ from annotation.models import Task
 from crowdqc.numbers import plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
+from evaluation.grading.compare.classes import classes_part
 from evaluation.grading.compare.curves import curves_part
 from evaluation.grading.compare.keys import keys_part
 from evaluation.grading.compare.run import SLUG
@@ -105,6 +106,7 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
         ),
         "measures": measures_table(told.get("measures", []), titles, AQER),
         "keys": keys_part(told),
+        "classes": classes_part(told),
         "curves": curves_part(told.get("curves", [])),
         "against": correlations(
             _("Correlation with AQER by method"), told["against"], titles, CORRELATIONS

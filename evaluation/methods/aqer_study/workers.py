@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.agreement.method_correlations import COLUMNS, compare_correlations
+from evaluation.methods.aqer import classes
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.aqer_study.curves import curves
 from evaluation.methods.baselines import bag_of_words, rasa, roy
@@ -34,7 +35,7 @@ from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, t
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
 NAME, VERSION = "text_methods", "1.1"
-AQER, KEY = "aqer", "key"
+AQER, CLASSES, KEY = "aqer", "aqer_classes", "key"
 LEVEL = 0.95
 BOARD = (
     "method",
@@ -100,6 +101,7 @@ def _of_words(fit: Fit) -> Fit:
 METHODS: dict[str, tuple[str, Fit]] = {
     AQER: ("AQER", _of_texts(aqer.fit)),
     "aqer_uniterated": ("AQER, first round only", _of_texts(aqer.fit, vote="mean")),
+    CLASSES: ("AQER, each class of answers by itself", _of_texts(classes.fit)),
     "bag_of_words": ("AQER on bags of words, by majority", _bags),
     "rasa": ("RASA (Li and Fukumoto 2019)", _of_texts(rasa.fit)),
     "roy": ("Roy et al. (2016)", _of_words(roy.fit)),
@@ -148,7 +150,8 @@ def fit(
     answer in the order in which the answers were given.
 
     Diagnostics: ``titles`` of the fitted methods, ``skipped`` and ``unsettled`` ones with the
-    reason, ``graded`` answers. Raises TooFewWorkers, BadParameter, Cancelled.
+    reason, ``graded`` answers, and of questions with several ``classes`` of answers, of those
+    ``asked``, a row a class (see ``aqer.classes``). Raises TooFewWorkers, BadParameter, Cancelled.
     """
     settings, hooks = PARAMS.settings(params), hooks or Hooks()
     wanted = [slug for slug in METHODS if slug == AQER or settings[slug]]
@@ -158,7 +161,7 @@ def fit(
         skipped["bert_score"] = "the encoder has no token vectors"
     rows: list[Row] = []
     unsettled: dict[str, str] = {}
-    answer = np.full(len(data.texts), np.nan)
+    answer, told = np.full(len(data.texts), np.nan), {"classes": [], "asked": 0}
     for at, slug in enumerate(wanted):
         # A method alone would begin at 0 again; its steps only say that it lives.
         alive = Hooks(progress=partial(_tick, hooks, (at, len(wanted))))
@@ -168,6 +171,8 @@ def fit(
         if slug == AQER:
             scored = found.estimates["answer"]
             answer[scored["source"]] = scored["score"]
+        if slug == CLASSES:
+            told = {name: found.diagnostics[name] for name in ("classes", "asked")}
         rows += _board(slug, found, unsettled.get(slug, ""))
     hooks.step("methods", len(wanted), len(wanted))
     scores = _scores(rows, wanted, len(data.texts.workers))
@@ -191,6 +196,7 @@ def fit(
         },
         {
             "titles": {slug: TITLES[slug] for slug in wanted},
+            **told,
             "skipped": skipped,
             "unsettled": unsettled,
             "graded": int(np.isfinite(data.grade).sum()),

@@ -67,6 +67,11 @@ def test_every_method_scores_the_same_workers_beside_aqer(task: Task) -> None:
     assert "Chai et al. (2022) is not among them: the AQER paper names its parts" in text
     with pytest.raises(Invalid, match=r"'chai' is not built.*no loss and no update"):
         runs.start(by=task.project.owner, task=task, method="chai")
+    figures = reads.figures_of(run, "classes", "frame")
+    assert figures["frame"]["asked"] == 8
+    assert "classes of answers" in text
+    shares = {row["answer"] for row in figures["classes"]}
+    assert shares <= set(Answer.objects.filter(item__task=task).values_list("pk", flat=True))
     told = {row["method"]: row for row in reads.figures_of(run, "against")["against"]}
     assert told["roy"]["low"] < told["roy"]["r"] < told["roy"]["high"]
     assert f"{told['roy']['r']:.2f}".lstrip("0") in text
