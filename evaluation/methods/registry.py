@@ -9,7 +9,7 @@ from evaluation.methods.aqer import joint
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.methods.aqer_study import workers as text_methods
-from evaluation.methods.baselines import bag_of_words, baselines, rasa, roy
+from evaluation.methods.baselines import bag_of_words, baselines, chai, rasa, roy
 from evaluation.methods.bradley_terry import method as bradley_terry
 from evaluation.methods.checklists import attribute_diversity
 from evaluation.methods.checklists import references as text_references
@@ -38,6 +38,7 @@ METHODS: dict[str, Method] = {
         attribute_diversity.METHOD,
         bag_of_words.METHOD,
         bradley_terry.METHOD,
+        chai.METHOD,
         checklist_study.METHOD,
         dawid_skene.METHOD,
         glad.METHOD,
@@ -64,23 +65,11 @@ METHODS: dict[str, Method] = {
     )
 }
 
-# Methods that papers compare with and that are not here: title and reason, by slug.
-NOT_BUILT = {
-    "chai": (
-        "Chai et al. (2022)",
-        "the AQER paper names its parts (gradient descent, embeddings, mutual GLEU) but gives no "
-        "loss and no update, and no code was published",
-    ),
-}
-
 
 def reason_missing(slug: str) -> str:
-    """Why a method cannot be run by itself: it is part of another, or not built; "" if unknown."""
+    """Why a method cannot be run by itself: it is part of another; "" where it is no such."""
     if slug in METHODS and METHODS[slug].internal:
         return f"is not started by itself ({METHODS[slug].internal})"
-    if slug in NOT_BUILT:
-        title, why = NOT_BUILT[slug]
-        return f"is not built ({title}: {why})"
     return ""
 
 
@@ -89,7 +78,5 @@ def get_method(slug: str) -> Method:
     try:
         return METHODS[slug]
     except KeyError:
-        if slug in NOT_BUILT:
-            raise BadParameter(f"{slug!r} {reason_missing(slug)}") from None
         known = ", ".join(sorted(METHODS))
         raise BadParameter(f"there is no method {slug!r}; there are: {known}") from None

@@ -22,7 +22,6 @@ from evaluation.grading.compare.keys import keys_part
 from evaluation.grading.compare.run import SLUG
 from evaluation.grading.measures import measures_table
 from evaluation.methods.aqer_study.workers import AQER, TITLES
-from evaluation.methods.registry import NOT_BUILT
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.results.boards import rank_words
 from evaluation.results.cells import bold, dim
@@ -117,7 +116,6 @@ def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
         "left_out": [
             (TITLES[slug], why) for slug, why in {**frame["skipped"], **frame["unsettled"]}.items()
         ],
-        "not_built": list(NOT_BUILT.values()),
         "board_of": chosen,
         "board_title": titles[chosen],
         "choices": list(others.items()),

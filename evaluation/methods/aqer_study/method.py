@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evaluation.methods.agreement.method_correlations import compare_correlations
 from evaluation.methods.aqer import method as aqer
-from evaluation.methods.baselines import rasa, roy
+from evaluation.methods.baselines import chai, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
 from evaluation.methods.core.base import (
     BadParameter,
@@ -203,7 +203,7 @@ def _fisher(sums: Sequence[FloatArray]) -> FloatArray:
 
 NAME, VERSION = "aqer_study", "1.3"
 WORKERS, ANSWERS = "workers", "answers"
-JUDGE = "judge"
+JUDGE, CHAI = "judge", "chai"
 POOLED_ROW = POOLED  # the row of all systems together
 AQER = "aqer"
 
@@ -237,6 +237,7 @@ PARAMS = Params(
                 "aqer_uniterated",
                 "aqer_leave_one_out",
                 "rasa",
+                CHAI,
                 "roy",
                 "bert_score",
                 "f1",
@@ -302,6 +303,10 @@ SCORERS: dict[str, tuple[str, Scorer]] = {
     "aqer_uniterated": ("AQER, un-iterated", _aqer(vote="mean", leave_one_out=False)),
     "aqer_leave_one_out": ("AQER, leave-one-out", _aqer(leave_one_out=True)),
     "rasa": ("RASA", lambda texts, responses, rng: rasa.fit(texts, rng=rng, resamples=0)),
+    CHAI: (
+        chai.METHOD.title,
+        lambda texts, responses, rng: chai.fit(chai.Dual(texts, responses), rng=rng, resamples=0),
+    ),
     "roy": ("Roy et al. (2016)", _words(roy.fit)),
     **{slug: (one.title, _words(one.fit)) for slug, one in BASELINES.items()},
 }
@@ -432,6 +437,8 @@ def _scores(
     methods: Sequence[str] = settings["methods"]
     if data.responses.vectors is None:
         methods = [slug for slug in methods if slug != "bert_score"]
+    if size > chai.MOST:
+        methods = [slug for slug in methods if slug != CHAI]
     shape = (settings["repetitions"], len(data.grade))
     found = {slug: np.full(shape, np.nan) for slug in methods}
     for number in range(settings["repetitions"]):

@@ -18,7 +18,7 @@ from evaluation.methods.agreement.method_correlations import COLUMNS, compare_co
 from evaluation.methods.aqer import classes
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.aqer_study.curves import curves
-from evaluation.methods.baselines import bag_of_words, rasa, roy
+from evaluation.methods.baselines import bag_of_words, chai, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
 from evaluation.methods.core.base import (
     BadShape,
@@ -35,7 +35,7 @@ from evaluation.methods.core.units import ALL_SAME, CORRELATION, SAME, fisher, t
 from evaluation.methods.text.corpus import TOKENIZERS, Responses
 
 NAME, VERSION = "text_methods", "1.1"
-AQER, CLASSES, KEY = "aqer", "aqer_classes", "key"
+AQER, CLASSES, CHAI, KEY = "aqer", "aqer_classes", "chai", "key"
 LEVEL = 0.95
 BOARD = (
     "method",
@@ -98,12 +98,17 @@ def _of_words(fit: Fit) -> Fit:
     return lambda crowd, **options: fit(crowd.responses, **options)
 
 
+def _chai(crowd: Crowd, **options: Any) -> Result:
+    return chai.fit(chai.Dual(crowd.texts, crowd.responses), **options)
+
+
 METHODS: dict[str, tuple[str, Fit]] = {
     AQER: ("AQER", _of_texts(aqer.fit)),
     "aqer_uniterated": ("AQER, first round only", _of_texts(aqer.fit, vote="mean")),
     CLASSES: ("AQER, each class of answers by itself", _of_texts(classes.fit)),
     "bag_of_words": ("AQER on bags of words, by majority", _bags),
     "rasa": ("RASA (Li and Fukumoto 2019)", _of_texts(rasa.fit)),
+    CHAI: (chai.METHOD.title, _chai),
     "roy": ("Roy et al. (2016)", _of_words(roy.fit)),
     **{slug: (one.title, _of_words(one.fit)) for slug, one in BASELINES.items()},
 }
@@ -159,6 +164,9 @@ def fit(
     if data.responses.vectors is None and "bert_score" in wanted:
         wanted.remove("bert_score")
         skipped["bert_score"] = "the encoder has no token vectors"
+    if CHAI in wanted and np.bincount(data.texts.question).max() > chai.MOST:
+        wanted.remove(CHAI)
+        skipped[CHAI] = f"a question has more than {chai.MOST} answers"
     rows: list[Row] = []
     unsettled: dict[str, str] = {}
     answer, told = np.full(len(data.texts), np.nan), {"classes": [], "asked": 0}

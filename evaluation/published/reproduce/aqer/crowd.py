@@ -34,7 +34,7 @@ CURVE = (80, 70, 60, 50, 40, 30, 20, 10, 5)
 PUBLISHED_CURVE = {10: 0.787}
 TITLE = "AQER on the computer science answers (Mohler et al. 2011), semi-synthetic workers"
 LEFT_OUT = (
-    "Not measured: RoBERTa-large (the published encoder), MPNet, GPT-3, Chai et al., LLM as a "
+    "Not measured: RoBERTa-large (the published encoder), MPNet, GPT-3, LLM as a "
     "judge. The published answers of language models were not released: held-out workers "
     "stand in for them."
 )
