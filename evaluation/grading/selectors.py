@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.db.models import F
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -34,13 +35,8 @@ LEAST = 10  # answers marked by both, below which no agreement is told
 
 def newest(task: Task) -> Grading | None:
     """The task's open grading, else the one closed last."""
-    return (
-        task.gradings.select_related("first", "second", "task__project")
-        .order_by("closed_at", "-id")
-        .first()
-        if task.gradings.filter(closed_at__isnull=True).exists()
-        else task.gradings.select_related("first", "second", "task__project").first()
-    )
+    gradings = task.gradings.select_related("first", "second", "task__project")
+    return gradings.order_by(F("closed_at").desc(nulls_first=True), "-id").first()
 
 
 def newest_of_systems(task: Task) -> Grading | None:

@@ -139,6 +139,7 @@ def _places(found: Movement, texts: Sequence[str], labels: Sequence[str]) -> Res
         _("Where answers and exemplary answers lie"),
         columns,
         [Group(_("Exemplary answer"), way), Group(_("Answers"), answers)],
+        classes="data two-line",
     )
 
 

@@ -52,7 +52,8 @@ def classes_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
         Column.text("text", _("Most typical answer"), classes="serif full grow"),
         Column.count("answers", _("Answers of the class")),
     )
+    title = _("Classes of answers by question")
     return {
         "finding": MESSAGES.find("classes_several", split=len(items), asked=asked),
-        "table": ResultTable(_("Classes of answers by question"), columns, groups),
+        "table": ResultTable(title, columns, groups, classes="data two-line"),
     }

@@ -61,7 +61,7 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable:
             "key": own[0]["key"],
             "mean": score(own[0]["mean"], 0),
         }
-        heading = _("%(question)s Right: “%(key)s”. Mean grade %(mean)s.") % told
+        heading = _("%(question)s Right: “%(key)s” Mean grade %(mean)s.") % told
         groups.append(
             Group(heading, [_example(row, texts) for row in own if row["answer"] in texts])
         )
@@ -71,7 +71,8 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable:
         Column.number("cosine", _("Cosine with the right answer")),
         Column.number("own", _("AQER’s score")),
     )
-    return ResultTable(_("Answers of the best and the worst graded question"), columns, groups)
+    title = _("Answers of the best and the worst graded question")
+    return ResultTable(title, columns, groups, classes="data two-line")
 
 
 def _example(row: Mapping[str, Any], texts: Mapping[int, str]) -> Example:

@@ -84,6 +84,16 @@ def test_marks_far_apart_must_be_settled_before_the_grading_closes(graded: Any) 
     assert told["low"] < told["r"] < told["high"]
 
 
+def test_a_second_grading_is_the_one_that_is_marked_once_the_first_is_closed(graded: Any) -> None:
+    task, found, owner, other = graded
+    _mark_all(found, owner, other)
+    grading.close(by=owner, grading=found)
+    assert reads.newest(task) == found
+    second = grading.open_grading(by=owner, task=task, first=owner, second=other, of="workers")
+    assert reads.newest(task) == second
+    assert reads.newest_of_systems(task) == found
+
+
 def test_only_two_different_people_of_the_staff_grade(graded: Any) -> None:
     task, found, owner, other = graded
     stranger = factories.make_member(task.project, Role.MANAGER).user
