@@ -24,8 +24,8 @@ MESSAGES = Catalogue(
             Severity.NOTE,
             detail=_(
                 "“AQER, each class of answers by itself” scores an answer against its own class. "
-                "It cannot tell a second right answer from one wrong answer, or “I don’t know”, that "
-                "many give: both are scored as right."
+                "It cannot tell a second right answer from one wrong answer, or “I don’t know”, "
+                "that many give: both are scored as right."
             ),
         ),
         "classes_single": Message(
