@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,14 @@ def test_the_switch_turns_sign_in_and_a_chosen_language_outlives_the_browser(cli
     )  # the thread is as before
     away = client.post(reverse("language"), {"language": "es", "next": "https://example.org/"})
     assert away.url == reverse("home")
+
+
+def test_every_part_of_a_file_that_workers_read_is_there() -> None:
+    missing = {}
+    for name, parts in messages.PARTS.items():
+        tree = ast.parse((Path(messages.ROOT) / name).read_text())
+        known = {getattr(node, "name", getattr(node, "id", "")) for node in ast.walk(tree)}
+        known |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        if gone := [part for part in parts if part not in known]:
+            missing[name] = gone
+    assert missing == {}

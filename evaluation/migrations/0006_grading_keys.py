@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluation", "0004_indexes_once"),
+        ("evaluation", "0005_longer_subjects"),
     ]
 
     operations = [
