@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from evaluation.published.reproduce import alttest, labels, rescaling, summeval
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
@@ -11,32 +13,47 @@ from evaluation.published.reproduce.aqer import simulations as aqer_simulations
 from evaluation.published.reproduce.crowdrag import signals as crowdrag_signals
 from evaluation.published.reproduce.crowdrag import tables as crowdrag
 from evaluation.published.reproduce.crowdrag.writing import tables as crowdrag_writing
-from evaluation.published.reproduce.rows import Row
+from evaluation.published.reproduce.rows import Row, set_decimals
+
+AQER = "AQER"
+CROWDRAG = "CrowdRAG"
+RESCALING = "Explanation-based rescaling"
+INTERACTEVAL = "InteractEval"
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A command name's title, how to run it, and what it leaves out."""
+    """A command name's title, how to run it, what it leaves out, and whose figures it compares.
+
+    ``paper`` is "" for figures of others. ``decimals`` is what each table prints (see
+    ``rows.set_decimals``).
+    """
 
     title: str
     run: Callable[..., list[Row]]
     left_out: str
+    paper: str = ""
+    decimals: Mapping[str, int] = field(default_factory=dict)
+
+    def measure(self, folder: Path, **options: Any) -> list[Row]:
+        """Run it; every row knows how many decimals were printed."""
+        return set_decimals(self.run(folder, **options), self.decimals)
+
+
+def _of(module: Any, paper: str = "") -> Reproduction:
+    return Reproduction(
+        module.TITLE, module.reproduce, module.LEFT_OUT, paper, getattr(module, "DECIMALS", {})
+    )
 
 
 REPRODUCTIONS = {
-    "alttest": Reproduction(alttest.TITLE, alttest.reproduce, alttest.LEFT_OUT),
-    "aqer-cs": Reproduction(aqer_cs.TITLE, aqer_cs.reproduce, aqer_cs.LEFT_OUT),
-    "aqer-simulations": Reproduction(
-        aqer_simulations.TITLE, aqer_simulations.reproduce, aqer_simulations.LEFT_OUT
-    ),
-    "crowdrag": Reproduction(crowdrag.TITLE, crowdrag.reproduce, crowdrag.LEFT_OUT),
-    "crowdrag-signals": Reproduction(
-        crowdrag_signals.TITLE, crowdrag_signals.reproduce, crowdrag_signals.LEFT_OUT
-    ),
-    "crowdrag-writing": Reproduction(
-        crowdrag_writing.TITLE, crowdrag_writing.reproduce, crowdrag_writing.LEFT_OUT
-    ),
-    "labels": Reproduction(labels.TITLE, labels.reproduce, labels.LEFT_OUT),
-    "rescaling": Reproduction(rescaling.TITLE, rescaling.reproduce, rescaling.LEFT_OUT),
-    "summeval": Reproduction(summeval.TITLE, summeval.reproduce, summeval.LEFT_OUT),
+    "alttest": _of(alttest),
+    "aqer-cs": _of(aqer_cs, AQER),
+    "aqer-simulations": _of(aqer_simulations, AQER),
+    "crowdrag": _of(crowdrag, CROWDRAG),
+    "crowdrag-signals": _of(crowdrag_signals, CROWDRAG),
+    "crowdrag-writing": _of(crowdrag_writing, CROWDRAG),
+    "labels": _of(labels),
+    "rescaling": _of(rescaling, RESCALING),
+    "summeval": _of(summeval),
 }

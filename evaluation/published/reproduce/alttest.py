@@ -19,6 +19,7 @@ TITLE = (
     "advantage probability"
 )
 LEFT_OUT = "Printed with two digits; a difference of up to .005 is rounding."
+DECIMALS = {"": 2}
 MODELS = ("gemini_flash", "gemini_pro", "gpt-4o", "llama-31", "gpt-4o-mini", "mistral-v03")
 # Set: score, epsilon, and of each model winning rate and advantage probability in hundredths.
 PRINTED: dict[str, tuple[str, float, tuple[tuple[int, int], ...]]] = {

@@ -73,6 +73,7 @@ def mohler(folder: Path) -> GradedAnswers:
 
 
 VARIANTS = ("top20", "bot20", "rand20")
+AS_DESCRIBED = "top20"  # "the 20 highest quality responders"; the other readings stand beside it
 WORKERS, GROUPS = 20, 10  # published with 5 groups too (Table 2)
 
 

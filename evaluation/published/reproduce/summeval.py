@@ -28,6 +28,7 @@ LEFT_OUT = (
     "samples of a tenth of the texts give, drawn evenly over scores as its section 4.1 says; that "
     "raises correlations where most texts have one score."
 )
+DECIMALS = {"": 3}
 PART, REFERENCE = "summeval", "out_summeval_corr.csv"
 DIMENSIONS = ("coherence", "consistency", "fluency", "relevance")
 # Columns of the reference: quantity, protocol.

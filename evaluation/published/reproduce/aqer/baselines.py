@@ -23,7 +23,7 @@ from evaluation.methods.core.base import FloatArray, IntArray, Texts
 from evaluation.methods.text.corpus import Tokens, TokenVectors, stems, token_ids, treebank, words
 from evaluation.methods.text.metrics import Similarity, bert_score, bleu, f1, gleu, pairs, rouge_l
 from evaluation.published.reproduce.aqer.responses import CHOOSERS, Bench
-from evaluation.published.reproduce.data import VARIANTS, GradedAnswers
+from evaluation.published.reproduce.data import AS_DESCRIBED, VARIANTS, GradedAnswers
 from evaluation.published.reproduce.rows import Row
 
 Say = Callable[[str], None]
@@ -270,7 +270,15 @@ def worker_rows(bench: Bench, scorers: Mapping[str, Score], *, say: Say) -> list
                 note = "; ".join(part for part in (spread, entry.note) if part)
                 name = table if published is not None else "-"
                 out.append(
-                    Row(name, f"{entry.name}, {kind}", variant, published, values.mean(), note)
+                    Row(
+                        name,
+                        f"{entry.name}, {kind}",
+                        variant,
+                        published,
+                        float(values.mean()),
+                        note,
+                        is_variant=variant != AS_DESCRIBED,
+                    )
                 )
     return out
 

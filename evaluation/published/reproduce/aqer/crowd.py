@@ -21,6 +21,7 @@ from evaluation.methods.text.corpus import words
 from evaluation.published.reproduce.aqer import baselines as aqer_cs_baselines
 from evaluation.published.reproduce.aqer import responses
 from evaluation.published.reproduce.data import (
+    AS_DESCRIBED,
     GROUPS,
     VARIANTS,
     GradedAnswers,
@@ -38,6 +39,7 @@ LEFT_OUT = (
     "judge. The published answers of language models were not released: held-out workers "
     "stand in for them."
 )
+DECIMALS = {"": 3}
 Say = Callable[[str], None]
 SPELLED = "minilm+spelling"
 ENCODERS = ("minilm", "char-svd", "word-tfidf", SPELLED)
@@ -245,6 +247,7 @@ def worker_rows(
                     recipe.published,
                     float(np.mean(values)),
                     "; ".join(part for part in note if part),
+                    is_variant=variant != AS_DESCRIBED,
                 )
             )
     return rows

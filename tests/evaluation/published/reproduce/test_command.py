@@ -195,6 +195,8 @@ def test_the_command_prints_rows_that_outside_checks_can_read(
             "measured",
             "difference",
             "note",
+            "is_within_rounding",
+            "is_counted",
         ]
         assert row["protocol"] in ("top20", "bot20", "rand20")
         if row["published"] is None:

@@ -36,7 +36,13 @@ def survey_rows(found: Writing) -> list[Row]:
             "printed cut off, not rounded",
         ),
         Row(
-            SECTION, "minutes per response", "median", 10 + 22 / 60, float(np.median(minutes)), time
+            SECTION,
+            "minutes per response",
+            "median",
+            10 + 22 / 60,
+            float(np.median(minutes)),
+            time,
+            decimals=2,
         ),
         Row("Table 1", "minutes per response", "median", 11, float(np.median(minutes)), time),
         *_correlations(found, some),
@@ -91,7 +97,8 @@ def _middle(name: str, target: float, values: FloatArray, note: str) -> Row:
 
 def _share(name: str, target: float, values: FloatArray, note: str) -> Row:
     given = values[np.isfinite(values)]
-    return Row(SECTION, name, "share of answers given", target, float((given == 1).mean()), note)
+    share = float((given == 1).mean())
+    return Row(SECTION, name, "share of answers given", target, share, note, decimals=2)
 
 
 def _omissions(quality: FloatArray, omitted: FloatArray) -> Iterator[Row]:

@@ -7,6 +7,7 @@ or figure follow the recipe of the published analysis; rows of "..., corrected" 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,7 @@ LEFT_OUT = (
     "paper gives no figures for. Citation numbers count passages from 0 in both origins: see the "
     "rows of shared words."
 )
+DECIMALS = {"Table 3": 2, "Figure 2": 1, "Figure 3": 2}
 Say = Callable[[str], None]
 
 
@@ -176,14 +178,7 @@ def order_rows(found: Writing, ours: Figures) -> Iterator[Row]:
     for (first, second, name), targets in zip(PAIRS, RHO, strict=True):
         measured = alphabetical_rho(found.as_published, found.documents, first, second)
         yield from [
-            Row(
-                row.table,
-                row.quantity,
-                row.protocol,
-                row.published,
-                row.measured,
-                "; ".join(part for part in (row.note, MISTAKEN) if part),
-            )
+            replace(row, note="; ".join(part for part in (row.note, MISTAKEN) if part))
             if "plus" not in row.quantity
             else row
             for row in _table3("Spearman", name, ALPHABETICAL, targets, measured)
