@@ -22,6 +22,7 @@ from evaluation.methods.rescaling.method import (
     rescale,
     without_ties,
 )
+from evaluation.published.reproduce import inquisitive
 from evaluation.published.reproduce.columns import columns, numbers
 from evaluation.published.reproduce.rows import Row
 
@@ -80,9 +81,9 @@ TABLE_11 = {
 TITLE = "Explanation-based rescaling on INQUISITIVE-BROAD (Wadhwa et al. 2024)"
 LEFT_OUT = (
     "Not measured: scores from other prompts (without the article, explanation only, with question "
-    "or answer: part of Tables 8, 9, 10 and 11), which were not published; Tables 4 and 5, which "
-    "need an expert's judgments or an unnamed subset. The repository's own script does not give "
-    "the paper's numbers; these recipes do."
+    "or answer: part of Tables 8, 9, 10 and 11), which were not published; Table 4, which "
+    "needs an expert's judgments; sentences per article, as the articles are not public. The "
+    "repository's own script does not give the paper's numbers; these recipes do."
 )
 PART = "explanation-rescaling"
 LABELS = ("missing_all", "missing_major", "missing_minor", "complete")
@@ -96,6 +97,7 @@ SYSTEMS = {
     "expert human": "human",
 }
 JOIN = "inner join on the item, repeated ratings cross-multiplied"
+DECIMALS = {"Table 2": 2, "Table 6": 4, "Table 8": 4, "Table 10": 4, "Table 11": 4}
 Say = Callable[[str], None]
 
 
@@ -150,7 +152,14 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = DRAWS
         "all": agreement(data, joined, data.rating, scores),
         "incomplete": agreement(data, incomplete(data, joined), data.rating, scores),
     }
-    rows = [*distribution_rows(published), *two_class_rows(data), *label_rows(data, scores)]
+    rows = [
+        *inquisitive.size_rows(inquisitive.read_items(folder)),
+        *distribution_rows(published),
+        *inquisitive.label_rows(data, published.system, published.inquisitive),
+        *inquisitive.rating_rows(data, published.system),
+        *inquisitive.score_rows(data, scores),
+        *label_rows(data, scores),
+    ]
     rows += [*change_rows(found), *aggregate_rows(found)]
     say(f"Without ties, {repetitions} draws")
     rng = np.random.default_rng(seed)
@@ -165,54 +174,28 @@ def distribution_rows(published: Published) -> Iterator[Row]:
     for name, start in SYSTEMS.items():
         kept = np.char.startswith(published.system, start)
         share = np.bincount(published.data.label[kept], minlength=len(LABELS)) / kept.sum()
-        note = "few-shot and zero-shot answers together" if name == "text-davinci-003" else ""
+        together = "few-shot and zero-shot answers together" if name == "text-davinci-003" else ""
         for label, value, figure in zip(LABELS, TABLE_3[name], share, strict=True):
+            note = together if round(100 * figure) == value else "the printed row adds up to 100"
             yield Row("Table 3", f"{name}, {label}, per cent", "ratings", value, 100 * figure, note)
 
 
-def two_class_rows(data: Annotations) -> Iterator[Row]:
-    """Section 4.3: agreement on complete against not complete, and on all labels."""
-    best = (data.label == len(LABELS) - 1).astype(np.int64)
-    votes = Labels.build(
-        *(data.worker, data.item, best),
-        workers=data.workers,
-        items=data.items,
-        labels=("not", "complete"),
-    )
-    table, joined = "Section 4.3", shared_pairs(data)
-    yield Row(
-        table,
-        "Fleiss' kappa, complete or not",
-        "items of 4 to 6 ratings, each of equal weight",
-        0.328,
-        fleiss_kappa(votes),
-    )
-    for quantity, score, published, note in (
-        ("tau-b, complete or not, mean over pairs", best.astype(np.float64), 0.301, ""),
-        (
-            "tau-b, all four labels, mean over pairs",
-            data.rating,
-            0.175,
-            "does not reproduce: Table 8 gives .3305 for the same quantity",
-        ),
-    ):
-        yield Row(table, quantity, JOIN, published, mean_tau(score, joined, data.item).after, note)
-
-
 def label_rows(data: Annotations, scores: FloatArray) -> list[Row]:
-    """Table 6: mean rescaled score of each label; does not reproduce."""
-    note = "does not reproduce from the published scores, with or without weighting annotators"
-    return [
-        Row(
-            "Table 6",
-            f"mean score of {name}",
-            "all annotations",
-            value,
-            float(scores[data.label == k].mean()),
-            note,
+    """Table 6: mean rescaled score of each label; does not reproduce, however it is weighted."""
+    rows = []
+    for k, (name, value) in enumerate(zip(LABELS, TABLE_6, strict=True)):
+        each = [
+            float(scores[(data.label == k) & (data.worker == worker)].mean())
+            for worker in range(len(data.workers))
+        ]
+        outside = not min(each) <= value <= max(each)
+        note = (
+            f"does not reproduce; annotators' own means are {min(each):.2f} to {max(each):.2f}"
+            + (": no weights of them give the printed figure" if outside else "")
         )
-        for k, (name, value) in enumerate(zip(LABELS, TABLE_6, strict=True))
-    ]
+        mean = float(scores[data.label == k].mean())
+        rows.append(Row("Table 6", f"mean score of {name}", "all annotations", value, mean, note))
+    return rows
 
 
 def change_rows(found: dict[str, Agreement]) -> list[Row]:
@@ -278,7 +261,11 @@ def ensemble_rows(published: Published) -> Iterator[Row]:
                 agreement(part, rows_of_join, scores, scores).mean.after
                 for scores in (rescale(part, g, ensemble=weight) for g in (means, own))
             )
-            note = f"with g from INQUISITIVE alone {other:.4f}" if weight not in (0, 1) else ""
+            note = (
+                f"with g from INQUISITIVE alone {other:.4f}; which g was used is not stated"
+                if weight not in (0, 1)
+                else ""
+            )
             quantity = f"EBR + AR, lambda {weight}, tau-b"
             protocol = f"INQUISITIVE, {setting}; g from all annotations"
             yield Row("Table 10", quantity, protocol, value, figure, note)

@@ -11,7 +11,7 @@ import pytest
 from crowdqc.errors import Invalid
 from evaluation.published.reproduce import rescaling
 from evaluation.published.reproduce.data import data_folder
-from evaluation.published.reproduce.rows import Row
+from evaluation.published.reproduce.rows import Row, count, set_decimals
 
 PART = "explanation-rescaling"
 
@@ -93,6 +93,27 @@ def test_what_does_not_reproduce_says_so(rows: list[Row]) -> None:
 
 @pytest.mark.data
 @pytest.mark.long
+def test_labels_of_annotators_and_one_pair_equal_the_published_ones(rows: list[Row]) -> None:
+    for row in (*of(rows, "Table 5", "both splits"), *of(rows, "Section 6.3")):
+        assert row.is_within_rounding, row.quantity
+    # Printed as of all ratings; it is of one system's answers.
+    (tau,) = (row for row in of(rows, "Section 4.3", "text-davinci-003") if "four" in row.quantity)
+    assert tau.is_within_rounding
+    (kappa,) = (row for row in of(rows, "Section 4.3", "all items"))
+    assert kappa.measured == pytest.approx(0.3236, abs=5e-5)
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_every_printed_figure_that_differs_has_a_reason(rows: list[Row]) -> None:
+    compared = set_decimals(rows, rescaling.DECIMALS)
+    differ = [row for row in compared if row.is_counted and not row.is_within_rounding]
+    assert [row.quantity for row in differ if not row.note] == []
+    assert count(compared).within_rounding >= 115
+
+
+@pytest.mark.data
+@pytest.mark.long
 def test_another_score_in_the_file_changes_what_is_measured(
     rows: list[Row], folder: Path, tmp_path: Path
 ) -> None:
@@ -116,7 +137,8 @@ def test_another_score_in_the_file_changes_what_is_measured(
 
 def write(folder: Path, *annotations: str) -> None:
     with gzip.open(folder / "ebr_items.csv.gz", "wt") as handle:
-        handle.write("item_id,dataset,system\na,inq,gpt4\n")
+        handle.write("item_id,dataset,system,article_key,question_key,question,answer\n")
+        handle.write("a,inq,gpt4,0,0,why?,therefore\n")
     with gzip.open(folder / "ebr_annotations.csv.gz", "wt") as handle:
         handle.write("item_id,worker_id,complete_label,feedback,ebr_num\n")
         handle.write("\n".join(annotations))
