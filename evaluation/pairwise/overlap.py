@@ -31,10 +31,10 @@ SCORES = {
 }
 
 
-def tokens_rouge(text: str) -> list[str]:
+def tokens_rouge(text: str, stemmed: Callable[[str], str] = stem) -> list[str]:
     """Runs of a-z and 0-9 in lower case, stemmed from four letters on, as rouge-score has them."""
     found = re.findall(r"[a-z0-9]+", text.lower())
-    return [stem(word) if len(word) > 3 else word for word in found]
+    return [stemmed(word) if len(word) > 3 else word for word in found]
 
 
 def pairs_of(topic: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -89,7 +89,7 @@ def _expert_alphas(data: CrowdRag) -> list[float]:
     ]
 
 
-def label_alpha(item: IntArray, label: IntArray) -> float:
+def label_alpha(item: IntArray, label: IntArray, labels: Sequence[str] = LABELS) -> float:
     """Ordinal alpha of labels (n,) on items (n,), each by somebody else."""
     known, place = np.unique(item, return_inverse=True)
     rater = occurrence(item)
@@ -100,7 +100,7 @@ def label_alpha(item: IntArray, label: IntArray) -> float:
             label,
             workers=[str(k) for k in range(int(rater.max()) + 1)],
             items=[str(name) for name in known],
-            labels=LABELS,
+            labels=labels,
         ),
         "ordinal",
     )

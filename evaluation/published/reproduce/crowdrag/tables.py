@@ -1,4 +1,4 @@
-"""CrowdRAG's Tables 4 to 9 measured again, and beside them what they should have said.
+"""CrowdRAG's judging study (Tables 1, 4 to 9) measured again, and what they should have said.
 
 Gienapp et al., "The Viability of Crowdsourcing for RAG Evaluation" (SIGIR 2025). Rows of a table
 follow the published recipe, errors included; rows of "Table n, corrected" mend them.
@@ -22,23 +22,25 @@ from evaluation.published.reproduce.crowdrag.grades import grade_rows
 from evaluation.published.reproduce.crowdrag.judges import judge_rows
 from evaluation.published.reproduce.crowdrag.mace import corrected_rows, refit_rows
 from evaluation.published.reproduce.crowdrag.overlap import overlap_rows
+from evaluation.published.reproduce.crowdrag.size import pointwise_rows, size_rows
 from evaluation.published.reproduce.rows import Row
 
 RESTARTS = 20
 TITLE = "CrowdRAG (Gienapp et al. 2025): agreement, order effects, grades, similarity, LLM judges"
 LEFT_OUT = (
-    "Not measured: Tables 1 to 3 and the figures (see crowdrag-writing); Table 4's pointwise "
-    "column, since 175 of its 410 rows are exact re-posts; Table 8's BERTScore with the published "
-    "model. The published MACE run has no seed: its spam probabilities and gold labels are taken "
-    "as published for the tables, and a refit is compared with them."
+    "Not measured: the writing study (see crowdrag-writing); Table 2, which holds questions; Table "
+    "8's BERTScore with the published model. The published MACE run has no seed: its spam "
+    "probabilities and gold labels are taken as published for the tables, and a refit is compared "
+    "with them."
 )
+DECIMALS = {"Table 4": 2, "Table 5": 2, "Table 6": 2, "Table 7": 1, "Table 8": 3, "Table 9": 2}
 Say = Callable[[str], None]
 
 
 def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESTARTS) -> list[Row]:
     """All rows; ``repetitions`` are MACE's restarts. The same seed gives the same rows."""
     data = load(folder)
-    rows = table_rows(data, seed=seed)
+    rows = [*size_rows(data, folder), *pointwise_rows(folder), *table_rows(data, seed=seed)]
     say(f"MACE, {repetitions} restarts a fit")
     rng = np.random.default_rng([seed, 1])
     rows += refit_rows(data, rng, restarts=repetitions)
