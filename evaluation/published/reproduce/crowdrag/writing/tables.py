@@ -43,13 +43,14 @@ from evaluation.published.reproduce.crowdrag.writing.printed import (
     alphabetical_rho,
     mean_rank,
 )
+from evaluation.published.reproduce.crowdrag.writing.shapes import shape_rows
 from evaluation.published.reproduce.rows import Row
 
 RESAMPLES = 1000
 TITLE = "CrowdRAG (Gienapp et al. 2025): how people and a model write with sources"
 LEFT_OUT = (
-    "Not measured: fees and wages (not in the data); the shapes of Figures 1 and 3 to 5, which the "
-    "paper gives no figures for. Citation numbers count passages from 0 in both origins: see the "
+    "Not measured: fees and wages (not in the data). Figures 1 to 5 are drawn without figures: "
+    "their rows stand alone. Citation numbers count passages from 0 in both origins: see the "
     "rows of shared words."
 )
 DECIMALS = {"Table 3": 2, "Figure 2": 1, "Figure 3": 2}
@@ -73,6 +74,7 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESAM
         *reuse_rows(printed),
         *position_rows(ours),
         *readability_rows(found, ours),
+        *shape_rows(printed, ours),
         *survey_rows(found),
         *number_rows(found),
     ]
