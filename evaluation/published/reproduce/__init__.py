@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluation.published.reproduce import alttest, labels, rescaling, summeval
+from evaluation.published.reproduce import alttest, interacteval, labels, rescaling, summeval
 from evaluation.published.reproduce.aqer import crowd as aqer_cs
 from evaluation.published.reproduce.aqer import simulations as aqer_simulations
 from evaluation.published.reproduce.crowdrag import signals as crowdrag_signals
@@ -53,6 +53,7 @@ REPRODUCTIONS = {
     "crowdrag": _of(crowdrag, CROWDRAG),
     "crowdrag-signals": _of(crowdrag_signals, CROWDRAG),
     "crowdrag-writing": _of(crowdrag_writing, CROWDRAG),
+    "interacteval": _of(interacteval, INTERACTEVAL),
     "labels": _of(labels),
     "rescaling": _of(rescaling, RESCALING),
     "summeval": _of(summeval),

@@ -16,6 +16,7 @@ class Row:
 
     ``decimals`` is how many were printed, None: as many as the number shows. ``is_variant`` marks
     another reading of a figure whose row stands beside this one: it is shown and not counted.
+    ``slack`` is how far the rounding of printed figures moves one that is computed from them.
     """
 
     table: str
@@ -26,6 +27,7 @@ class Row:
     note: str = ""
     decimals: int | None = None
     is_variant: bool = False
+    slack: float = 0.0
 
     @property
     def difference(self) -> float | None:
@@ -38,7 +40,7 @@ class Row:
         if self.published is None:
             return None
         digits = shown_decimals(self.published) if self.decimals is None else self.decimals
-        return bool(abs(self.measured - self.published) <= 0.5 * 10**-digits + NOISE)
+        return bool(abs(self.measured - self.published) <= 0.5 * 10**-digits + self.slack + NOISE)
 
     @property
     def is_counted(self) -> bool:
