@@ -94,6 +94,7 @@ CURVES = (
         "{:.0f} wrong answers of a good worker",
         WRONG,
         lambda rng, value: simulated.wrong_answers(rng, int(value)),
+        note=lambda value: f"{FIGURE}; said to lose less than 1 %",
     ),
 )
 
