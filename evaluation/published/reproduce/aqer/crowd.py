@@ -319,27 +319,33 @@ def _correlation(bench: Bench, recipe: Recipe, variant: str, repetition: int) ->
     return float(np.corrcoef(scores, truth)[0, 1])
 
 
+def _few_questions(bench: Bench, variant: str, count: int, repetition: int) -> tuple[float, bool]:
+    """Pearson on some questions, NaN where it is undefined, and whether its p lies below .05."""
+    dealt = bench.dealt(variant, repetition)
+    rng = np.random.default_rng([bench.seed, count, repetition])
+    kept = dealt[np.sort(rng.choice(len(dealt), size=count, replace=False))]
+    scores, truth = bench.fit(kept, "minilm").grades, bench.truth(kept)
+    if min(np.ptp(scores), np.ptp(truth)) == 0:
+        return float("nan"), False
+    found = scipy.stats.pearsonr(scores, truth)
+    return float(found.statistic), bool(found.pvalue < 0.05)
+
+
 def curve_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
     """Pearson with fewer questions (App. E), each repetition with other questions."""
     for count in CURVE:
-        values, significant = [], 0
-        for repetition in range(bench.repetitions):
-            dealt = bench.dealt(variant, repetition)
-            rng = np.random.default_rng([bench.seed, count, repetition])
-            kept = dealt[np.sort(rng.choice(len(dealt), size=count, replace=False))]
-            fit = bench.fit(kept, "minilm")
-            found = scipy.stats.pearsonr(fit.grades, bench.truth(kept))
-            values.append(float(found.statistic))
-            significant += bool(found.pvalue < 0.05)
+        found = [_few_questions(bench, variant, count, k) for k in range(bench.repetitions)]
+        values, significant = (np.array(column) for column in zip(*found, strict=True))
+        known = np.isfinite(values)  # undefined where everybody's grades are the same
         said = "; said to be above .91" if count == 30 else ""
-        spread = f"sd {np.std(values, ddof=1):.3f} over {len(values)} repetitions"
+        spread = f"sd {np.std(values[known], ddof=1):.3f} over {known.sum()} repetitions"
         is_variant = variant != AS_DESCRIBED
         yield Row(
             "Figure E1",
             f"{count} questions, MiniLM, Pearson",
             variant,
             PUBLISHED_CURVE.get(count),
-            float(np.mean(values)),
+            float(np.mean(values[known])),
             f"{spread}; {OTHER_ENCODER}{said}",
             is_variant=is_variant,
         )
@@ -349,7 +355,7 @@ def curve_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
                 f"{count} questions, MiniLM, share of repetitions with p < .05",
                 variant,
                 49 / 50,
-                significant / len(values),
+                float(np.mean(significant)),
                 f"49 of 50 are said to be; {OTHER_ENCODER}",
                 decimals=2,
                 is_variant=is_variant,

@@ -119,7 +119,7 @@ def test_fewer_questions_and_best_answers_follow_the_known_curves(bench: aqer_cs
     fewer = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=10, seed=0)
     for row in aqer_cs.curve_rows(fewer):
         count = int(row.quantity.split()[0])
-        if count in CURVE:
+        if count in CURVE and "share" not in row.quantity:
             assert row.measured == pytest.approx(CURVE[count], abs=0.02 if count >= 30 else 0.06)
     more = aqer_cs.Bench(bench.answers, bench.vectors, repetitions=50, seed=0)
     rows = {row.quantity: row.measured for row in responses.best_response_rows(more)}
