@@ -41,7 +41,7 @@ LEFT_OUT = (
     "workers were dealt in another way too. The published answers of language models were not "
     "released: held-out workers stand in for them."
 )
-DECIMALS = {"": 3}
+DECIMALS = {"": 3, "Table P2": 2}
 Say = Callable[[str], None]
 SPELLED = "minilm+spelling"
 ENCODERS = ("minilm", "char-svd", "word-tfidf", SPELLED)

@@ -48,6 +48,18 @@ def agreement_rows(data: CrowdRag) -> Iterator[Row]:
     for (name, printed), size in zip(published.TABLE4_ITEMS.items(), sizes, strict=True):
         yield Row("Table 4", f"items, {name}", "ordered pairs", printed, size)
     yield from _filter_rows(data, votes)
+    yield from _neutral_rows(data, votes)
+
+
+def _neutral_rows(data: CrowdRag, votes: ShownVotes) -> Iterator[Row]:
+    """Section 5.1: experts are said to choose neutral more often than the crowd."""
+    offered = (votes.side() == 0).any(axis=0)
+    hard = np.isin(2 * votes.pair + votes.flipped, data.experts.item)
+    for name, label in (("experts", data.experts.label), ("crowd", votes.vote[hard])):
+        share = float((label[:, offered] == LABELS.index("N")).mean())
+        protocol = f"the 30 pairs of the experts, {int(offered.sum())} dimensions that offer it"
+        yield Row("section 5.1", f"share of neutral labels, {name}", protocol, None, share,
+                  "experts are said to choose it more often")  # fmt: skip
 
 
 def _differentiable(data: CrowdRag, votes: ShownVotes) -> Mask:

@@ -18,6 +18,7 @@ from evaluation.pairwise.overlap import tokens_13a, tokens_rouge
 from evaluation.published.reproduce.crowdrag import mace as crowdrag_mace
 from evaluation.published.reproduce.crowdrag import published as crowdrag_published
 from evaluation.published.reproduce.crowdrag import tables as crowdrag
+from evaluation.published.reproduce.crowdrag.agreement import agreement_rows
 from evaluation.published.reproduce.crowdrag.data import (
     DIMENSIONS,
     FILES,
@@ -279,6 +280,14 @@ def test_sizes_of_the_judging_study_equal_the_published_ones(folder: Path, data:
     # Re-posted answers, taken for votes, would lift the pilot's agreement above that of pairs.
     once, reposted = (row.measured for row in rows if row.quantity == "alpha, pointwise, mean")
     assert once == pytest.approx(0.169, abs=5e-4) and reposted == pytest.approx(0.286, abs=5e-4)
+
+
+@pytest.mark.data
+def test_experts_are_not_neutral_more_often_than_the_crowd(data: CrowdRag) -> None:
+    experts, crowd = (
+        row.measured for row in agreement_rows(data) if row.quantity.startswith("share of neutral")
+    )
+    assert (experts, crowd) == pytest.approx((0.309, 0.319), abs=5e-4)  # said to be the other way
 
 
 def altered(path: Path, line: int) -> None:
