@@ -36,7 +36,7 @@ SECTIONS = [
     "References",
 ]
 # Pages below methods/ that describe no method.
-NO_METHOD = {"coverage.md", "index.md", "options.md"}
+NO_METHOD = {"coverage.md", "index.md", "options.md", "papers.md"}
 PAGES = sorted(DOCS.rglob("*.md"))
 # What newcomers follow word by word.
 FOLLOWED = [DOCS / "quickstart.md", *sorted((DOCS / "tutorials").glob("*.md"))]

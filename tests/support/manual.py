@@ -17,6 +17,7 @@ from typing import Any
 
 from crowdqc.web.terms import MONEY, STATISTICS, Term
 from tests.studies.coverage.table import misses, tables
+from tests.studies.papers import PAPERS, counts_part, paper_part
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("crowdqc", "annotation", "evaluation")
@@ -297,18 +298,23 @@ def faults_page() -> str:
     return "\n".join(lines)
 
 
-PARTS: dict[str, Callable[..., str]] = {
-    "terms of statistics": lambda: terms_page(STATISTICS),
-    "terms of money": lambda: terms_page(MONEY),
-    "events": events_page,
-    "faults": faults_page,
-    "settings": settings_page,
-    "commands": commands_page,
-    "methods": methods_page,
-    "api": api_page,
-    "coverage": tables,
-    "coverage misses": misses,
-} | {
-    f"coverage of {name}": lambda methods=methods: tables(methods, level=3)
-    for name, methods in COVERAGE.items()
-}
+PARTS: dict[str, Callable[..., str]] = (
+    {
+        "terms of statistics": lambda: terms_page(STATISTICS),
+        "terms of money": lambda: terms_page(MONEY),
+        "events": events_page,
+        "faults": faults_page,
+        "settings": settings_page,
+        "commands": commands_page,
+        "methods": methods_page,
+        "api": api_page,
+        "coverage": tables,
+        "coverage misses": misses,
+        "papers": counts_part,
+    }
+    | {f"papers of {paper}": lambda paper=paper: paper_part(paper) for paper in PAPERS}
+    | {
+        f"coverage of {name}": lambda methods=methods: tables(methods, level=3)
+        for name, methods in COVERAGE.items()
+    }
+)

@@ -20,6 +20,7 @@ from evaluation.methods.simulation.simulated_texts import Simulated
 from evaluation.published.reproduce.rows import Row
 
 REPETITIONS = 30  # as published
+DECIMALS = {"Figure F1": 2}
 TITLE = "AQER's numerical simulations (App. F and K) and its bounds (eq. 6 and 8)"
 LEFT_OUT = (
     "The published curves are drawn, not tabled: they are compared with what the text says of "
@@ -58,6 +59,7 @@ def _noise(rng: np.random.Generator, lowest: float) -> Simulated:
     return simulated.noisy(rng, lowest - simulated.HIGH)
 
 
+MIXED = "noise = c common + (1 - c) own"
 F1 = "correlation {:.2f} of low-quality workers"
 CURVES = (
     Curve(
@@ -65,7 +67,7 @@ CURVES = (
         F1,
         CORRELATIONS,
         lambda rng, value: simulated.correlated(rng, value, mixed=True),
-        protocol="noise = c common + (1 - c) own",
+        protocol=MIXED,
         note=_mixed_note,
     ),
     Curve(
@@ -133,7 +135,10 @@ def curve_rows(curve: Curve, seed: list[int], repetitions: int = REPETITIONS) ->
     if curve.quantity == F1 and flips is not None:
         note = "published: where performance drops; steps of .05 here"
         where = "correlation at which the sign flips"
-        rows.append(Row(curve.table, where, curve.protocol, DROPS_AT, flips, note))
+        is_variant = curve.protocol == MIXED  # its c is no Pearson correlation
+        rows.append(
+            Row(curve.table, where, curve.protocol, DROPS_AT, flips, note, is_variant=is_variant)
+        )
     return rows
 
 
