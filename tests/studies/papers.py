@@ -58,7 +58,7 @@ PAPERS: dict[str, tuple[Entry, ...]] = {
         Entry("A", "Tables A1, A2", "two graders, and how questions go with the rest", AQER,
               missing=OWN_DATA),
         Entry("B1, B2", "Table B1", "other similarities and starts", AQER, "aqer-cs",
-              ("Table B1",), "negative Euclidean", "MPNet, GPT-3 and entailment not measured"),
+              ("Table B1",), "negative Euclidean", "GPT-3 and entailment not measured"),
         Entry("B3", "-", "proof of convergence", AQER, missing="a proof; nothing to measure"),
         Entry("C", "Table C1", "with and without iterating", AQER, "aqer-cs", ("Table C1",),
               "improvement by iterating", ENCODER),

@@ -36,10 +36,11 @@ CURVE = (80, 70, 60, 50, 40, 30, 20, 10, 5)
 PUBLISHED_CURVE = {10: 0.787}
 TITLE = "AQER on the computer science answers (Mohler et al. 2011), semi-synthetic workers"
 LEFT_OUT = (
-    "Not measured: RoBERTa-large (the published encoder), MPNet, GPT-3, LLM as a "
-    "judge. BLEU and F1 need no encoder and agree with no reading of the set-up, so the published "
-    "workers were dealt in another way too. The published answers of language models were not "
-    "released: held-out workers stand in for them."
+    "Not measured: RoBERTa-large (the published encoder) and MPNet, unless their folders lie in "
+    "DATA/encoders; GPT-3, LLM as a judge. BLEU and F1, which need no encoder, and "
+    "MPNet agree with no reading of the set-up, so the published workers were dealt in another "
+    "way. The published answers of language models were not released: held-out workers stand in "
+    "for them."
 )
 DECIMALS = {"": 3, "Table P2": 2}
 Say = Callable[[str], None]
@@ -143,6 +144,29 @@ RECIPES = (
 )
 
 
+# Folder in DATA/encoders of a model that the paper used: table, name, figure.
+PUBLISHED_ENCODERS = {
+    "stsb-roberta-large": ("Table 3", "RoBERTa-large", 0.964),
+    "all-mpnet-base-v2": ("Table B1", "MPNet", 0.958),
+}
+
+
+def published_recipes(folder: Path) -> list[Recipe]:
+    """AQER with those of the paper's encoders that lie in ``folder/encoders``."""
+    places = {name: folder / "encoders" / name for name in PUBLISHED_ENCODERS}
+    return [
+        Recipe(
+            table,
+            f"AQER, {title}, Pearson",
+            figure,
+            encoder=f"path:{places[name]}",
+            note="the published encoder: what differs is how workers were dealt",
+        )
+        for name, (table, title, figure) in PUBLISHED_ENCODERS.items()
+        if places[name].is_dir()
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class Bench:
     """The answers, their vectors by encoder, and how often to repeat."""
@@ -220,8 +244,10 @@ def reproduce(
 ) -> list[Row]:
     """All rows; the same seed gives the same rows."""
     answers = mohler(folder)
-    bench = Bench(answers, encode(answers, ENCODERS, say), repetitions, seed)
-    rows = [*worker_rows(bench, say=say), *improvement_rows(bench)]
+    theirs = published_recipes(folder)
+    encoders = (*ENCODERS, *(recipe.encoder for recipe in theirs))
+    bench = Bench(answers, encode(answers, encoders, say), repetitions, seed)
+    rows = [*worker_rows(bench, recipes=(*RECIPES, *theirs), say=say), *improvement_rows(bench)]
     say("Number of questions")
     for variant in (AS_DESCRIBED, "rand20"):
         rows += curve_rows(bench, variant=variant)

@@ -315,6 +315,14 @@ def test_an_unknown_variant_and_too_few_answers_are_refused() -> None:
         deal_answers(np.zeros(19, dtype=int), np.ones(19), "top20", np.random.default_rng(0))
 
 
+def test_published_encoders_are_measured_where_they_are_there(tmp_path: Path) -> None:
+    assert aqer_cs.published_recipes(tmp_path) == []
+    (tmp_path / "encoders" / "all-mpnet-base-v2").mkdir(parents=True)
+    (recipe,) = aqer_cs.published_recipes(tmp_path)
+    assert (recipe.table, recipe.published) == ("Table B1", 0.958)
+    assert recipe.encoder == f"path:{tmp_path}/encoders/all-mpnet-base-v2"
+
+
 def test_missing_data_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"no data folder at .*nowhere"):
         call_command("reproduce", "aqer-cs", "--data", str(tmp_path / "nowhere"))
