@@ -34,10 +34,10 @@ from annotation.models import (
     TaskVersion,
     User,
 )
-from annotation.panels.actions import exclusions, panels
+from annotation.panels.actions import panels
 from annotation.payouts.actions import ledger, payments
 from annotation.payouts.actions import proposals as payouts
-from annotation.work.actions import answers, assignments
+from annotation.work.actions import answers, assignments, exclusions
 from evaluation.models import Run, WorkerScore
 from evaluation.runs.recipe import main_method
 from tests.evaluation.corpora.official_runs import make_official

@@ -13,7 +13,7 @@ from annotation.access import get_access, get_panel, get_task_by_id, get_worker
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.models import Exclusion, Role
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.fields import PlainMoneyField
 from evaluation.models import PanelWatch, RunSchedule, Selection, WatchNote

@@ -31,10 +31,11 @@ from annotation.models import (
 )
 from annotation.notifications.actions import notices
 from annotation.notifications.actions import webhooks as hooks
-from annotation.panels.actions import exclusions, panels
+from annotation.panels.actions import panels
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions import statements
 from annotation.recruitment.platforms.entry_params import entry_token
+from annotation.work.actions import exclusions
 from evaluation.checklists.making import actions as list_actions
 from evaluation.checklists.making import comparison
 from evaluation.llm.own.actions import save_prompt

@@ -99,7 +99,7 @@ WORKERS = (
     "annotation/models/security.py",
     "annotation/notifications/actions/notices.py",
     "annotation/notifications/kinds.py",
-    "annotation/panels/actions/exclusions.py",
+    "annotation/work/actions/exclusions.py",
     "annotation/panels/actions/panels.py",
     "annotation/panels/actions/qualification.py",
     "annotation/payouts/actions/",

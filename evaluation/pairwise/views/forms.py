@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.projects.forms import TitleField, add_errors, form_key
 from annotation.models import Membership, Role, Task, User
 from annotation.models.tasks import TaskState
-from annotation.panels.actions import exclusions
 from annotation.task_types import get_type
+from annotation.work.actions import exclusions
 from crowdqc.errors import Invalid
 from crowdqc.numbers import money, plural
 

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access, get_panel, get_task, get_worker
 from annotation.models import Exclusion, Membership, Panel, PanelMember, Role, Task
-from annotation.panels.actions import exclusions
 from annotation.panels.actions import panels as actions
+from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict, DomainError, Invalid, Missing
 from crowdqc.money import parse_amount
 from crowdqc.numbers import parse_real, parse_whole, plural

@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
-from evaluation.methods.agreement.coefficients import fleiss_kappa
 from evaluation.methods.core.base import FloatArray
-from evaluation.methods.core.votes import Labels
 from evaluation.methods.rescaling.data import Annotations, incomplete, shared_pairs
 from evaluation.methods.rescaling.method import (
     Agreement,
     agreement,
     label_means,
-    mean_tau,
     rescale,
     without_ties,
 )

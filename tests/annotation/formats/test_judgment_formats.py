@@ -15,7 +15,7 @@ from annotation.formats.actions.votes import Target, import_battles
 from annotation.formats.imports.tools.arena import read_battles
 from annotation.models import Answer, Candidate, ChoiceValue, Item, Task
 from annotation.pairs.actions.candidates import candidates_from_answers
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from crowdqc.errors import Conflict, Invalid
 from tests.support import factories as make

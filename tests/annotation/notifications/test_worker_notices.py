@@ -11,12 +11,11 @@ from django.urls import reverse
 
 from annotation.models import Assignment, LedgerEntry, Notice, Payment
 from annotation.notifications.actions import notices
-from annotation.panels.actions import exclusions
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments, rejections
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
-from annotation.work.actions import answers
+from annotation.work.actions import answers, exclusions
 from crowdqc.errors import Invalid
 from tests.support import factories
 from tests.support.factories import World

@@ -8,9 +8,9 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Answer, ChoiceValue, Item, JudgmentCount, System, Task
-from annotation.panels.actions import exclusions
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import FIRST, ORDINALS, SECOND
+from annotation.work.actions import exclusions
 from annotation.work.actions.answers import set_counts, write_values
 from annotation.work.snapshots.judgments import counted_votes, drifted_counts, vote_counts
 from tests.evaluation.corpora import pairs as corpus

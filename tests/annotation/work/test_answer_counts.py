@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 
 from annotation.models import Answer, AnswerCount, Item, System, Task
-from annotation.panels.actions import exclusions
 from annotation.task_types.pairwise.sides import FIRST
+from annotation.work.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from annotation.work.snapshots.answers import (
     answers_by_worker,

@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Answer, ChoiceValue, Task
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from annotation.work.snapshots import labels as collected
 from crowdqc.errors import Conflict, Invalid
 from evaluation.labels import dataset

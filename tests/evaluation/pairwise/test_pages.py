@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from annotation.authoring.actions import tasks
 from annotation.models import Answer, ChoiceValue, Item, Membership, System, Task
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Answer, ChoiceValue, Item, Membership, System, Task
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors import workers as pair_workers

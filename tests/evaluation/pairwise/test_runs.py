@@ -7,8 +7,8 @@ import pytest
 from django.db.models import F
 
 from annotation.models import Answer, ChoiceValue, Item, Task
-from annotation.panels.actions import exclusions
 from annotation.task_types.pairwise.sides import ORDINALS, STORED
+from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import (
     CandidateScore,

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Answer, Candidate, ChoiceValue, Item, System, Task
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from annotation.work.actions.answers import set_counts
 from crowdqc.tally import DoesNotAddUp, Tally
 from evaluation.models import Run, RunFigure, RunState

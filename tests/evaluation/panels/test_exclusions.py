@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Answer, Exclusion, Membership, Task
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict
 from evaluation.embeddings.vectors import stored_vectors_only, vectors_of
 from evaluation.models import Run, Snapshot, SystemScore, WorkerScore

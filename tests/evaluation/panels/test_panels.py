@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Membership, Notice, Panel, PayoutLine, Task, User
-from annotation.panels.actions import exclusions, panels
+from annotation.panels.actions import panels
+from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import Run, Selection, SystemScore, WatchNote, WorkerScore
 from evaluation.panels import choosing as screening

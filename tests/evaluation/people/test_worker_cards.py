@@ -16,9 +16,9 @@ from django.urls import reverse
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
 from annotation.models import ChoiceValue, Item, Membership, Panel, PanelMember, Task, User
-from annotation.panels.actions import exclusions
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
+from annotation.work.actions import exclusions
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.people.selectors.card import WorkerCard, worker_card
 from evaluation.people.selectors.own_card import own_card

@@ -17,8 +17,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Answer, Candidate, ChoiceValue, Item, Membership, Task
-from annotation.panels.actions import exclusions
-from annotation.work.actions import answers
+from annotation.work.actions import answers, exclusions
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.methods.bradley_terry.arena import arena_ratings
 from evaluation.methods.bradley_terry.method import fit

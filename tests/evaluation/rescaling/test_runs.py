@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Answer, Membership, Task, TextValue
-from annotation.panels.actions import exclusions
+from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict, Invalid
 from evaluation.models import (
     AnswerScore,

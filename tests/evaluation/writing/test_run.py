@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from annotation.models import Answer, Task
-from annotation.panels.actions import exclusions
 from annotation.privacy.actions import retention
+from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict
 from evaluation.methods.writing.draws import Draws
 from evaluation.models import AnswerScore, Run, RunFigure, RunState

@@ -30,7 +30,7 @@ from annotation.models import (
     User,
 )
 from annotation.panels.actions import panels
-from annotation.panels.actions.exclusions import exclude
+from annotation.work.actions.exclusions import exclude
 from crowdqc.numbers import parse_whole
 
 LOG = uuid.UUID("6f6a5c1e-9b1e-4a63-8f0a-6a0c1f2d3e44")  # names the streams of imported logs

@@ -19,8 +19,7 @@ from django.test import Client
 
 from annotation.formats.exports.pairwise import PAIR_EXPORTS, count_left_out, exports_of
 from annotation.models import Answer, Membership, Task
-from annotation.panels.actions import exclusions
-from annotation.work.actions import answers
+from annotation.work.actions import answers, exclusions
 from crowdqc.errors import Invalid
 from evaluation.methods.agreement.coefficients import krippendorff_alpha
 from evaluation.pairwise import dataset as judged

@@ -28,9 +28,8 @@ from annotation.formats.exports.pairwise import PAIR_EXPORTS
 from annotation.formats.imports.judgments import HEAD, TAIL
 from annotation.formats.selectors.imports import check_rows
 from annotation.models import Answer, Assignment, AuditEntry, Candidate, Item, System, Task
-from annotation.panels.actions import exclusions
 from annotation.task_types.pairwise.sides import left_right
-from annotation.work.actions import answers
+from annotation.work.actions import answers, exclusions
 from annotation.work.actions.answers import set_counts
 from crowdqc.errors import Conflict, Invalid
 from tests.evaluation.corpora import pair_checked
