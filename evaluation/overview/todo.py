@@ -21,7 +21,7 @@ from annotation.work.snapshots import judgments
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import ago, money, plural
 from evaluation.free_text.run import AQER
-from evaluation.free_text.selectors.warnings import item_numbers, warnings
+from evaluation.free_text.selectors.findings import item_numbers, warnings_of_run
 from evaluation.models import Run
 from evaluation.overview.selectors import Facts, below_floor, items_noun, noun_of
 from evaluation.pairwise.run import CORE
@@ -196,7 +196,7 @@ def _told(found: Facts, run: Run) -> list[Finding]:
     if run.method != AQER:
         return []
     names = dict(Membership.objects.filter(scores__run=run).values_list("pk", "pseudonym"))
-    return warnings(run, figures_of(run), names, item_numbers(run))
+    return warnings_of_run(run, figures_of(run), names, item_numbers(run))
 
 
 def _floor(found: Facts) -> Iterator[Todo]:

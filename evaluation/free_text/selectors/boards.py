@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from crowdqc.numbers import plural
 from evaluation.free_text.columns import SYSTEMS, WORKERS
 from evaluation.free_text.selectors import leaderboard
-from evaluation.free_text.selectors.warnings import plural_answers
+from evaluation.free_text.selectors.findings import plural_answers
 from evaluation.models import Run
 from evaluation.results import boards as board
 from evaluation.results.tables import ResultTable

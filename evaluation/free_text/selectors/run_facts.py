@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from annotation.work.snapshots import answers
 from crowdqc.numbers import count, plural, power_of_ten, score
 from evaluation.free_text.messages import MESSAGES
-from evaluation.free_text.selectors import warnings
+from evaluation.free_text.selectors import findings
 from evaluation.free_text.selectors.movement import bound_part
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.results.boards import Row
@@ -141,8 +141,8 @@ def workers_screen(
         [
             place.finding(),
             choose_action(study, candidate, settled=not few and not place.unknown),
-            *warnings.warnings(run, figures, names, warnings.item_numbers(run)),
-            *warnings.of_the_computation(figures, names),
+            *findings.warnings_of_run(run, figures, names, findings.item_numbers(run)),
+            *findings.computation_notes(figures, names),
         ]
     )
 

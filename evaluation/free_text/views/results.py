@@ -17,7 +17,7 @@ from crowdqc.errors import Missing
 from evaluation.free_text.columns import TABLES
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
-from evaluation.free_text.selectors import disagreement, movement, run_facts, warnings
+from evaluation.free_text.selectors import disagreement, findings, movement, run_facts
 from evaluation.free_text.selectors import questions as question_reads
 from evaluation.free_text.selectors.boards import state_words
 from evaluation.free_text.selectors.leaderboard import names_of
@@ -168,7 +168,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
         screen=arrange(
             [
                 *disagreement.questions_findings(run, told.get("camps", []), least),
-                *warnings.duplicate_answers(run, told, numbers),
+                *findings.duplicate_answers(run, told, numbers),
             ]
         ),
         page=page,

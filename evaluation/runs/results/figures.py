@@ -1,6 +1,6 @@
 """The named figures of a run, as JSON: what its pages show beside the score rows.
 
-Numbers and ids only; words are made when a page is shown (selectors/warnings.py).
+Numbers and ids only; words are made when a page is shown (selectors/findings.py).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from annotation.models import Project, Task
 from crowdqc import numbers
-from evaluation.free_text.selectors import warnings
+from evaluation.free_text.selectors import findings
 from evaluation.free_text.selectors.movement import path_part
 from evaluation.free_text.selectors.questions import numbers_and_least
 from evaluation.methods.aqer.diagnostics import sea_error
@@ -181,7 +181,7 @@ def test_a_page_says_how_many_answers_are_short_unless_its_run_is_older(
 )
 def test_short_answers_are_told_from_one_in_ten_on(short: int, answers: int, is_said: bool) -> None:
     told = {"short_answers": {"short": short, "answers": answers, "words": 3}}
-    found = warnings.warnings(Run(project_id=1, task_id=2), told, {}, {})
+    found = findings.warnings_of_run(Run(project_id=1, task_id=2), told, {}, {})
     values = {"n": short, "short": str(short), "answers": f"{answers} answers", "words": 3}
     expected = [("short_answers", values)]
     assert [(one.code, one.values) for one in found] == (expected if is_said else [])

@@ -34,7 +34,9 @@ def item_numbers(run: Run) -> dict[int, int]:
     return {pk: at for at, pk in enumerate(ids, start=1)}
 
 
-def warnings(run: Run, figures: Figures, names: Names, numbers: Mapping[int, int]) -> list[Finding]:
+def warnings_of_run(
+    run: Run, figures: Figures, names: Names, numbers: Mapping[int, int]
+) -> list[Finding]:
     """Everything to read first; two queries whatever the run's size."""
     return [
         *_redundancy(figures),
@@ -46,7 +48,7 @@ def warnings(run: Run, figures: Figures, names: Names, numbers: Mapping[int, int
     ]
 
 
-def of_the_computation(figures: Figures, names: Names) -> list[Finding]:
+def computation_notes(figures: Figures, names: Names) -> list[Finding]:
     """What only statisticians need: bounds, what iterating changed, and resamples."""
     return [*_bounds(figures), *_swaps(figures, names), *_resamples(figures)]
 
