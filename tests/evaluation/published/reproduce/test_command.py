@@ -69,7 +69,7 @@ def quick(folder: Path) -> aqer_cs.Bench:
     """The same on vectors of characters alone: those of MiniLM take ten times as long to make."""
     answers = mohler(folder)
     vectors = cached_encoder("char-svd", VECTORS)(answers.texts)
-    return aqer_cs.Bench(answers, dict.fromkeys(("minilm", "char-svd"), vectors), 25, seed=0)
+    return aqer_cs.Bench(answers, dict.fromkeys(aqer_cs.ENCODERS, vectors), 25, seed=0)
 
 
 def recipes(*starts: str) -> list[aqer_cs.Recipe]:
