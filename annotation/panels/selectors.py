@@ -82,23 +82,20 @@ def _own(tasks: Sequence[Task], members: Sequence[Membership]) -> QuerySet[Assig
 
 
 def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, str]:
-    """Why these members get no work of some tasks, in words: they were stopped, or qualified.
+    """Of qualification tasks, why these members may not take another round, in words.
 
-    Three queries however many tasks there are.
+    Two queries however many tasks there are.
     """
-    stopped = Exclusion.objects.in_force().filter(
-        task__in=tasks, worker__in=members, stops_work=True
-    )
-    found = dict.fromkeys(stopped.values_list("task_id", flat=True), str(STOPPED))
     asked = [task for task in tasks if task.qualifies_id]
     if not asked:
-        return found
+        return {}
     panels = [task.qualifies_id for task in asked]
     on = set(
         PanelMember.objects.filter(
             panel__in=panels, worker__in=members, until__isnull=True
         ).values_list("panel_id", flat=True)
     )
+    found: dict[int, str] = {}
     rounds = _own(asked, members).order_by("pk").values_list("task_id", "qualification__verdict")
     for task, verdict in rounds:
         if verdict is None:
@@ -111,6 +108,11 @@ def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict
         if one.qualifies_id in on:
             found[one.pk] = str(ADMITTED)
     return found
+
+
+def stops_work(members: Sequence[Membership]) -> QuerySet[Exclusion]:
+    """Exclusions by which these members get no more work in a task."""
+    return Exclusion.objects.in_force().filter(worker__in=members, stops_work=True)
 
 
 def latest_verdicts(members: Sequence[Membership], most: int = 20) -> list[Qualification]:

@@ -287,7 +287,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
     )
     rows = list(
         Task.objects.filter(project__in=by_project, state=TaskState.OPEN)
-        .filter(~Exists(held))
+        .filter(~Exists(held), ~Exists(selectors.stops_work(members).filter(task=OuterRef("pk"))))
         .filter(Q(panel__isnull=True) | Exists(on_panel))
         .select_related("current", "project")
         .order_by("project", "pk")
