@@ -70,7 +70,11 @@ def _post(request: HttpRequest, access: Access, listing: Listing) -> HttpRespons
 
 def _act(request: HttpRequest, listing: Listing, bulk: Bulk, here: str) -> HttpResponse:
     """Ask again with what would happen, then do it and say what was left out and why."""
-    rows = chosen_rows(listing, request.GET, request.POST)
+    try:
+        rows = chosen_rows(listing, request.GET, request.POST)
+    except Invalid as error:
+        messages.warning(request, f"{error.message} {' '.join(error.fields.values())}")
+        return redirect(here)
     left = dict(bulk.why_not(rows))
     going = [row for row in rows if row.pk not in left]
     confirmed = bool(request.POST.get("confirmed"))
