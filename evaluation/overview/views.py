@@ -109,8 +109,10 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     run = lists.shown_run(task, number_of(request))
     options = planner.options(task, run)
     asked = any(one.name in request.GET for one in options)
-    form = PlanForm(request.GET if asked else None, options=options)
     values = {one.name: one.default for one in options}
+    # An address may name some of them: numbers that came later have their usual value.
+    usual = {k: str(v) for k, v in values.items() if v is not None and not isinstance(v, bool)}
+    form = PlanForm({**usual, **request.GET.dict()} if asked else None, options=options)
     context: dict[str, Any] = {
         "access": access,
         "task": task,

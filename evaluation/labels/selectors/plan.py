@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,7 +12,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import Task
 from annotation.work.snapshots import labels as collected
-from crowdqc.numbers import interval, percent, plural, score
+from crowdqc.numbers import count, interval, money, percent, plural, score
 from evaluation.charts.labels import Reached, reached_curves
 from evaluation.labels import planning
 from evaluation.labels.planning import Plan, Row
@@ -18,8 +20,10 @@ from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.runs.planning.precision import Planner, PlanPage
+from evaluation.runs.planning.price import Price, price_of
 from evaluation.runs.selectors import lists
 
+ITEMS, MOST_ITEMS = 100, 10_000_000  # where the task has none yet; that are priced
 TARGET = real_number(
     "target",
     95,
@@ -56,12 +60,14 @@ class LabelPlanner(Planner):
             else _("A guess until a run has estimated it.")
         )
         accuracy = real_number("accuracy", usual, 1, 99, label=_("Single labels right"), help=said)
-        return TARGET, accuracy, PER_WORKER
+        items = whole_number("items", task.items.count() or ITEMS, 1, MOST_ITEMS, label=_("Items"))
+        return items, TARGET, accuracy, PER_WORKER
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target = values["target"] / 100
-        found = _plan(task, run, values)
-        verdict, note = verdict_of(found, target)
+        found, price = _plan(task, run, values), _price(task)
+        cost = Cost(price, values["items"], values["per_worker"])
+        verdict, note = verdict_of(found, target, cost)
         majority = [
             Reached(row.votes, row.majority, row.majority_low, row.majority_high)
             for row in found.rows
@@ -94,10 +100,60 @@ class LabelPlanner(Planner):
                 ("diamond", _("majority vote")),
                 ("reference", _("wanted, %(target)s") % {"target": percent(target)}),
             ),
-            (_("Workers per item"), "Dawid-Skene", studies, _("Majority vote"), studies),
-            [_cells(row) for row in found.rows],
+            (
+                *(_("Workers per item"), "Dawid-Skene", studies, _("Majority vote"), studies),
+                *(_("Labels"), _("Cost with fee"), _("Workers"), _("Days")),
+            ),
+            [[*_cells(row), *cost.cells(row.votes)] for row in found.rows],
             found.recipe,
         )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a number of workers per item costs, and what it takes."""
+
+    price: Price | None
+    items: int
+    per_worker: int
+
+    def words(self, votes: int) -> str:
+        """``€133.33, about 17 workers, 3 days`` of so many workers per item."""
+        labels = votes * self.items
+        people = plural(self.people(votes), "worker")
+        if self.price is None:
+            return _("about %(people)s") % {"people": people}
+        told = {"cost": self.total(votes), "people": people}
+        if not self.price.a_day:
+            return _("%(cost)s, about %(people)s") % told
+        days = plural(self.price.days(labels), "day")
+        return _("%(cost)s, about %(people)s, %(days)s") % {**told, "days": days}
+
+    def people(self, votes: int) -> int:
+        """As many as the labels of each allow, and at least as many as an item needs."""
+        return max(votes, math.ceil(votes * self.items / self.per_worker))
+
+    def total(self, votes: int) -> str:
+        """With the platform's fee, by whole assignments."""
+        if self.price is None:
+            return ""
+        return money(self.price.cost(votes * self.items), self.price.currency)
+
+    def cells(self, votes: int) -> list[tuple[str, str]]:
+        """Labels, cost, people and days."""
+        labels = votes * self.items
+        days = count(self.price.days(labels)) if self.price and self.price.a_day else ""
+        return [
+            (count(labels), ""),
+            (self.total(votes), "l1r"),
+            (count(self.people(votes)), ""),
+            (days or _("unknown"), "" if days else "dim"),
+        ]
+
+
+def _price(task: Task) -> Price | None:
+    version = task.current or task.versions.order_by("-number").first()
+    return price_of(task, version) if version is not None else None
 
 
 def _cells(row: Row) -> list[tuple[str, str]]:
@@ -113,7 +169,7 @@ def _cells(row: Row) -> list[tuple[str, str]]:
 
 def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
     """By the stated accuracy, else by the run, else at the usual accuracy. Raises BadParameter."""
-    sizes = {"items": task.items.count(), "per_worker": values["per_worker"]}
+    sizes = {"items": values["items"], "per_worker": values["per_worker"]}
     accuracy = values["accuracy"]
     if run is not None and accuracy is None:
         prevalence = [one["prevalence"] for one in lists.figures_of(run, "class")["class"]]
@@ -134,7 +190,7 @@ def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
     return planning.stated(share, len(field.options), **sizes)
 
 
-def verdict_of(found: Plan, target: float) -> tuple[str, str]:
+def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
     """How many workers per item the target takes, on average and in 95 of 100 studies or more."""
     mean, sure = found.least(target), found.least(target, sure=True)
     most = found.rows[-1].votes
@@ -150,9 +206,10 @@ def verdict_of(found: Plan, target: float) -> tuple[str, str]:
             )
             % {"reached": percent(last.dawid_skene or last.majority)},
         )
-    verdict = _("%(workers)s per item reach %(wanted)s right labels on average.") % {
+    verdict = _("%(workers)s per item reach %(wanted)s right labels on average: %(cost)s.") % {
         "workers": plural(mean, "worker"),
         "wanted": wanted,
+        "cost": cost.words(mean),
     }
     if sure is None:
         return verdict, _(
@@ -160,6 +217,6 @@ def verdict_of(found: Plan, target: float) -> tuple[str, str]:
         ) % {"most": most}
     if sure == mean:
         return verdict, _("Nearly all simulated studies reach it.")
-    return verdict, _("With %(workers)s per item nearly all simulated studies reach it.") % {
-        "workers": plural(sure, "worker")
-    }
+    return verdict, _(
+        "With %(workers)s per item nearly all simulated studies reach it: %(cost)s."
+    ) % {"workers": plural(sure, "worker"), "cost": cost.words(sure)}

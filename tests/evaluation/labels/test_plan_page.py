@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from crowdqc.numbers import money
 from evaluation.labels import planning
+from evaluation.labels.selectors.plan import Cost
 from evaluation.runs.adapters import precision
+from evaluation.runs.planning.price import price_of
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import plan_page, text_of
 from tests.evaluation.labels.test_runs import scored
@@ -22,13 +25,26 @@ def test_before_a_run_the_plan_takes_a_stated_accuracy_and_afterwards_its_worker
     task = corpus.make_labelled(items=30, known=4, workers=8)
     text = text_of(plan_page(task))
     assert "single labels right 80%, 3 classes" in text
-    assert "per item reach 95% right labels on average." in text
+    assert "per item reach 95% right labels on average: €" in text
+    assert "Cost with fee" in text
     scored(task)
     text = text_of(plan_page(task))
     assert "8 workers of run 1, by their confusion matrices" in text
     stated = text_of(plan_page(task, query="?target=90&accuracy=60&per_worker=20"))
     assert "single labels right 60%, 3 classes" in stated
     assert "wanted, 90%" in stated
+
+
+def test_the_plan_prices_any_number_of_items_in_whole_assignments_with_workers() -> None:
+    task = corpus.make_labelled(items=30, known=0, workers=4)
+    version = task.current
+    assert version is not None
+    cost = Cost(price_of(task, version), items=250, per_worker=100)
+    assignments = -(-3 * 250 // version.items_per_assignment)
+    assert cost.price is not None and cost.price.cost(750) == version.pay * assignments
+    assert cost.people(3) == 8 and Cost(None, 2, 100).people(3) == 3
+    text = text_of(plan_page(task, query="?items=250&target=90&accuracy=80&per_worker=100"))
+    assert money(version.pay * assignments, "EUR") in text
 
 
 def test_the_number_of_workers_holds_beyond_the_error_of_the_simulation() -> None:
