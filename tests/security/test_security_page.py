@@ -93,7 +93,7 @@ def test_the_limits_on_the_page_are_those_of_the_code(settings: Any) -> None:
             f"decided or {events.GRACE.seconds // 60} minutes after its submit",
         "statements of platforms": f"{LIMITS_OF_STATEMENTS.size // MB} MB and "
             f"{LIMITS_OF_STATEMENTS.rows:,} rows; reading ends after {MOST_BAD:,} bad rows",
-        "imported files": "CSV, JSONL or Parquet: "
+        "imported files": "CSV, JSONL, Parquet, Excel or OpenDocument: "
             f"{settings.CROWDQC_IMPORT_MAX_BYTES // MB} MB, "
             f"{settings.CROWDQC_IMPORT_MAX_ROWS:,} rows, {settings.CROWDQC_IMPORT_MAX_COLUMNS} "
             "columns, 256 million characters decoded (`CROWDQC_IMPORT_MAX_BYTES`, `_ROWS`, "

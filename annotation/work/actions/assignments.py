@@ -33,7 +33,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
 from annotation.pairs.actions import pair_design
-from annotation.panels.selectors import STOPPED, reasons_barred, stops_work
+from annotation.panels.selectors import STOPPED, reasons_barred
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
@@ -145,7 +145,7 @@ def _claim(
         version = TaskVersion.objects.get(pk=found.version)
     if task.panel_id and not is_on_panel(task, worker):
         raise NotAllowed(_("This task is for a panel that you are not on."))
-    if stops_work([worker]).filter(task=task).exists():
+    if found.is_stopped:
         raise Conflict(str(STOPPED))
     why_not = reasons_barred([task], [worker]).get(task.pk)
     if why_not:

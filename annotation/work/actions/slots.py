@@ -101,7 +101,10 @@ REACHED = """
 SELECT t.state, t.current_id, t.most_pay IS NOT NULL, last.id, last.state, (
     SELECT max(i.position) FROM annotation_assignmentitem e
     JOIN annotation_item i ON i.id = e.item_id
-    WHERE e.assignment_id = last.id AND last.quiz IS NULL AND i.expected IS NULL), last.seed
+    WHERE e.assignment_id = last.id AND last.quiz IS NULL AND i.expected IS NULL), last.seed,
+  EXISTS (
+    SELECT FROM annotation_exclusion x WHERE x.task_id = t.id AND x.worker_id = %(worker)s
+    AND x.stops_work AND x.undone_at IS NULL)
 FROM annotation_task t
 LEFT JOIN LATERAL (
     SELECT a.id, a.state, a.quiz, a.seed FROM annotation_assignment a
@@ -235,6 +238,7 @@ class WorkerProgress(NamedTuple):
     assignment_state: str | None
     position: int | None
     seed: int | None
+    is_stopped: bool  # gets no more work in the task
 
 
 def look_up_assignment(task: Task, worker: Membership) -> WorkerProgress:
