@@ -17,6 +17,7 @@ from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScor
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
+from evaluation.runs.selectors.shown_verdict import verdict_of
 
 
 class RunIn(Body):
@@ -91,6 +92,29 @@ class RunOut(serializers.ModelSerializer[Run]):
     @extend_schema_field(serializers.BooleanField(help_text="What else reads: the task’s one run"))
     def get_official(self, run: Run) -> bool:
         return any(row.until is None for row in run.official.all())
+
+
+class VerdictOut(serializers.Serializer[Any]):
+    """What a run says first, as its pages do."""
+
+    code = serializers.CharField(help_text="Of the message; it stays when its words change")
+    text = serializers.CharField()
+    basis = serializers.CharField(help_text="What it rests on")
+    values = serializers.DictField(help_text="In the sentence, by name")
+
+
+class RunWithVerdict(RunOut):
+    """A run, and what it says first."""
+
+    verdict = serializers.SerializerMethodField()
+
+    class Meta(RunOut.Meta):
+        fields = (*RunOut.Meta.fields, "verdict")  # type: ignore[assignment]
+
+    @extend_schema_field(VerdictOut(allow_null=True))
+    def get_verdict(self, run: Run) -> dict[str, Any] | None:
+        found = verdict_of(run)
+        return dict(VerdictOut(found).data) if found is not None else None
 
 
 class Score(serializers.Serializer[Any]):
@@ -196,9 +220,9 @@ class TaskRuns(Listing):
 
 
 class RunDetail(Endpoint):
-    @extend_schema(responses=RunOut, summary="One run, with its progress")
+    @extend_schema(responses=RunWithVerdict, summary="One run, with its progress and verdict")
     def get(self, request: Request, run_id: int) -> Response:
-        return Response(RunOut(run_for(request, run_id)).data)
+        return Response(RunWithVerdict(run_for(request, run_id)).data)
 
 
 class RunCancel(Endpoint):
