@@ -44,7 +44,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "crowdqc.web.public.AnonymousLimit",
+    "crowdqc.web.anonymous_limit.AnonymousLimit",
     "annotation.accounts.signing.middleware.SessionLimits",
     "crowdqc.web.bodies.BodyLimit",
     "crowdqc.web.middleware.DomainErrors",

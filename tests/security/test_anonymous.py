@@ -23,7 +23,7 @@ from annotation.api.frame import docs
 from annotation.api.frame.auth import TokenAuthentication
 from annotation.models import ApiToken, Invitation
 from crowdqc.errors import Missing
-from crowdqc.web import public
+from crowdqc.web import anonymous_limit
 from crowdqc.web.middleware import SecurityHeaders
 from tests.support import factories
 from tests.support.everything import ROUTES
@@ -38,11 +38,11 @@ UNLIMITED = {
 @pytest.fixture(autouse=True)
 def no_requests_yet() -> Iterator[None]:
     """No request was counted before."""
-    public.anonymous.clear()
-    public.right_tokens.clear()
+    anonymous_limit.anonymous.clear()
+    anonymous_limit.right_tokens.clear()
     yield
-    public.anonymous.clear()
-    public.right_tokens.clear()
+    anonymous_limit.anonymous.clear()
+    anonymous_limit.right_tokens.clear()
 
 
 def path_of(name: str) -> str:
@@ -120,7 +120,7 @@ def test_beyond_the_limit_no_wrong_token_is_looked_up_and_right_ones_go_on(setti
 
 
 def test_right_tokens_take_bounded_memory() -> None:
-    known = public.RightTokens(most=100)
+    known = anonymous_limit.RightTokens(most=100)
     for n in range(1000):
         known.note(f"Token {n}", right=True)
     assert len(known._known) == 100 and "Token 999" in known
@@ -136,7 +136,7 @@ def test_a_wrong_invitation_is_refused_by_its_signature_before_anything_is_looke
 
 
 def test_counters_of_many_networks_take_bounded_memory() -> None:
-    counter = public.Counter(most_networks=100)
+    counter = anonymous_limit.Counter(most_networks=100)
     waits = [counter.count(f"2001:db8:{n:x}::/64", 1) for n in range(1000)]
     assert not any(waits) and len(counter._windows) == 100
     assert counter.count("2001:db8:3e7::/64", 1) > 0  # the last one, still counted
