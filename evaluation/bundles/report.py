@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString
 from crowdqc.tally import reason_words
 from evaluation.bundles.kinds.base import Broken, read_jsonl, read_value
 from evaluation.bundles.manifest import ENVIRONMENT, RECIPE, results_file
+from evaluation.bundles.study import asked_lines, study_lines
 from evaluation.bundles.tables import Bundled, Row, Table, number, scores, written
 from evaluation.bundles.words import ABOUT, MethodWords
 from evaluation.models import CandidateScore, ItemLabel, ItemScore, SystemScore, WorkerScore
@@ -60,6 +61,8 @@ def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
         "manifest": manifest,
         "method": about.title or title_of(manifest["method"]),
         "version": found.version,
+        "study": list(study_lines(manifest)),
+        "asked": list(asked_lines(found.version["settings"])),
         "verdict": about.verdict(found),
         "tables": [*_tables(found, about)],
         "more": [

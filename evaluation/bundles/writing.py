@@ -23,6 +23,7 @@ from evaluation.bundles.manifest import (
     results_file,
     zipped,
 )
+from evaluation.bundles.study import study_of
 from evaluation.models import (
     AnswerScore,
     CandidateScore,
@@ -86,6 +87,7 @@ def manifest(run: Run, recipe: dict[str, Any]) -> dict[str, Any]:
         finished_at=run.finished_at.isoformat() if run.finished_at else None,
         counts=recipe["counts"],
         given=KINDS[run.method].given,
+        study=study_of(run),
     )
 
 

@@ -20,6 +20,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
@@ -294,6 +295,11 @@ def test_a_report_is_held_against_its_bundle_number_by_number(tmp_path: Path) ->
         call_command("crowdqc_export", family, *where, "--out", str(file), stdout=StringIO())
     html, out = report.read_text(), StringIO()
     assert "<script" not in html and "src=" not in html  # it needs nothing beside it
+    version = run.task.current
+    assert version is not None
+    scale = version.settings["scales"][0]
+    for told in (scale["label"], scale["points"][0]["label"], "Answers planned per item"):
+        assert escape(told) in html
     again = ("verify_bundle", str(bundled), "--report", str(report))
     call_command(*again, stdout=out, stderr=StringIO())
     assert "each as the bundle has it" in out.getvalue()
