@@ -7,7 +7,18 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.db.models import F, OuterRef, Q, Subquery, Sum
+from django.db.models import (
+    Aggregate,
+    Count,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    OuterRef,
+    Q,
+    Subquery,
+    Sum,
+)
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -24,17 +35,36 @@ from annotation.lists.definition import (
     Reasons,
     apply_to_each,
 )
-from annotation.models import Membership, PanelMember
+from annotation.models import Assignment, LedgerEntry, Membership, PanelMember, Rejection
+from annotation.models.assignments import AssignmentState
 from annotation.panels.actions import panels
 from annotation.payouts.actions.many import ProposedPay, amounts_seen, approve_pay_of
 from annotation.payouts.actions.rules import why_not_decide_in
 from annotation.payouts.selectors.proposals import proposed_lines
 
 ZERO = Decimal("0.00")
+EARNED = (LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS)
+
+
+class MedianSeconds(Aggregate):
+    """Median seconds from opening to submitting an assignment."""
+
+    function = "percentile_cont"
+    template = "percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM %(expressions)s))"
+    output_field = FloatField()
+
+    def __init__(self) -> None:
+        taken = ExpressionWrapper(F("submitted_at") - F("opened_at"), output_field=DurationField())
+        super().__init__(taken)
+
+
 COLUMNS = (
     Column("worker", gettext_lazy("Worker"), sort=("pseudonym",), fixed=True),
     Column("consent", gettext_lazy("Consent"), sort=("agreed",)),
     Column("submitted", gettext_lazy("Submitted"), sort=("submitted",), number=True, down=True),
+    Column("pace", gettext_lazy("Median time"), sort=("pace",), number=True),
+    Column("rejected", gettext_lazy("Rejected"), sort=("rejected",), number=True, down=True),
+    Column("approved", gettext_lazy("Approved pay"), sort=("approved",), number=True, down=True),
     Column("proposed", gettext_lazy("Proposed pay"), sort=("proposed",), number=True, down=True),
     Column("last", gettext_lazy("Last"), sort=("last_submit",), down=True),
     Column("joined", gettext_lazy("Joined"), sort=("created_at",), down=True),
@@ -46,6 +76,7 @@ CONSENT = (
 )
 WORK = (
     Choice("proposed", gettext_lazy("Pay awaits approval"), Q(proposed__gt=0)),
+    Choice("rejected", gettext_lazy("Rejected work"), Q(rejected__gt=0)),
     Choice("some", gettext_lazy("Submitted work"), Q(submitted__gt=0)),
     Choice("none", gettext_lazy("Nothing submitted"), Q(submitted=0)),
 )
@@ -65,7 +96,21 @@ def worker_list(access: Access) -> Listing:
     project = access.project
     proposed = proposed_lines(project).filter(assignment__worker=OuterRef("pk")).order_by()
     amount = proposed.values("assignment__worker").annotate(s=Sum(F("base") + F("bonus")))
-    rows = list_workers(project).annotate(proposed=Coalesce(Subquery(amount.values("s")), ZERO))
+    rejected = Rejection.objects.filter(assignment__worker=OuterRef("pk")).order_by()
+    standing = rejected.exclude(outcome=Rejection.Outcome.OVERTURNED)
+    refused = standing.values("assignment__worker").annotate(n=Count("pk"))
+    booked = LedgerEntry.objects.filter(worker=OuterRef("pk"), kind__in=EARNED).order_by()
+    earned = booked.values("worker").annotate(s=Sum("amount"))
+    work = Assignment.objects.filter(
+        worker=OuterRef("pk"), state=AssignmentState.SUBMITTED, opened_at__isnull=False
+    )
+    took = work.exclude(source="import").order_by().values("worker")
+    rows = list_workers(project).annotate(
+        proposed=Coalesce(Subquery(amount.values("s")), ZERO),
+        rejected=Coalesce(Subquery(refused.values("n")), 0),
+        approved=Coalesce(Subquery(earned.values("s")), ZERO),
+        pace=Subquery(took.annotate(m=MedianSeconds()).values("m")),
+    )
     on = [
         Choice(str(one.pk), one.name, Q(pk__in=_members(one.pk)))
         for one in project.panels.order_by("name")[:50]

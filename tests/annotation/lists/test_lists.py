@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -99,6 +100,33 @@ def test_people_are_found_filtered_sorted_and_shown_by_chosen_columns(world: Wor
     assert typed["HX-Push-Url"] == people(world, "?q=ark-2")
     wrong = client.get(people(world, "?sort=secret&work=x&q=wren-1&page=99")).content.decode()
     assert names(wrong) == ["wren-1"]
+
+
+def test_people_show_pace_rejections_and_what_was_approved(world: World) -> None:
+    for number, minutes in ((1, 4), (2, 2), (3, 8)):
+        factories.took(world.task.assignments.get(worker__pseudonym=f"wren-{number}"), minutes)
+    refused = world.task.assignments.get(worker__pseudonym="wren-3").pk
+    batch = payouts.propose_payout(
+        by=world.requester,
+        task=world.task,
+        key=uuid.uuid4(),
+        lines=[
+            ProposedLine(world.task.assignments.get(worker__pseudonym="wren-1").pk),
+            ProposedLine(
+                refused,
+                decision="reject",
+                reason_code="not_followed",
+                reason=factories.REJECTION,
+            ),
+        ],
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal("1.80"))
+    client = signed_in(world.manager)
+    found = client.get(people(world, "?q=wren&sort=pace")).content.decode()
+    assert names(found) == ["wren-2", "wren-1", "wren-3"]
+    assert names(client.get(people(world, "?work=rejected")).content.decode()) == ["wren-3"]
+    rich = client.get(people(world, "?q=wren&sort=-approved")).content.decode()
+    assert names(rich)[0] == "wren-1" and "€1.80" in rich
 
 
 def test_ids_from_files_are_found_by_requesters_alone(world: World) -> None:
