@@ -31,14 +31,16 @@ class Unreadable(DomainError):
         self.says = says
 
 
-def read_json(raw: str | bytes, *, any_text: bool = False) -> Any:
+def read_json(raw: str | bytes, *, any_text: bool = False, empty_nan: bool = False) -> Any:
     """Parse JSON; raise Unreadable, with the field where there is one.
 
-    ``any_text``: for callers that mend what people typed instead of refusing it.
+    ``any_text``: for callers that mend what people typed instead of refusing it. ``empty_nan``
+    takes NaN, by which some programs write a missing value, as null.
     """
+    constant = _missing_or_refused if empty_nan else _constant
     try:
         text = raw if isinstance(raw, str) else raw.decode()
-        value = json.loads(text, parse_constant=_constant, parse_int=_integer, parse_float=_float)
+        value = json.loads(text, parse_constant=constant, parse_int=_integer, parse_float=_float)
     except RecursionError:
         raise Unreadable("It is nested too deeply.", f"{DEEPEST} levels at most.") from None
     except json.JSONDecodeError as error:
@@ -53,6 +55,11 @@ def read_json(raw: str | bytes, *, any_text: bool = False) -> Any:
 
 def _constant(name: str) -> NoReturn:
     raise Unreadable(f"{name} is no number.", "Leave the field out, or write null.")
+
+
+def _missing_or_refused(name: str) -> None:
+    if name != "NaN":
+        _constant(name)
 
 
 def _integer(text: str) -> int:

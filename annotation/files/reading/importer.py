@@ -54,6 +54,7 @@ class Sheet:
     columns: Sequence[str]
     rows: Collection[Row]
     unreadable: Collection[Problem]
+    notes: Sequence[str] = ()  # how it was read, where that is a choice
 
     @property
     def total(self) -> int:

@@ -18,12 +18,13 @@ from crowdqc.errors import Invalid
 LONG, WIDE = "long", "wide"
 WORKERS = (
     "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
-    "performer", "user", "user_id", "labeler", "labeller", "judge",
+    "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
     "unit", "unit_id", "document", "document_id", "orig_id", "instance_id", "text_id", "doc_id",
-    "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "id", "key",
+    "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id", "id",
+    "key",
 )  # fmt: skip
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
@@ -76,6 +77,14 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
     if len(left) == len(missing):
         return _by_values(found, missing, left, held)
     raise Invalid(_("The columns do not say who gave which label to what."), fields={"file": MEND})
+
+
+_USUAL = {same_name(name) for name in (*WORKERS, *ITEMS, *LABELS, *GOLD)}
+
+
+def is_usual(name: str) -> bool:
+    """Whether a table of votes usually calls a column so."""
+    return same_name(name) in _USUAL
 
 
 def _named(columns: Sequence[str], names: Sequence[str]) -> str:

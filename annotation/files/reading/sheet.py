@@ -43,6 +43,7 @@ def spooled(table: Table) -> Sheet:
         table.columns,
         rows,
         unreadable,
+        table.notes,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
@@ -50,6 +51,7 @@ def of_upload(upload: Any) -> Source:
     return Source(upload.size or 0, lambda: iter(upload.chunks(PIECE)))
 
 
+GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 # What a file begins with that is no table, and what to do about it.
 TABLE = gettext_lazy("Choose a CSV, JSONL, Parquet or Excel file.")
@@ -57,7 +59,7 @@ ARCHIVE = gettext_lazy("Unpack it, and choose the table in it.")
 FOREIGN = (
     (ZIP, gettext_lazy("a ZIP archive"), ARCHIVE),
     (b"PK\x05\x06", gettext_lazy("an empty ZIP archive"), ARCHIVE),
-    (b"\x1f\x8b", gettext_lazy("a gzip archive"), ARCHIVE),
+    (GZIP, gettext_lazy("a gzip archive"), ARCHIVE),
     (b"BZh", gettext_lazy("a bzip2 archive"), ARCHIVE),
     (b"\xfd7zXZ", gettext_lazy("an xz archive"), ARCHIVE),
     (b"\x28\xb5\x2f\xfd", gettext_lazy("a Zstandard archive"), ARCHIVE),
@@ -127,12 +129,24 @@ MARKS = (
 )
 
 
-def encoding_of(source: Source) -> Encoding:
+HIGH = re.compile(rb"[\x80-\xff]+")
+DOUBLE = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe])+")
+
+
+def encoding_of(source: Source, wanted: str = "") -> Encoding:
     """UTF-8 with or without byte order mark, UTF-16 with one or by its zero bytes, else Latin-1.
 
-    Latin-1 fits every file and is therefore said. Raises Invalid where a file is not what its
-    byte order mark says.
+    Latin-1 fits every file and is therefore said, as is GB18030, whose letters are pairs of bytes.
+    ``wanted`` is what a person said. Raises Invalid where a file is not what is said of it.
     """
+    if wanted:
+        try:
+            return _strict(source, Encoding(codecs.lookup(wanted).name, wanted))
+        except LookupError:
+            raise Invalid(
+                _("There is no encoding %(name)s.") % {"name": wanted},
+                fields={"encoding": "utf-8, cp1252, gb18030, shift_jis"},
+            ) from None
     head = source.head(2000)
     for mark, codec, name in MARKS:
         if head.startswith(mark):
@@ -143,6 +157,13 @@ def encoding_of(source: Source) -> Encoding:
     wrong = _first_wrong(source, "utf-8")
     if wrong is None:
         return Encoding("utf-8", "UTF-8")
+    runs = HIGH.findall(source.head(PIECE))
+    paired = sum(map(bool, map(DOUBLE.fullmatch, runs)))
+    if 5 * paired > 4 * len(runs) > 4 and _first_wrong(source, "gb18030") is None:
+        note = _(
+            "line %(wrong)s is not UTF-8, so it is read as GB18030 (Chinese); look at its letters"
+        )
+        return Encoding("gb18030", "GB18030", note % {"wrong": f"{wrong[1]:,}"})
     note = _("line %(wrong)s is not UTF-8, so it is read as Latin-1; look at its accents") % {
         "wrong": f"{wrong[1]:,}"
     }

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet, missing
 from annotation.formats.imports.tables.base import Fixes
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
 from annotation.models import Project, Task
+from crowdqc.errors import Invalid
 from crowdqc.tally import Tally, by_reason
 
 
@@ -92,10 +95,17 @@ def _examined(
         else one.reader.guess(sheet.columns, sheet.rows)
     )
     unmapped = missing(chosen, one.fields)
+    if unmapped and not sheet.rows and (problem := next(iter(sheet.unreadable), None)):
+        raise Invalid(  # the columns of JSON are those of its rows
+            _("No row can be read. Line %(line)s: %(wrong)s")
+            % {"line": problem.line, "wrong": problem.wrong},
+            fields={"file": problem.mend},
+        )
     if unmapped:
         return CheckedFile(sheet, chosen, unmapped, CheckedRows())
     images = Images(sheet.rows, [chosen[name] for name in one.markdown if name in chosen])
     checked = one.check(images if images.columns else sheet.rows, chosen, there)
+    checked.notes[:0] = sheet.notes
     checked.notes += images.notes
     checked.problems = checked.problems.merged(sheet.unreadable)
     return CheckedFile(sheet, chosen, unmapped, checked)

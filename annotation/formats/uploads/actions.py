@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
 from annotation.files.reading.limits import check_size
-from annotation.files.reading.sources import ZIP, Source, of_bytes, refuse_foreign
+from annotation.files.reading.sources import GZIP, ZIP, Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
@@ -68,7 +68,7 @@ def _keep(
     source = of_bytes(content) if isinstance(content, bytes) else content
     check_size(source.size)
     head = source.head()
-    if not head.startswith(ZIP):  # a workbook, or an archive of spans
+    if not head.startswith((ZIP, GZIP)):  # a workbook, an archive of spans, or one table
         refuse_foreign(head)
     digest = hashlib.sha256()
     for piece in source.pieces():

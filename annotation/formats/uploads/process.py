@@ -221,6 +221,7 @@ def _read(file: ImportFile) -> None:
                 "kind": table.kind,
                 "encoding": table.encoding,
                 "note": table.encoding_note,
+                "notes": table.notes,
                 "delimiter": table.delimiter,
                 "columns": columns,
                 "fits": {slug: [one.fits, one.said] for slug, one in fits.items()},

@@ -119,4 +119,5 @@ def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:
         about["columns"],
         rows_of(file, told),
         problems_of(file, Kind.UNREADABLE, about["unreadable"]),
+        about.get("notes", ()),
     )

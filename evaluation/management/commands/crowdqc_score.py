@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.files.reading.importer import Row, Sheet
 from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import of_bytes
-from annotation.files.reading.tables import open_table
+from annotation.files.reading.tables import Reading, open_table
 from annotation.formats.imports.tables.base import LOOKED_AT
 from annotation.formats.imports.tables.one_hot import fold
 from annotation.formats.registry import recognise_table
@@ -27,14 +28,21 @@ from evaluation.score_table.reports.text import Options, as_json, write_tables
 
 NAMED = 20  # rows left out that are printed
 LEFT_OUT = "left-out.csv"
+# What the options name, as the kinds call it.
+ROLES = {
+    "worker": ("worker", "worker_id", "judge"),
+    "item": ("item", "item_id", "question_id"),
+    "label": ("label", "winner", "score", "answer"),
+}
 
 
 class Command(BaseCommand):
     help = (
-        "Judge the votes of a file (CSV, TSV, JSON, JSONL or parquet): labels (worker, item, label "
-        "and, where known, gold; or a matrix with a row an item and a column a worker), "
+        "Judge the votes of a table (CSV, TSV, JSON, JSONL, parquet, Excel): labels (worker, item, "
+        "label and, where known, gold; or a matrix with a row an item and a column a worker), "
         "comparisons (judge, left, right, winner), free-text answers (worker, question, answer), "
-        "ratings (worker, item, score), and exports of Label Studio and Potato."
+        "ratings (worker, item, score), and exports of Label Studio, Prodigy, Argilla, doccano, "
+        "Potato and MTurk."
     )
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
@@ -43,6 +51,13 @@ class Command(BaseCommand):
         """The file and options of the method."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--kind", choices=list(KINDS), help="where it is not recognised")
+        for name, other in (("worker", "judge"), ("item", "question"), ("label", "winner, score")):
+            parser.add_argument(
+                f"--{name}", metavar="COLUMN", help=f"which is the {name} ({other})"
+            )
+        parser.add_argument("--header", choices=["none"], help="the first line is a row")
+        parser.add_argument("--encoding", default="", help="where it is neither UTF-8 nor UTF-16")
+        parser.add_argument("--na", action="append", metavar="VALUE", help="stands for no label")
         parser.add_argument("--out", type=Path, help="folder for all tables as CSV")
         parser.add_argument("--reliable", type=float, help="competence that a worker must exceed")
         parser.add_argument("--ordered", action="store_true", help="labels have an order")
@@ -54,7 +69,11 @@ class Command(BaseCommand):
         if options["seed"] < 0:
             raise CommandError("--seed must be 0 or more")
         try:
-            slug, found = open_file(options["file"], options["kind"])
+            given = {name: options[name] for name in ROLES if options[name]}
+            reading = Reading(False if options["header"] else None, options["encoding"])
+            slug, found = open_file(
+                options["file"], options["kind"], given, options["na"] or (), reading
+            )
             for line in columns_told(slug, found):
                 self.stderr.write(line, style_func=str)
             asked = Options(
@@ -91,19 +110,46 @@ class Command(BaseCommand):
         return say
 
 
-def open_file(path: Path, kind: str | None = None) -> tuple[str, CheckedFile]:
+def open_file(
+    path: Path,
+    kind: str | None = None,
+    given: Mapping[str, str] | None = None,
+    missing: Sequence[str] = (),
+    reading: Reading | None = None,
+) -> tuple[str, CheckedFile]:
     """The kind of a file and its rows, read as the page reads them.
 
+    ``given`` are columns by role (``ROLES``), and ``missing`` values that stand for no label.
     Raises Invalid where a column is missing or no row can be scored, and OSError.
     """
-    sheet = spooled(fold(open_table(of_bytes(path.read_bytes()), path.name)))
-    slug = kind or recognise_table(sheet.columns, list(itertools.islice(sheet.rows, LOOKED_AT)))[0]
-    found = check_rows(None, slug, sheet)
+    sheet = spooled(fold(open_table(of_bytes(path.read_bytes()), path.name, reading=reading)))
+    given = given or {}
+    for column in set(given.values()) - set(sheet.columns):
+        raise Invalid(
+            f"The file has no column {column}.",
+            fields={"file": f"It has {', '.join(sheet.columns[:20])}."},
+        )
+    slug = kind or _kind_of(sheet, given)
+    reader = KINDS[slug].reader
+    own = {one.name for one in reader.fields}
+    chosen = {
+        next(name for name in ROLES[role] if name in own): column
+        for role, column in given.items()
+        if own & set(ROLES[role])
+    }
+    guessed = reader.guess(sheet.columns, sheet.rows) if chosen else {}
+    taken = set(chosen.values())
+    mapping = {name: one for name, one in guessed.items() if one not in taken} | chosen
+    column = (mapping or reader.guess(sheet.columns, sheet.rows)).get("label", "label")
+    fixes = {column: dict.fromkeys(missing, "")} if missing else {}
+    found = check_rows(None, slug, sheet, mapping, fixes)
     if found.unmapped:
         names = ", ".join(str(one.label).lower() for one in found.unmapped)
         raise Invalid(
             f"No column is read as {names}. The file has {', '.join(sheet.columns[:20])}.",
-            fields={"file": f"Name the columns {KINDS[slug].needs}, or say --kind."},
+            fields={
+                "file": f"Name the columns {KINDS[slug].needs}, or say --worker, --item, --label."
+            },
         )
     if not found.checked.good:
         reasons = itertools.islice(rejected_lines(found), NAMED)
@@ -113,12 +159,27 @@ def open_file(path: Path, kind: str | None = None) -> tuple[str, CheckedFile]:
     return slug, found
 
 
+def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:
+    """The kind of a table, whose columns are called as somebody said."""
+    names = {column: role for role, column in given.items()}
+    rows = [
+        Row(row.line, {names.get(name, name): value for name, value in row.values.items()})
+        for row in itertools.islice(sheet.rows, LOOKED_AT)
+    ]
+    return recognise_table([names.get(name, name) for name in sheet.columns], rows)[0]
+
+
 def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
     """What the file was taken for, and the rows that are left out."""
     kind = KINDS[slug]
     fields = {one.name: str(one.label).lower() for one in kind.reader.fields}
     columns = ", ".join(f"{fields[name]}: {column}" for name, column in found.mapping.items())
     yield f"{kind.title}. {columns}"
+    if found.sheet.encoding_note:
+        yield f"{found.sheet.encoding}: {found.sheet.encoding_note}."
+    yield from found.checked.notes
+    for one in found.checked.about.get("warnings", ()):
+        yield f"Warning: {one['head']} {one['text']}"
     rows = list(rejected_lines(found))
     if rows:
         yield f"{plural(len(rows), 'row')} left out:"

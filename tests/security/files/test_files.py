@@ -138,7 +138,7 @@ def test_a_parquet_footer_that_lies_is_refused_in_words() -> None:
     ("content", "words"),
     [
         (b"PK\x03\x04" + b"\0" * 50, "a ZIP archive"),
-        (b"\x1f\x8b\x08" + b"\0" * 50, "gzip archive"),
+        (b"\x1f\x8b\x08" + b"\0" * 50, "gzip file is cut off"),
         (b"%PDF-1.7\n", "a PDF"),
         (b"<!DOCTYPE html><title>Sign in</title>", "a web page"),
         (b"", "empty"),

@@ -31,6 +31,7 @@ from annotation.files.reading.recognise import (
     recognise,
 )
 from annotation.files.reading.rows import Problem
+from annotation.files.reading.tables import NAMELESS
 from annotation.formats.imports.tables.base import (
     LOOKED_AT,
     NAMED,
@@ -199,7 +200,8 @@ class LabelMatrix(LabelTable):
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """A column names the rows, and the others share a few labels."""
         found, _kind = _matrix(columns, rows)
-        if found is None or not found.item:  # numbers of all kinds may share values
+        # Numbers of all kinds may share values; a file without a header has no other columns.
+        if found is None or not (found.item or found.workers[:1] == (NAMELESS % 1,)):
             return Fit(False, "no columns that share labels")
         return Fit(
             True,

@@ -76,7 +76,7 @@ class RatingTable(TableReader):
             return Fit(False, lacks)
         scores = {row.values.get(mapping["score"], "").strip() for row in rows} - {""}
         column = mapping["score"]
-        if not all(WHOLE.fullmatch(score) for score in scores):
+        if not scores or not all(WHOLE.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a whole number") % {"column": column})
         if len(scores) > MAX_ASKED:
             return Fit(
