@@ -49,6 +49,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
     used = found["tally"].get("used", 0)
     problems = sorted([*found["problems"], *found["repeats"]], key=lambda one: one.get("line") or 0)
     shown = [{**one, "fixes": _fixes(one, about)} for one in problems[:SHOWN_PROBLEMS]]
+    named = {(one["column"], one["value"]) for one in problems}
     mapped = {column: name for name, column in found["mapping"].items()}
     return {
         "state": _state(file, rows, used, about),
@@ -70,6 +71,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
             ]
             for _, values in file.sheet["first"]
         ],
+        "choices": [one for one in about["offers"] if (one["column"], one["value"]) not in named],
         "problems": shown,
         "left": rows - used,
         "more": found["all_problems"] + found["repeated"] - len(shown),

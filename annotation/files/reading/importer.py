@@ -21,6 +21,7 @@ from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
+from annotation.files.reading.times import parse_moment
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
@@ -317,13 +318,8 @@ class Reader:
         raw = self.value(row, name)
         if not raw:
             return None
-        try:
-            at = dt.datetime.fromisoformat(raw)
-            at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
-            if 1990 <= at.astimezone(dt.UTC).year <= 2100:
-                return at
-        except (ValueError, OverflowError):
-            pass
+        if at := parse_moment(raw):
+            return at
         mend = gettext_noop("Write it as 2025-03-31T14:05:00Z, or leave the cell empty.")
         self.refuse(row, name, _("This is not a time."), mend)
 

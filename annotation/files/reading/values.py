@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from typing import Any
 
 from django.utils.translation import gettext_lazy
@@ -25,6 +26,21 @@ def as_text(value: Any) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)
+
+
+NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*)(?:\.\d+)?")
+
+
+def plain_number(text: str) -> str:
+    """A number without zeros behind its point: ``1`` for ``1.0``; any other text as it is."""
+    if NUMBER.fullmatch(text) and "." in text:
+        return text.rstrip("0").rstrip(".")
+    return text
+
+
+def plain_value(text: str) -> str:
+    """What makes two spellings one value: composed letters, no outer space, no case, 1 for 1.0."""
+    return plain_number(unicodedata.normalize("NFC", text).strip().casefold())
 
 
 def displayable_value(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.files.reading.values import plain_value
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, name_of, text, truth
 from crowdqc.errors import Invalid
@@ -97,9 +98,9 @@ def code_of(one: Mapping[str, Any], said: str) -> str:
     codes = codes_of(one)
     if said in codes:
         return said
-    by_label = {str(row["label"]).casefold(): row["value"] for row in one["options"]}
-    plain = {code.casefold(): code for code in codes}
-    return plain.get(said.casefold()) or by_label.get(said.casefold()) or said
+    by_label = {plain_value(str(row["label"])): row["value"] for row in one["options"]}
+    plain = {plain_value(code): code for code in codes}
+    return plain.get(plain_value(said)) or by_label.get(plain_value(said)) or said
 
 
 def label_of(field: Mapping[str, Any], code: str) -> str:

@@ -163,15 +163,17 @@ def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dic
 
 def _in_points(mark: Mark, field: Mapping[str, Any], text: str) -> Mark:
     """The mark counted in code points; before 2021 Label Studio counted UTF-16 units."""
-    if not isinstance(mark.quoted, str) or text[mark.start : mark.end] == mark.quoted:
+    units, quoted = text.encode("utf-16-le"), mark.quoted
+    if not isinstance(quoted, str):
         return mark
-    units = text.encode("utf-16-le")
+    if mark.end <= len(text) and text[mark.start : mark.end] == quoted:
+        return mark
     cuts = [units[: 2 * at] for at in (mark.start, mark.end)]
     start, end = (len(cut.decode("utf-16-le", "ignore")) for cut in cuts)
-    if text[start:end] != mark.quoted:
+    if 2 * mark.end > len(units) or text[start:end] != quoted:
         raise Invalid(
             gettext("“%(field)s” has a mark at %(start)s that is not “%(quoted)s”.")
-            % {"field": field["question"], "start": mark.start, "quoted": mark.quoted[:40]},
+            % {"field": field["question"], "start": mark.start, "quoted": quoted[:40]},
             fields={field["name"]: gettext("Its offsets count characters of another text.")},
         )
     return mark._replace(start=start, end=end)

@@ -210,6 +210,8 @@ class LabelStudio:
         out.write(
             f"{path.name}: task {task.pk}, {added.new + added.there:,} answers, {parts(*added)}.\n"
         )
+        for what, n in file.left.items():
+            out.write(f"{what}: {n:,}. Left out.\n")
 
 
 class Reliability:

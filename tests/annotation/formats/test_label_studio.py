@@ -17,9 +17,10 @@ from django.core.management import call_command
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.actions.label_studio import import_label_studio
 from annotation.formats.exports.pairwise import PAIR_EXPORTS
+from annotation.formats.imports.tools import label_studio
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.formats.imports.tools.label_studio import read_label_studio
-from annotation.models import Answer, Task
+from annotation.models import Answer, SpanValue, Task
 from annotation.work.actions import answers
 from crowdqc.errors import Invalid
 from tests.annotation.formats.exports.test_pairwise import TWO, judge
@@ -434,3 +435,61 @@ def test_rankings_go_out_as_rankers_of_a_list_and_come_back() -> None:
     buckets = out.replace('{"order": ["b", "a"]}', '{"one": ["b"], "two": ["a"]}')
     with pytest.raises(Invalid, match="cannot be read"):
         again(buckets)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "quoted", "stored"),
+    [
+        ("🙂 a word", 4, 8, "word", (4, 8)),
+        ("🙂 a word", 5, 9, "word", (4, 8)),  # counted in UTF-16
+        ("a\r\nb c", 3, 4, "b", (2, 3)),
+        (" Over\n the hill", 11, 15, "hill", (10, 14)),
+        ("Size: 9   mm", 6, 12, "9 mm", (6, 12)),
+        ("cafe\u0301 bar", 6, 9, "bar", (6, 9)),
+    ],
+)
+def test_a_mark_lies_on_the_same_words_of_the_stored_text(
+    text: str, start: int, end: int, quoted: str, stored: tuple[int, int]
+) -> None:
+    value = {"start": start, "end": end, "text": quoted, "labels": ["X"]}
+    other = {"id": 2, "data": {"text": "other"}, "annotations": []}
+    mark = {"from_name": "part", "to_name": "t", "type": "labels", "value": value}
+    one = {"id": 1, "data": {"text": text}}
+    file = [{**one, "annotations": [{"completed_by": 1, "result": [mark]}]}, other]
+    task = again(json.dumps(file))
+    assert list(SpanValue.objects.filter(answer__item__task=task).values_list("start", "end")) == [
+        stored
+    ]
+    value["end"] += 9
+    with pytest.raises(Invalid):
+        again(json.dumps(file))
+
+
+def test_what_other_parts_lack_takes_no_vote_with_it() -> None:
+    choice = {"from_name": "mood", "to_name": "t", "type": "choices"}
+    path = {"from_name": "kind", "to_name": "t", "type": "taxonomy"}
+    mark = {"from_name": "part", "to_name": "t", "type": "labels", "id": "r"}
+    span = {"start": 0, "end": 2, "text": "ab", "labels": ["X"]}
+    results = [
+        {**choice, "id": "c", "value": {"choices": ["good"]}},
+        {**path, "value": {"taxonomy": [["animal", "cat"]]}},
+        {**mark, "value": span},
+        {**choice, "id": "r", "from_name": "sure", "value": {"choices": ["yes"]}},
+    ]
+    raw = {
+        "id": 1,
+        "data": {"text": "ab"},
+        "annotations": [{"id": 5, "completed_by": 1, "result": results}],
+        "predictions": [286, {"result": results, "model_version": None}],
+    }
+    file = read_label_studio(json.dumps([raw]).encode(), "x.json")
+    (given,) = file.tasks[0].given
+    assert dict((name, value) for name, _, value in given.choices) == {
+        "mood": ["good"],
+        "kind": ["animal > cat"],
+    }
+    assert file.left == {
+        label_studio.IDS: 1,
+        label_studio.NO_VERSION: 1,
+        label_studio.OF_REGIONS: 2,
+    }

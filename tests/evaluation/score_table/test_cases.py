@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from annotation.files.reading.tables import Reading
+from annotation.formats.selectors.imports import check_rows
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file
 from evaluation.methods.agreement.coefficients import krippendorff_alpha
@@ -136,3 +137,78 @@ def test_what_cannot_be_read_is_refused_for_its_own_reason(
 ) -> None:
     with pytest.raises(Invalid, match=reason):
         found_in(tmp_path, content, name)
+
+
+def changed(old: str, new: str, every: int = 3) -> str:
+    """The votes with another spelling in every third line."""
+    lines = [line.replace(old, new) if n % every == 0 else line for n, line in enumerate(LONG)]
+    return text(HEAD, *lines)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        changed("yes", "1.0").replace("yes", "1").replace("no", "0"),
+        changed("yes", "TRUE").replace("yes", "True").replace("no", "false"),
+        changed("yes", "cafe\u0301").replace("yes", "caf\u00e9"),
+        changed("yes", "b#a").replace("yes", "a#b").replace("no", "c"),
+        changed("w0", " w0 "),
+    ],
+    ids=["numbers", "truth values", "accents", "several labels", "space"],
+)
+def test_spellings_of_one_value_meet_and_it_is_said_once(content: str, tmp_path: Path) -> None:
+    _, found = found_in(tmp_path, content)
+    assert (found.checked.used, alpha_of(found)) == (24, ALPHA)
+    assert len(found.checked.notes) == (0 if " w0 " in content else 1)
+
+
+@pytest.mark.parametrize("gold", ["YES", "Yes"])
+def test_a_known_answer_in_capitals_is_the_label(gold: str, tmp_path: Path) -> None:
+    rows = [f"{line},{gold if int(line[4]) % 2 else 'no'}" for line in LONG]
+    _, found = found_in(tmp_path, text(HEAD + ",gold", *rows))
+    assert {one["gold"] for one in found.checked.good} == {"yes", "no"}
+    assert len(found.checked.notes) == 1
+
+
+def test_different_labels_stay_apart(tmp_path: Path) -> None:
+    odd = ["01", "1", "NA", "None", "aa", "Aa", "a#b", "a#c"]
+    rows = [f"w{k},i{n},{label}" for n, label in enumerate(odd) for k in range(3)]
+    _, found = found_in(tmp_path, text(HEAD, *rows))
+    assert {one["label"] for one in found.checked.good} == set(odd)
+    assert found.checked.notes == []
+
+
+def test_na_in_a_matrix_is_no_label_unless_somebody_keeps_it(tmp_path: Path) -> None:
+    said = [YES[n % 2] for n in range(9)]
+    rows = [f"i{n},{'NA' if n % 3 else said[n]},{said[n]},{said[n]}" for n in range(9)]
+    matrix = text("item,ann,ben,cy", *rows)
+    _, found = found_in(tmp_path, matrix)
+    assert len(found.checked.good) == 21 and len(found.checked.notes) == 1
+    (offer,) = found.checked.about["offers"]
+    kept = check_rows(None, "label_matrix", found.sheet, {}, {"label": {"NA": offer["use"]}})
+    assert len(kept.checked.good) == 27
+    _, other = found_in(tmp_path, matrix, missing=["no"])
+    assert {one["label"] for one in other.checked.good} == {"NA", "yes"}
+
+
+@pytest.mark.parametrize(
+    ("times", "first", "lost"),
+    [
+        (["7/10/2014 02:15:50"] * 24, None, 24),
+        (["7/10/2014 02:15:50", "7/13/2014 02:15"] * 12, "2014-07-10T02:15:50", 0),
+        (["31/7/2014", "1/7/2014"] * 12, "2014-07-31T00:00:00", 0),
+        (["7/10/2014 2:15 PM", "7/31/2014"] * 12, "2014-07-10T14:15:00", 0),
+        (["1609789589"] * 23 + ["soon"], "2021-01-04T19:46:29", 1),
+        (["1609789589000.0"] * 24, "2021-01-04T19:46:29", 0),
+        (["1.0"] * 24, None, 24),
+    ],
+)
+def test_a_time_that_cannot_be_read_loses_no_vote(
+    times: list[str], first: str | None, lost: int, tmp_path: Path
+) -> None:
+    rows = [f"{line},{time}" for line, time in zip(LONG, times, strict=True)]
+    _, found = found_in(tmp_path, text(HEAD + ",created_at", *rows))
+    at = next(iter(found.checked.good))["at"]
+    assert (at and at.isoformat()[:19]) == first
+    assert sum(one["at"] is None for one in found.checked.good) == lost
+    assert (found.checked.used, len(found.checked.notes)) == (24, min(lost, 1))

@@ -146,7 +146,7 @@ def test_labels_that_no_code_can_hold_are_kept_as_they_are_written() -> None:
     run_quickly(Run.objects.get())
 
 
-def test_a_typo_and_a_bad_time_are_mended_with_a_click() -> None:
+def test_a_typo_is_mended_with_a_click_and_a_bad_time_is_left_empty() -> None:
     client = client_of(factories.make_user())
     rows = [
         f"w{k},i{n},{'Right' if n % 2 else 'Wrong'},2026-01-01,b{n % 3}"
@@ -156,14 +156,12 @@ def test_a_typo_and_a_bad_time_are_mended_with_a_click() -> None:
     rows += ["w9,i1,Rihgt,2026-01-01,b1", "w9,i2,Wrong,14/31/2026,b2"]
     page = drop(client, "worker,item,label,time,batch\n" + "\n".join(rows) + "\n")
     shown = html_of(client.get(page))
-    assert "92 rows read: 90 can be used, 2 are left out" in shown
+    assert "92 rows read: 91 can be used, 1 is left out" in shown
     assert "Close to “Right”, which is given 45 times" in shown
-    assert "Use “Right”" in shown and "Keep without a time" in shown
+    assert "Use “Right”" in shown and "time: 1 cell is no clear time (“14/31/2026” on" in shown
     other = {"do": "fix", "column": "label", "value": "Right", "use": "Wrong"}
     assert client.post(page, other).status_code == 409
     client.post(page, {"do": "fix", "column": "label", "value": "Rihgt", "use": "Right"})
-    work()
-    client.post(page, {"do": "fix", "column": "time", "value": "14/31/2026", "use": ""})
     work()
     assert "Score 92 labels" in html_of(client.get(page))
     score(client, page)
@@ -397,14 +395,14 @@ def test_an_export_of_label_studio_is_recognised_and_scored_with_all_its_annotat
     run_quickly(Run.objects.get())
 
 
-def test_a_task_of_label_studio_that_cannot_be_read_is_named_and_the_others_are_scored() -> None:
+def test_an_annotation_that_cannot_be_read_is_named_and_the_others_are_scored() -> None:
     tasks = json.loads(label_studio())
     tasks[3]["annotations"][1]["result"][0]["type"] = "rectanglelabels"
     tasks[4]["annotations"] = tasks[4]["predictions"] = []
     client = client_of(factories.make_user())
     page = drop(client, json.dumps(tasks, indent=1), "export.json")
     shown = html_of(client.get(page))
-    assert "10 rows read: 8 can be used, 2 are left out" in shown
+    assert "10 rows read: 9 can be used, 1 is left out" in shown
     assert "rectanglelabels" in shown and "Nobody annotated this task" in shown
 
 

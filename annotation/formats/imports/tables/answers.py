@@ -20,7 +20,7 @@ from annotation.formats.imports.tables.base import (
     Fixes,
     LastCounts,
     TableReader,
-    moment,
+    Times,
     unread,
 )
 from crowdqc.numbers import plural
@@ -41,6 +41,7 @@ class AnswerTable(TableReader):
     slug = "answer_table"
     title = gettext_lazy("Free-text answers")
     unit = "answer"
+    alike = (("worker_id",), ("item_id",))
     fields = (
         Field("worker_id", gettext_lazy("Worker"), True, (*_ANSWER["worker_id"].also, *WORKERS)),
         Field("item_id", gettext_lazy("Question id"), False, ("question_id", *IDS), ASKED),
@@ -96,7 +97,7 @@ class AnswerTable(TableReader):
             _("This question has another text in {where}."),
             _("Give each question an id of its own."),
         )
-        made = set[str]()
+        made, times = set[str](), Times(reader, "submitted_at", rows)
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
@@ -115,7 +116,7 @@ class AnswerTable(TableReader):
                 if values["question"]:
                     digest = text_print(values["question"])
                     one_text.check(row, ["question"], values["item_id"], digest)
-                at = moment(reader, row, "submitted_at")
+                at = times.read(row)
                 item = asked.setdefault(values["item_id"], dict[str, str]())
                 for name in ("question", "context", "topic"):
                     item[name] = item.get(name) or values[name]
@@ -125,6 +126,7 @@ class AnswerTable(TableReader):
                     key,
                     {"answer": values["answer"], "submitted_at": at, "meta": unread(reader, row)},
                 )
+        times.note()
         for (worker, item_id), (_line, one) in last.found.items():
             more = {"worker_id": worker, "item_id": item_id, **asked[item_id]}
             reader.checked.good.append({**one, **more}, len(one["answer"]))

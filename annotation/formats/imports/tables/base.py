@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
+import unicodedata
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from annotation.files.reading.importer import CheckedRows, Importer, Reader, Refused, Row, missing
-from annotation.files.reading.rows import Problem
+from annotation.files.reading.importer import CheckedRows, Importer, Reader, Row, missing
+from annotation.files.reading.rows import MAX_SHOWN, Problem
+from annotation.files.reading.times import is_day_first, parse_moment
+from annotation.files.reading.values import NUMBER, plain_number
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 
 LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
@@ -43,6 +49,7 @@ class TableReader(Importer):
 
     unit: str  # what a row is
     unread = "Keep as metadata"  # what becomes of a column that no field reads
+    alike: tuple[tuple[str, ...], ...] = ()  # fields that name things, together where the same
 
     @abstractmethod
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -51,13 +58,29 @@ class TableReader(Importer):
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort rows into good and bad; ``known`` are the fixes that a person chose."""
         checked = CheckedRows(about={"offers": []})
-        self.read(Reader(mapping, checked), fixed(rows, known or {}), known or {})
+        self.read_spelled(Reader(mapping, checked), rows, known or {})
         return checked
+
+    def read_spelled(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> None:
+        """Read rows whose values have one spelling each, and are as a person said."""
+        spelled = Spellings(self.alike, reader, rows)
+        self.read(reader, Repeated(partial(fixed, spelled, fixes)), fixes)
+        spelled.note()
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
         """``no worker, item column``, or nothing where all are there."""
         names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
         return _("no %(names)s") % {"names": names} if names else ""
+
+
+class Repeated(Iterable[Row]):
+    """Rows that are made anew each time they are gone through."""
+
+    def __init__(self, make: Callable[[], Iterator[Row]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._make()
 
 
 def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
@@ -69,6 +92,80 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
             if row.values.get(column, "").strip() in told
         }
         yield Row(row.line, {**row.values, **changed}) if changed else row
+
+
+class Spellings(Iterable[Row]):
+    """Rows in which a name or label has one spelling; what is changed is said once a field.
+
+    Letters are composed (NFC); 1.0 is 1 where a field holds only numbers and both forms, and TRUE
+    is true where it holds only truth values.
+    """
+
+    def __init__(
+        self, groups: Iterable[Sequence[str]], reader: Reader, rows: Iterable[Row]
+    ) -> None:
+        self.reader, self.rows = reader, rows
+        kinds: dict[str, _Kind] = {}
+        for group in groups:
+            kinds |= dict.fromkeys(filter(None, map(reader.mapping.get, group)), _Kind())
+        for row in rows if kinds else ():
+            for column, kind in kinds.items():
+                kind.look(row.values.get(column, "").strip())
+        self.kinds = kinds
+        self.changed: dict[str, list[Any]] = {}
+
+    def __iter__(self) -> Iterator[Row]:
+        self.changed = {}
+        for row in self.rows:
+            told: dict[str, str] = {}
+            for column, kind in self.kinds.items():
+                said = row.values.get(column, "").strip()
+                use = kind.spell(said)
+                if use != said:
+                    told[column] = use
+                    self.changed.setdefault(column, [0, said, use])[0] += 1
+            yield Row(row.line, {**row.values, **told}) if told else row
+
+    def note(self) -> None:
+        """Say what was read as another spelling."""
+        for column, (n, said, use) in self.changed.items():
+            wrong = ngettext(
+                "%(column)s: “%(said)s” is read as “%(use)s” (%(n)s cell).",
+                "%(column)s: “%(said)s” is read as “%(use)s”, and others alike (%(n)s cells).",
+                n,
+            )
+            if said != use == unicodedata.normalize("NFC", said):
+                wrong = _("%(column)s: accents encoded in two ways are read as one (“%(use)s”).")
+            told = {"column": column, "said": said, "use": use, "n": f"{n:,}"}
+            self.reader.checked.notes.append(wrong % told)
+
+
+class _Kind:
+    """What the values of a field are: numbers, truth values, or names."""
+
+    def __init__(self) -> None:
+        self.numbers = self.truths = True
+        self.points: set[bool] = set()
+        self.cases: set[str] = set()
+
+    def look(self, said: str) -> None:
+        """Take one more value into account."""
+        if not said:
+            return
+        if self.numbers:
+            self.numbers = NUMBER.fullmatch(said) is not None
+            self.points.add("." in said)
+        if self.truths:
+            self.truths = said.casefold() in ("true", "false")
+            self.cases.add(said[:2])
+
+    def spell(self, said: str) -> str:
+        """The one spelling of a value."""
+        if self.truths and len({*map(str.casefold, self.cases)}) < len(self.cases):
+            return said.casefold()
+        if self.numbers and len(self.points) > 1:
+            return plain_number(said)
+        return said if said.isascii() else unicodedata.normalize("NFC", said)
 
 
 def unread(reader: Reader, row: Row) -> dict[str, str]:
@@ -89,13 +186,43 @@ def offer(reader: Reader, name: str, value: str, use: str, text: str) -> None:
         offers.append(one)
 
 
-def moment(reader: Reader, row: Row, name: str) -> Any:
-    """The time of a row; what is none can be left empty with a click. Raises Refused."""
-    try:
-        return reader.moment(row, name)
-    except Refused:
-        offer(reader, name, reader.value(row, name), "", _("Keep without a time"))
-        raise
+class Times:
+    """Reads the times of a table; what is none is left empty, and is said once."""
+
+    def __init__(self, reader: Reader, name: str, rows: Iterable[Row]) -> None:
+        self.reader, self.name = reader, name
+        column = reader.mapping.get(name)
+        values = (row.values.get(column, "") for row in rows) if column else ()
+        self.day_first = is_day_first(values)
+        self.lost, self.first = 0, ("", 0)
+
+    def read(self, row: Row, value: str | None = None) -> dt.datetime | None:
+        """The time of a row, or of a value of it; None where there is none."""
+        raw = self.reader.value(row, self.name) if value is None else value
+        at = parse_moment(raw, self.day_first) if raw else None
+        if raw and at is None:
+            self.first = self.first if self.lost else (raw[:MAX_SHOWN], row.line)
+            self.lost += 1
+        return at
+
+    def note(self) -> None:
+        """Say how many cells are no times, where some are."""
+        if self.lost:
+            self.reader.checked.notes.append(
+                ngettext(
+                    "%(column)s: %(n)s cell is no clear time (“%(value)s” on line %(line)s) and "
+                    "is left empty.",
+                    "%(column)s: %(n)s cells are no clear times (“%(value)s” on line %(line)s) "
+                    "and are left empty.",
+                    self.lost,
+                )
+                % {
+                    "column": self.reader.column(self.name),
+                    "n": f"{self.lost:,}",
+                    "value": self.first[0],
+                    "line": f"{self.first[1]:,}",
+                }
+            )
 
 
 class LastCounts:

@@ -44,6 +44,7 @@ class ComparisonTable(TableReader, Battles):
     slug = "comparison_table"
     title = gettext_lazy("Comparisons")
     unit = "comparison"
+    alike = (("model_a", "model_b"), ("winner",), ("judge",), ("question_id",))
     fields = (
         Field("judge", gettext_lazy("Judge"), False, (*WORKERS, *ALSO["judge"])),
         Field("model_a", gettext_lazy("Left"), True, LEFTS),

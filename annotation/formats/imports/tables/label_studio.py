@@ -55,11 +55,12 @@ class LabelStudioTable(TableReader):
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
-        """Tasks that somebody annotated; one that cannot be read whole is left out and named."""
+        """Tasks that somebody annotated; an annotation that cannot be read takes no other along."""
         keys: dict[str, int] = {}
-        bare = 0
+        bare, left = 0, Counter[str]()
         for row in rows:
             problems: list[Problem] = []
+            task = None
             try:
                 task = read_task(_nested(reader, row), row.line, problems)
                 if keys.setdefault(task.key, row.line) != row.line:
@@ -68,18 +69,22 @@ class LabelStudioTable(TableReader):
                     }
                     raise BadValue("id", task.key, wrong, _("Left out."))
             except BadValue as bad:
+                task = None
                 problems.append(
                     problem_of(row.line, _("task %(line)s") % {"line": f"{row.line:,}"}, bad)
                 )
-            if problems:
+            if task is not None and task.given:
+                reader.checked.good.append({"task": task}, len(str(task.data)))
+                left.update(task.left)
+                left.update(f"{one.wrong} ({one.value[:40]})" for one in problems)
+            elif problems:
                 for one in problems:
                     reader.checked.problems.append(one)
-            elif task.given:
-                reader.checked.good.append({"task": task}, len(str(task.data)))
             else:
                 bare += 1
                 reader.add_error(row, ANNOTATIONS, _("Nobody annotated this task"), _("Left out."))
         reader.checked.about |= _about([one["task"] for one in reader.checked.good])
+        reader.checked.notes += [f"{_(what)}: {n:,}. {_('Left out.')}" for what, n in left.items()]
 
     @staticmethod
     def file(good: Iterable[Mapping[str, Any]]) -> LSFile:

@@ -6,10 +6,11 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
 from annotation.files.reading import limits
 from annotation.files.reading.importer import (
@@ -32,15 +33,16 @@ from annotation.files.reading.recognise import (
 )
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.tables import NAMELESS
+from annotation.files.reading.values import plain_value
 from annotation.formats.imports.tables.base import (
     LOOKED_AT,
     NAMED,
     Fit,
     Fixes,
     LastCounts,
+    Repeated,
     TableReader,
-    fixed,
-    moment,
+    Times,
     offer,
     unread,
 )
@@ -51,6 +53,7 @@ from crowdqc.numbers import plural
 
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
+NA = "NA"  # an empty cell of a matrix that R wrote
 RARE = 20  # a spelling is rare that is given so many times less often than its like
 TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
 TEXTS = ("item_text", "sentence", "content", "document", "message", "tweet", "claim")
@@ -72,6 +75,7 @@ class LabelTable(TableReader):
     slug = "label_table"
     title = gettext_lazy("Labels")
     unit = "label"
+    alike = (("label", "gold"), ("worker",), ("item",))
     fields: tuple[Field, ...] = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
         Field("item", gettext_lazy("Item"), True, ITEMS),
@@ -120,13 +124,15 @@ class LabelTable(TableReader):
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
         """Labels by worker and item; a rare spelling of a usual label is left out until chosen."""
         last, gold = LastCounts(reader, ("worker", "item"), "label"), dict[str, tuple[int, str]]()
-        kept = _Kept()
+        kept, times = _Kept(), Times(reader, "time", rows)
         for row in rows:
             with reader:
-                one = self._label(reader, row, gold)
+                one = self._label(reader, row, gold, times)
                 kept.take(one)
                 last.take(row, (one["worker"], one["item"]), one)
+        times.note()
         found = list(last.good())
+        _sort_several(reader, [one for _, one in found])
         labels = Counter(one["label"] for _, one in found)
         _few(reader, len(labels), MAX_SPELLINGS)  # before each is held against the usual ones
         usual = misspelled(labels, set(known.get(reader.column("label"), {}).values()))
@@ -134,6 +140,7 @@ class LabelTable(TableReader):
             (line, one) for line, one in found if not _refused(reader, line, one, usual, labels)
         ]
         labels = Counter(one["label"] for _, one in found)
+        self._meet(reader, found, labels, gold)
         options = len(labels.keys() | {answer for _, answer in gold.values()})
         _few(reader, options, MAX_OPTIONS)
         for _line, one in found:
@@ -142,12 +149,13 @@ class LabelTable(TableReader):
         self._count(reader.checked, found)
         reader.checked.about |= _about([one for _, one in found], labels, gold)
 
-    def _label(self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]]) -> dict[str, Any]:
+    def _label(
+        self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]], times: Times
+    ) -> dict[str, Any]:
         """What one row says. Raises Refused."""
         for name, wrong in NONE.items():
             reader.needed(row, name, wrong, gettext_noop("Left out."))
         reader.limit(row, self.limits)
-        at = moment(reader, row, "time")
         item, known = reader.value(row, "item"), reader.value(row, "gold")
         if known:
             line, first = gold.setdefault(item, (row.line, known))
@@ -163,9 +171,33 @@ class LabelTable(TableReader):
             "label": reader.value(row, "label"),
             "gold": known,
             "text": reader.value(row, "text"),
-            "at": at,
+            "at": times.read(row),
             "meta": unread(reader, row),
         }
+
+    @staticmethod
+    def _meet(
+        reader: Reader,
+        found: Sequence[tuple[int, dict[str, Any]]],
+        labels: Counter[str],
+        gold: dict[str, tuple[int, str]],
+    ) -> None:
+        """Read a known answer as the label that differs from it by case alone."""
+        by_case: dict[str, list[str]] = defaultdict(list)
+        for label in labels:
+            by_case[label.casefold()].append(label)
+        used: dict[str, str] = {}
+        for item, (line, known) in gold.items():
+            near = by_case.get(known.casefold(), [])
+            if known not in labels and len(near) == 1:
+                used[known], gold[item] = near[0], (line, near[0])
+        for _line, one in found:
+            one["gold"] = used.get(one["gold"], one["gold"])
+        for known, label in itertools.islice(used.items(), 1):
+            reader.checked.notes.append(
+                _("Known answers: “%(known)s” is read as the label “%(label)s”.")
+                % {"known": known, "label": label}
+            )
 
     @staticmethod
     def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
@@ -214,8 +246,24 @@ class LabelMatrix(LabelTable):
         checked = CheckedRows(about={"offers": []})
         shared = _sharing(rows, set(mapping.values()))
         names = ("worker", "item", "label", "gold", "text")
-        long = fixed(_cells(rows, mapping, shared), known or {})
-        self.read(Reader({name: name for name in names}, checked), long, known or {})
+        reader = Reader({name: name for name in names}, checked)
+        said = (known or {}).get("label", {})
+        none = {value for value, use in said.items() if not use} or {NA} - said.keys()
+        long = Repeated(partial(_cells, rows, mapping, shared, none))
+        empty = sum(row.values.get(name, "").strip() in none for row in rows for name in shared)
+        if empty:
+            checked.notes.append(
+                ngettext(
+                    "%(n)s cell “%(value)s” is no label.",
+                    "%(n)s cells “%(value)s” are no labels.",
+                    empty,
+                )
+                % {"n": f"{empty:,}", "value": "”, “".join(sorted(none))}
+            )
+            for value in sorted(none):
+                text = _("Keep “%(value)s” as a label") % {"value": value}
+                offer(reader, "label", value, value, text)
+        self.read_spelled(reader, long, known or {})
         return checked
 
     @staticmethod
@@ -247,14 +295,20 @@ def _sharing(rows: Iterable[Row], read: set[str]) -> set[str]:
     for row in rows:
         for column, label in row.values.items():
             if column and column not in read and len(values[column]) <= MAX_OPTIONS:
-                values[column].add(label.strip())
+                values[column].add(plain_value(label if label.strip() != NA else ""))
     held = Counter(label for mine in values.values() for label in mine if label)
     return {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
 
 
 def _layout(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> Layout | None:
     """The layout of the first rows without columns that say nothing; None where it is not told."""
-    looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+    looked = [
+        {
+            name: "" if value.strip() == NA else plain_value(value)
+            for name, value in row.values.items()
+        }
+        for row in itertools.islice(rows, LOOKED_AT)
+    ]
     left = [name for name in columns if name and name not in others and _varies(name, looked)]
     try:
         return recognise(left, looked)
@@ -267,7 +321,9 @@ def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
     return len({row.get(name, "") for row in rows}) > 1
 
 
-def _cells(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) -> Iterator[Row]:
+def _cells(
+    rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str], none: set[str]
+) -> Iterator[Row]:
     """A row for each label of a matrix, with its line; no more of them than a file may have rows.
 
     Raises Invalid. 64 MB of matrix may hold 30 million labels, which no memory holds as rows.
@@ -280,7 +336,7 @@ def _cells(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) ->
             "place": place
         }
         for column, label in row.values.items():
-            if column in shared and label.strip():
+            if column in shared and label.strip() not in none | {""}:
                 worker, item = (own, column) if turned else (column, own)
                 labels += 1
                 if labels > most:
@@ -313,6 +369,27 @@ class _Kept:
     def of_row(self, meta: Mapping[str, str]) -> dict[str, str]:
         """What is kept of one of its rows."""
         return {name: said for name, said in meta.items() if name in self.varying}
+
+
+def _sort_several(reader: Reader, rows: Sequence[dict[str, Any]]) -> None:
+    """Read several labels of an item alike in any order, where a table has them in two orders."""
+    for mark in "#|;,":
+        orders: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for label in {one["label"] for one in rows if mark in one["label"]}:
+            orders[tuple(sorted(part.strip() for part in label.split(mark)))].add(label)
+        use = {
+            label: mark.join(parts)
+            for parts, labels in orders.items()
+            if len(labels) > 1
+            for label in labels
+        }
+        for one in rows if use else ():
+            one["label"] = use.get(one["label"], one["label"])
+        for label, said in itertools.islice(((a, b) for a, b in use.items() if a != b), 1):
+            reader.checked.notes.append(
+                _("Several labels an item: “%(label)s” is read as “%(said)s”, in any order.")
+                % {"label": label, "said": said}
+            )
 
 
 def _few(reader: Reader, options: int, most: int) -> None:

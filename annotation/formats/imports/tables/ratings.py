@@ -17,7 +17,7 @@ from annotation.formats.imports.tables.base import (
     Fixes,
     LastCounts,
     TableReader,
-    moment,
+    Times,
     unread,
 )
 from annotation.task_types.scales import MAX_ASKED
@@ -36,6 +36,7 @@ class RatingTable(TableReader):
     slug = "rating_table"
     title = gettext_lazy("Ratings")
     unit = "rating"
+    alike = (("worker",), ("item",), ("system",), ("topic",))
     fields = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
         Field("item", gettext_lazy("Item"), False, ITEMS, RATED),
@@ -94,6 +95,7 @@ class RatingTable(TableReader):
         """Ratings by worker and text; a text without an id gets one made of it."""
         last = LastCounts(reader, ("worker", "item", "text"), "score")
         texts: dict[str, tuple[str, str]] = {}
+        times = Times(reader, "time", rows)
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
@@ -106,7 +108,7 @@ class RatingTable(TableReader):
                     "worker": values["worker"],
                     "item": item,
                     "score": self._score(reader, row),
-                    "at": moment(reader, row, "time"),
+                    "at": times.read(row),
                     "text": values["text"],
                     "system": values["system"],
                     "topic": values["topic"],
@@ -117,6 +119,7 @@ class RatingTable(TableReader):
                     wrong = gettext_noop("This item stands under another system or topic above.")
                     reader.refuse(row, ["item", "system", "topic"], wrong, _("Left out."))
                 last.take(row, (values["worker"], item), one)
+        times.note()
         scores, items, workers = Counter[int](), Counter[str](), Counter[str]()
         for _line, one in last.good():
             reader.checked.good.append(one, len(one["text"]))

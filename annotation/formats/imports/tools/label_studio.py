@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.files.reading.importer import MAX_PROBLEMS, MAX_SHOWN, Problem
 from annotation.task_types import TYPES, TaskType
@@ -32,6 +34,7 @@ from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
 
 MAX_BYTES = 200 * 1024 * 1024
+TAXONOMY = "taxonomy"  # choices that are paths
 SIDES = {"left": "first", "right": "second", "none": "neutral", "neutral": "neutral"}
 VALUES = {
     TEXT: ("text",),
@@ -41,7 +44,12 @@ VALUES = {
     NUMBER: ("number",),
     MARKS: ("labels",),
     RANKER: ("ranker",),
+    TAXONOMY: ("taxonomy",),
 }
+# What is left out while everything else is read.
+IDS = gettext_noop("Predictions that are given as ids only")
+NO_VERSION = gettext_noop("Predictions without a model_version")
+OF_REGIONS = gettext_noop("Results about one region of a text")
 MANY = ("evidence",)  # controls of ours that hold several choices
 Row = dict[str, Any]
 
@@ -82,6 +90,7 @@ class LSTask:
     data: Mapping[str, Any]
     given: Sequence[LSAnnotation]
     meta: Mapping[str, Any] = field(default_factory=dict)  # what our own export says of it
+    left: Sequence[str] = ()  # what was left out of it, a reason each
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,11 @@ class LSFile:
 
     tasks: Sequence[LSTask]
     about: Mapping[str, Any]
+
+    @property
+    def left(self) -> Counter[str]:
+        """What was left out, with how often."""
+        return Counter(what for task in self.tasks for what in task.left)
 
     def task_type(self) -> TaskType:
         """Of which type it is, by our own word or by the controls that were used."""
@@ -169,12 +183,15 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
     key = str(key) if key not in (None, "") else f"ls-{one.get('id', number)}"
     if len(key) > 80:
         raise BadValue("data.item_id", key, _("Longer than 80 characters."), _("Shorten it."))
-    found = []
+    found, left = [], list[str]()
     for kind, noun in (("annotations", "annotation"), ("predictions", "prediction")):
         rows = one.get(kind) or []
         if not isinstance(rows, list):
             raise BadValue(kind, rows, _("This is no list."), _("Export it as JSON."))
         for place, row in enumerate(rows, 1):
+            if kind == "predictions" and isinstance(row, int):
+                left.append(IDS)
+                continue
             name = row.get("id", place) if isinstance(row, dict) else place
             where = _("task %(id)s, %(noun)s %(name)s") % {
                 "id": one.get("id", number),
@@ -182,16 +199,49 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
                 "name": name,
             }
             try:
-                said = _given(row, where, system=kind == "predictions")
+                said = _given(row, where, _asked_text(data), left, system=kind == "predictions")
             except BadValue as bad:
                 problems.append(problem_of(number, where, bad))
                 continue
-            if said.texts or said.choices or said.marks:  # one that was skipped says nothing
+            if said is None:
+                left.append(NO_VERSION)
+            elif said.texts or said.choices or said.marks:  # one that was skipped says nothing
                 found.append(said)
-    return LSTask(_("task %(id)s") % {"id": one.get("id", number)}, key, data, found, _about(one))
+    where = _("task %(id)s") % {"id": one.get("id", number)}
+    return LSTask(where, key, data, found, _about(one), left)
 
 
-def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
+def _asked_text(data: Mapping[str, Any]) -> str:
+    """The text that results are about, as Label Studio counts in it."""
+    texts = (value for name, value in data.items() if isinstance(value, str) and name != "item_id")
+    return str(data.get("question") or data.get("text") or next(texts, ""))
+
+
+def _stored(mark: Mark, text: str) -> Mark:
+    """The mark in the text as tasks store it: LF for CR LF, and no outer space.
+
+    Marks may count UTF-16 units, and quote with collapsed space; another one stays as it is.
+    """
+    quoted = " ".join(mark.quoted.split()) if isinstance(mark.quoted, str) else None
+    units = text.encode("utf-16-le")
+    in_units = [len(units[: 2 * at].decode("utf-16-le", "ignore")) for at in mark[:2]]
+    for start, end in ((mark.start, mark.end), in_units):
+        if (
+            2 * mark.end <= len(units)
+            and end <= len(text)
+            and " ".join(text[start:end].split()) == quoted
+        ):
+            stored = text.replace("\r\n", "\n").strip()
+            lead = len(text) - len(text.lstrip())
+            low, high = (len(text[lead:at].replace("\r\n", "\n")) for at in (start, end))
+            return mark._replace(start=low, end=high, quoted=stored[low:high])
+    return mark
+
+
+def _given(
+    row: Any, where: str, text: str, left: list[str], *, system: bool
+) -> LSAnnotation | None:
+    """One annotation or prediction; None of a model that has no name. Raises BadValue."""
     if not isinstance(row, dict) or not isinstance(row.get("result", []), list):
         raise BadValue(
             "result", row, _("An annotation has a list of results."), _("Export it as JSON.")
@@ -200,14 +250,19 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     choices: dict[str, tuple[str, str, Any]] = {}
     meta: dict[str, Any] = {}
     marks: dict[str, list[Mark]] = {}
-    for result in row.get("result") or []:
+    results = row.get("result") or []
+    regions = {one.get("id") for one in results if isinstance(one, dict) and _is_mark(one)} - {None}
+    for result in results:
+        if isinstance(result, dict) and result.get("id") in regions and not _is_mark(result):
+            left.append(OF_REGIONS)
+            continue
         name, kind, value = _value(result)
         if name in choices or name in texts:
             raise BadValue(
                 "result", name, _("This control has two results."), _("Keep one of them.")
             )
         if kind == MARKS:
-            marks.setdefault(name, []).extend(value)
+            marks.setdefault(name, []).extend(_stored(mark, text) for mark in value)
         elif kind == TEXT:
             texts[name] = value
         else:
@@ -218,10 +273,14 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
     author = row.get("model_version") if system else row.get("completed_by")
     if isinstance(author, dict):
         author = author.get("email") if author.get("id") is None else author["id"]
+    if system and author in (None, ""):
+        return None
     if author in (None, "") and (texts or choices or marks):
-        column = "model_version" if system else "completed_by"
         raise BadValue(
-            column, author, _("It names no author."), _("Write who gave it; any id will do.")
+            "completed_by",
+            author,
+            _("It names no author."),
+            _("Write who gave it; any id will do."),
         )
     lead = row.get("lead_time")
     if lead is not None and (isinstance(lead, bool) or not isinstance(lead, int | float)):
@@ -239,6 +298,10 @@ def _given(row: Any, where: str, *, system: bool) -> LSAnnotation:
         meta,
         marks,
     )
+
+
+def _is_mark(result: Mapping[str, Any]) -> bool:
+    return result.get("type") == MARKS
 
 
 def _moment(raw: Any) -> dt.datetime | None:
@@ -266,6 +329,9 @@ def _value(result: Any) -> tuple[str, str, Any]:
             _("Leave these results out."),
         )
     held = next((value[key] for key in VALUES[kind] if key in value), None)
+    if kind == TAXONOMY and isinstance(held, list):
+        kind = CHOICES
+        held = [" > ".join(map(str, path)) for path in held if isinstance(path, list)]
     if kind == PAIRWISE and held in SIDES:
         return name, kind, SIDES[held]
     if kind == RATING and isinstance(held, int) and not isinstance(held, bool):

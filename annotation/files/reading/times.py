@@ -1,0 +1,65 @@
+"""Moments as files write them: ISO 8601, seconds since 1970 and thousandths, dates with slashes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+
+SLASHES = re.compile(
+    r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})"
+    r"(?:,? (\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?",
+    re.IGNORECASE,
+)
+LEAST_EPOCH = 1e8  # seconds; smaller numbers are no moments
+UNITS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))  # below, and how many of it a second has
+
+
+def parse_moment(raw: str, day_first: bool | None = None) -> dt.datetime | None:
+    """The moment that a text names, in UTC where it names no zone; None where it names none.
+
+    ``day_first`` says which of two numbers up to 12 is the day; without it such a date is none.
+    """
+    try:
+        at = _from_number(raw) or _from_slashes(raw, day_first) or dt.datetime.fromisoformat(raw)
+        at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+        return at if 1990 <= at.astimezone(dt.UTC).year <= 2100 else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def is_day_first(values: Iterable[str]) -> bool | None:
+    """Whether dates with slashes begin with the day; None where no date or both tell."""
+    told = set()
+    for value in values:
+        if (match := SLASHES.fullmatch(value.strip())) and match[2] == "/":
+            first, second = int(match[1]), int(match[3])
+            if max(first, second) > 12:
+                told.add(first > 12)
+    return told.pop() if len(told) == 1 else None
+
+
+def _from_number(raw: str) -> dt.datetime | None:
+    if not raw.replace(".", "", 1).isdigit() or float(raw) < LEAST_EPOCH:
+        return None
+    number = float(raw)
+    per_second = next((per for most, per in UNITS if number < most), 1)
+    return dt.datetime.fromtimestamp(number / per_second, dt.UTC)
+
+
+def _from_slashes(raw: str, day_first: bool | None) -> dt.datetime | None:
+    match = SLASHES.fullmatch(raw)
+    if match is None:
+        return None
+    first, second = int(match[1]), int(match[3])
+    if match[2] == ".":
+        day_first = True
+    elif max(first, second) > 12:
+        day_first = first > 12
+    if day_first is None:
+        return None
+    day, month = (first, second) if day_first else (second, first)
+    hour = int(match[5] or 0)
+    if match[8]:
+        hour = hour % 12 + (12 if match[8].upper() == "P" else 0)
+    return dt.datetime(int(match[4]), month, day, hour, int(match[6] or 0), int(match[7] or 0))
