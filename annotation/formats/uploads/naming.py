@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from annotation.files.reading.importer import guess, plain
 from annotation.files.reading.tables import Row, open_table
 from annotation.formats.imports.tables.label_studio import annotators
+from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import TABLES, format_for
 from annotation.formats.uploads.staging import rows_of, source_of
 from annotation.models import ImportFile
@@ -53,6 +54,7 @@ def names_any(file: ImportFile, names: set[str]) -> bool:
         return False
     try:
         table = open_table(source_of(file), file.name)
+        table = unfold(table) if file.task_id is None else table
         if file.kind in TABLES and names & set(table.columns):
             return True
         return any(

@@ -23,7 +23,7 @@ from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.imports.tables.base import LOOKED_AT
-from annotation.formats.imports.tables.one_hot import fold
+from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
@@ -177,7 +177,7 @@ def _read(file: ImportFile) -> None:
     file.parts.all().delete()
     stored, table = file.stored_id, open_table(source_of(file), file.name)
     if file.task_id is None:
-        table = fold(table)
+        table = unfold(table)
     places: dict[str, int] = {}
     rows, unreadable = _Parts(file, Kind.ROWS), _Parts(file, Kind.UNREADABLE)
     first: list[Any] = []

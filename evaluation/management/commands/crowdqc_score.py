@@ -15,7 +15,7 @@ from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import Reading, open_table
 from annotation.formats.imports.tables.base import LOOKED_AT
-from annotation.formats.imports.tables.one_hot import fold
+from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 from crowdqc.errors import DomainError, Invalid
@@ -122,7 +122,7 @@ def open_file(
     ``given`` are columns by role (``ROLES``), and ``missing`` values that stand for no label.
     Raises Invalid where a column is missing or no row can be scored, and OSError.
     """
-    sheet = spooled(fold(open_table(of_bytes(path.read_bytes()), path.name, reading=reading)))
+    sheet = spooled(unfold(open_table(of_bytes(path.read_bytes()), path.name, reading=reading)))
     given = given or {}
     for column in set(given.values()) - set(sheet.columns):
         raise Invalid(

@@ -10,13 +10,13 @@ import pytest
 from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import open_table
-from annotation.formats.imports.tables.one_hot import fold
+from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 
 
 def opened(text: str, name: str = "votes.csv") -> tuple[str, CheckedFile]:
-    sheet = spooled(fold(open_table(of_bytes(text.encode()), name)))
+    sheet = spooled(unfold(open_table(of_bytes(text.encode()), name)))
     kind, _ = recognise_table(sheet.columns, list(islice(sheet.rows, 100)))
     return kind, check_rows(None, kind, sheet)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,110 @@ CONTAINERS = {
         "votes.tsv",
     ),
 }
+
+
+def dumped(*rows: object) -> str:
+    return text(*map(json.dumps, rows))
+
+
+def by_item(make: Callable[[str, list[tuple[str, int]]], object]) -> list[object]:
+    return [make(f"i{n}", [(w, x) for w, i, x in VOTES if i == f"i{n}"]) for n in range(8)]
+
+
+def prodigy(worker: str, item: str, **more: object) -> dict[str, object]:
+    keys = {"_input_hash": -int(item[1:]) - 1, "_task_hash": 7 * int(item[1:])}
+    return {
+        "text": f"Text {item}",
+        **keys,
+        "_annotator_id": worker,
+        "_timestamp": 1700000000,
+        **more,
+    }
+
+
+NATIVE = {
+    "Prodigy, accepted or not": (
+        dumped(*(prodigy(w, i, label="CAT", answer=("reject", "accept")[x]) for w, i, x in VOTES)),
+        "votes.jsonl",
+    ),
+    "Prodigy, options": (
+        dumped(*(prodigy(w, i, answer="accept", options=[], accept=[YES[x]]) for w, i, x in VOTES)),
+        "votes.jsonl",
+    ),
+    "Argilla": (
+        json.dumps(
+            by_item(
+                lambda item, said: {
+                    "id": item,
+                    "fields": {"text": f"Text {item}"},
+                    "responses": {
+                        "mood": [
+                            *(
+                                {"value": YES[x], "user_id": w, "status": "submitted"}
+                                for w, x in said
+                            ),
+                            {"value": "no", "user_id": "w9", "status": "draft"},
+                        ]
+                    },
+                }
+            )
+        ),
+        "votes.json",
+    ),
+    "Argilla, older": (
+        dumped(
+            *by_item(
+                lambda item, said: {
+                    "id": item,
+                    "fields": {"text": f"Text {item}"},
+                    "responses": [
+                        {"user_id": w, "values": {"mood": {"value": YES[x]}}} for w, x in said
+                    ],
+                }
+            )
+        ),
+        "votes.jsonl",
+    ),
+    "doccano": (
+        dumped(
+            *by_item(
+                lambda item, said: {
+                    "id": item,
+                    "text": f"Text {item}",
+                    "annotations": [{"label": x, "user": w} for w, x in said],
+                }
+            )
+        ),
+        "votes.jsonl",
+    ),
+    "MTurk": (
+        text(
+            "HITId,AssignmentId,WorkerId,Input.text,Answer.taskAnswers",
+            *(
+                f'{i},{w}{i},{w},Text {i},"[{{""mood"": {{""label"": ""{YES[x]}""}}}}]"'
+                for w, i, x in VOTES
+            ),
+        ),
+        "votes.csv",
+    ),
+    "Potato": (
+        text(
+            "user,instance_id,displayed_text,mood:::yes,mood:::no",
+            *(f"{w},{i},Text {i},{'yes,' if x else ',no'}" for w, i, x in VOTES),
+        ),
+        "votes.csv",
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", NATIVE)
+def test_the_same_votes_are_read_from_every_tool(tool: str, tmp_path: Path) -> None:
+    content, name = NATIVE[tool]
+    kind, found = found_in(tmp_path, content, name)
+    assert (kind, found.checked.used, list(found.checked.problems)) == ("label_table", 24, [])
+    assert alpha_of(found) == ALPHA
+    first = next(iter(found.checked.good))
+    assert (first["worker"], first["text"].startswith("Text")) == ("w0", True)
 
 
 @pytest.mark.parametrize("case", CONTAINERS)

@@ -56,7 +56,16 @@ MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
 NA = "NA"  # an empty cell of a matrix that R wrote
 RARE = 20  # a spelling is rare that is given so many times less often than its like
 TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
-TEXTS = ("item_text", "sentence", "content", "document", "message", "tweet", "claim")
+TEXTS = (
+    "item_text",
+    "displayed_text",
+    "sentence",
+    "content",
+    "document",
+    "message",
+    "tweet",
+    "claim",
+)
 
 
 NONE = {
