@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy
 from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics
-from annotation.files.reading.importer import CheckedRows, Field, Importer, Row
+from annotation.files.reading.importer import CheckedRows, Field, Importer, Row, guess
+from annotation.files.reading.recognise import is_usual
 from annotation.formats.actions.answers import import_answers, import_system_answers
 from annotation.formats.actions.judgment_rows import (
     import_attributes,
@@ -389,12 +390,16 @@ TABLES: dict[str, Format] = {
 
 
 def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, dict[str, Fit]]:
-    """Which of ``TABLES`` a file is by its first rows, and how it fits each; labels where none.
+    """Which of ``TABLES`` a file is by its first rows, and how it fits each.
 
-    The later kinds ask for more, so that they are tried first.
+    Labels where it fits none. The later kinds ask for more, so that they are tried first.
     """
     fits = {slug: reader.fit(columns, rows) for slug, reader in READERS.items()}
-    return next((slug for slug in reversed(fits) if fits[slug].fits), LabelTable.slug), fits
+    slug = next((slug for slug in reversed(fits) if fits[slug].fits), "")
+    sides = {"model_a", "model_b"} <= guess(columns, ComparisonTable.fields).keys()
+    if sides and slug in ("", LabelTable.slug) and not any(map(is_usual, columns)):
+        return ComparisonTable.slug, fits  # pairs that nobody judged
+    return slug or LabelTable.slug, fits
 
 
 def get_format(slug: str) -> Format:

@@ -21,7 +21,7 @@ from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
-from annotation.files.reading.times import parse_moment
+from annotation.files.reading.times import is_day_first, parse_moment
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
@@ -372,6 +372,48 @@ class Reader:
         if not storable(value):
             self.refuse(row, name, str(WRONG), str(MEND))
         return value
+
+
+class Times:
+    """Reads the times of a table; what is none is left empty, and is said once."""
+
+    def __init__(self, reader: Reader, name: str, rows: Iterable[Row]) -> None:
+        self.reader, self.name = reader, name
+        column = reader.mapping.get(name)
+        values = (row.values.get(column, "") for row in rows) if column else ()
+        self.day_first = is_day_first(values)
+        self.lost, self.first = 0, ("", 0)
+
+    def read(self, row: Row) -> dt.datetime | None:
+        """The time of a row; None where there is none."""
+        return self.read_value(self.reader.value(row, self.name), row.line)
+
+    def read_value(self, raw: str, line: int) -> dt.datetime | None:
+        """The time that a value on a line names; None where it names none."""
+        at = parse_moment(raw, self.day_first) if raw else None
+        if raw and at is None:
+            self.first = self.first if self.lost else (raw[:MAX_SHOWN], line)
+            self.lost += 1
+        return at
+
+    def note(self) -> None:
+        """Say how many cells are no times, where some are."""
+        if self.lost:
+            self.reader.checked.notes.append(
+                ngettext(
+                    "%(column)s: %(n)s cell is no clear time (“%(value)s” on line %(line)s) and "
+                    "is left empty.",
+                    "%(column)s: %(n)s cells are no clear times (“%(value)s” on line %(line)s) "
+                    "and are left empty.",
+                    self.lost,
+                )
+                % {
+                    "column": self.reader.column(self.name),
+                    "n": f"{self.lost:,}",
+                    "value": self.first[0],
+                    "line": f"{self.first[1]:,}",
+                }
+            )
 
 
 class Importer(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Command(BaseCommand):
         parser.add_argument("--header", choices=["none"], help="the first line is a row")
         parser.add_argument("--encoding", default="", help="where it is neither UTF-8 nor UTF-16")
         parser.add_argument("--na", action="append", metavar="VALUE", help="stands for no label")
+        parser.add_argument("--read", action="append", metavar="LABEL=LABEL", help="as another one")
         parser.add_argument("--out", type=Path, help="folder for all tables as CSV")
         parser.add_argument("--reliable", type=float, help="competence that a worker must exceed")
         parser.add_argument("--ordered", action="store_true", help="labels have an order")
@@ -71,9 +72,9 @@ class Command(BaseCommand):
         try:
             given = {name: options[name] for name in ROLES if options[name]}
             reading = Reading(False if options["header"] else None, options["encoding"])
-            slug, found = open_file(
-                options["file"], options["kind"], given, options["na"] or (), reading
-            )
+            uses = dict(one.partition("=")[::2] for one in options["read"] or ())
+            uses |= dict.fromkeys(options["na"] or (), "")
+            slug, found = open_file(options["file"], options["kind"], given, uses, reading)
             for line in columns_told(slug, found):
                 self.stderr.write(line, style_func=str)
             asked = Options(
@@ -114,13 +115,13 @@ def open_file(
     path: Path,
     kind: str | None = None,
     given: Mapping[str, str] | None = None,
-    missing: Sequence[str] = (),
+    uses: Mapping[str, str] | None = None,
     reading: Reading | None = None,
 ) -> tuple[str, CheckedFile]:
     """The kind of a file and its rows, read as the page reads them.
 
-    ``given`` are columns by role (``ROLES``), and ``missing`` values that stand for no label.
-    Raises Invalid where a column is missing or no row can be scored, and OSError.
+    ``given`` are columns by role (``ROLES``), ``uses`` labels read as others ("" is none). Raises
+    Invalid where a column is missing or no row can be scored, and OSError.
     """
     sheet = spooled(unfold(open_table(of_bytes(path.read_bytes()), path.name, reading=reading)))
     given = given or {}
@@ -140,9 +141,9 @@ def open_file(
     guessed = reader.guess(sheet.columns, sheet.rows) if chosen else {}
     taken = set(chosen.values())
     mapping = {name: one for name, one in guessed.items() if one not in taken} | chosen
-    column = (mapping or reader.guess(sheet.columns, sheet.rows)).get("label", "label")
-    fixes = {column: dict.fromkeys(missing, "")} if missing else {}
-    found = check_rows(None, slug, sheet, mapping, fixes)
+    label = next((name for name in ROLES["label"] if name in own), "label")
+    column = (mapping or reader.guess(sheet.columns, sheet.rows)).get(label, label)
+    found = check_rows(None, slug, sheet, mapping, {column: uses} if uses else {})
     if found.unmapped:
         names = ", ".join(str(one.label).lower() for one in found.unmapped)
         raise Invalid(

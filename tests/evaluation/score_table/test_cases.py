@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from annotation.files.reading.tables import Reading
+from annotation.formats.imports.tools.turns import read_turns
 from annotation.formats.selectors.imports import check_rows
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file
@@ -292,7 +293,7 @@ def test_na_in_a_matrix_is_no_label_unless_somebody_keeps_it(tmp_path: Path) -> 
     (offer,) = found.checked.about["offers"]
     kept = check_rows(None, "label_matrix", found.sheet, {}, {"label": {"NA": offer["use"]}})
     assert len(kept.checked.good) == 27
-    _, other = found_in(tmp_path, matrix, missing=["no"])
+    _, other = found_in(tmp_path, matrix, uses={"no": ""})
     assert {one["label"] for one in other.checked.good} == {"NA", "yes"}
 
 
@@ -317,3 +318,79 @@ def test_a_time_that_cannot_be_read_loses_no_vote(
     assert (at and at.isoformat()[:19]) == first
     assert sum(one["at"] is None for one in found.checked.good) == lost
     assert (found.checked.used, len(found.checked.notes)) == (24, min(lost, 1))
+
+
+def talk(*turns: str) -> list[dict[str, str]]:
+    return [{"role": ("user", "assistant")[n % 2], "content": said} for n, said in enumerate(turns)]
+
+
+def battle(n: int, **more: object) -> dict[str, object]:
+    sides = {"model_a": "owl", "model_b": "wren", "winner": ("model_a", "model_b")[n % 2]}
+    return {"question_id": f"q{n}", "judge": f"j{n % 3}", **sides, **more}
+
+
+def test_each_turn_of_a_conversation_is_judged_by_itself_with_all_before_it(tmp_path: Path) -> None:
+    talks = {
+        f"conversation_{side}": talk("Ask", f"{side}1", "More", f"{side}2") for side in ("a", "b")
+    }
+    rows = [battle(n, **talks, turn=turn, judge=["gpt", "v2"]) for n in range(6) for turn in (1, 2)]
+    kind, found = found_in(tmp_path, dumped(*rows), "battles.jsonl")
+    assert (kind, found.checked.used) == ("comparison_table", 12)
+    first, second, *_ = found.checked.good
+    assert (first["topic"], second["topic"]) == ("q0", "q0, turn 2")
+    assert (first["query"], first["left"][1], first["judge"]) == ("Ask", "a1", "gpt, v2")
+    assert second["left"][1] == "a1\n\n**User:** More\n\na2"
+
+
+def test_calls_of_tools_are_part_of_what_is_judged() -> None:
+    call = {"function": {"name": "find", "arguments": '{"q": 1}'}}
+    turns = [
+        *talk("Ask"),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "42"},
+        *talk("", "It is 42.")[1:],
+    ]
+    assert read_turns(turns) == (
+        "Ask",
+        '**Tool call:** `find({"q": 1})`\n\n**Tool:** 42\n\nIt is 42.',
+    )
+
+
+def test_lists_of_turns_in_cells_are_conversations(tmp_path: Path) -> None:
+    head = "id,model_a,model_b,prompt,response_a,response_b,winner_model_a,winner_model_b"
+    said = '"[""Ask"", ""More""]","[""a1"", null]","[""b1"", ""b2""]"'
+    rows = [f"{n},owl,wren,{said},{n % 2},{1 - n % 2}" for n in range(6)]
+    _, found = found_in(tmp_path, text(head, *rows))
+    one = found.checked.good[0]
+    assert (one["query"], one["left"][1]) == ("Ask", "a1\n\n**User:** More")
+    assert one["right"][1] == "b1\n\n**User:** More\n\nb2"
+
+
+def test_preferences_by_sign_are_sides_and_ties(tmp_path: Path) -> None:
+    rows = [f"j{n % 3},owl,wren,{n % 5 - 2}" for n in range(20)]
+    kind, found = found_in(tmp_path, text("annotator,system_a,system_b,preference", *rows))
+    assert (kind, found.checked.used, len(found.checked.notes)) == ("comparison_table", 20, 1)
+    assert [one["winner"] for one in found.checked.good][:5] == [
+        *("left", "left", "neutral", "right", "right")
+    ]
+
+
+def test_a_repeated_battle_is_named_and_times_that_are_none_are_left_empty(tmp_path: Path) -> None:
+    rows = [battle(n, tstamp=1.0) for n in range(6)]
+    _, found = found_in(tmp_path, dumped(*rows, rows[2]), "battles.jsonl")
+    assert (len(found.checked.good), len(found.checked.repeats)) == (6, 1)
+    assert any("tstamp" in note for note in found.checked.notes)
+
+
+def test_a_tie_by_inconsistency_is_offered_as_a_tie(tmp_path: Path) -> None:
+    rows = dumped(*(battle(n) for n in range(6)), battle(6, winner="tie (inconsistent)"))
+    _, found = found_in(tmp_path, rows, "battles.jsonl")
+    (offer,) = found.checked.about["offers"]
+    _, found = found_in(tmp_path, rows, "battles.jsonl", uses={offer["value"]: offer["use"]})
+    assert [one["winner"] for one in found.checked.good][-1] == "neutral"
+
+
+def test_pairs_without_a_verdict_are_no_labels(tmp_path: Path) -> None:
+    rows = [f"Ask {n},a{n},b{n % 3},owl,wren" for n in range(9)]
+    with pytest.raises(Invalid, match="winner"):
+        found_in(tmp_path, text("prompt,response_a,response_b,model_a,model_b", *rows))

@@ -10,7 +10,7 @@ from statistics import median
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, guess
+from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, Times, guess
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.recognise import MOST_LABELS, WORKERS
 from annotation.formats.imports.answers import MAX_ANSWER, Answers
@@ -20,7 +20,6 @@ from annotation.formats.imports.tables.base import (
     Fixes,
     LastCounts,
     TableReader,
-    Times,
     unread,
 )
 from crowdqc.numbers import plural

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import unicodedata
 from abc import abstractmethod
@@ -15,8 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.files.reading.importer import CheckedRows, Importer, Reader, Row, missing
-from annotation.files.reading.rows import MAX_SHOWN, Problem
-from annotation.files.reading.times import is_day_first, parse_moment
+from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import NUMBER, plain_number
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 
@@ -184,45 +182,6 @@ def offer(reader: Reader, name: str, value: str, use: str, text: str) -> None:
     offers = reader.checked.about["offers"]
     if one not in offers and len(offers) < MAX_OFFERS:
         offers.append(one)
-
-
-class Times:
-    """Reads the times of a table; what is none is left empty, and is said once."""
-
-    def __init__(self, reader: Reader, name: str, rows: Iterable[Row]) -> None:
-        self.reader, self.name = reader, name
-        column = reader.mapping.get(name)
-        values = (row.values.get(column, "") for row in rows) if column else ()
-        self.day_first = is_day_first(values)
-        self.lost, self.first = 0, ("", 0)
-
-    def read(self, row: Row, value: str | None = None) -> dt.datetime | None:
-        """The time of a row, or of a value of it; None where there is none."""
-        raw = self.reader.value(row, self.name) if value is None else value
-        at = parse_moment(raw, self.day_first) if raw else None
-        if raw and at is None:
-            self.first = self.first if self.lost else (raw[:MAX_SHOWN], row.line)
-            self.lost += 1
-        return at
-
-    def note(self) -> None:
-        """Say how many cells are no times, where some are."""
-        if self.lost:
-            self.reader.checked.notes.append(
-                ngettext(
-                    "%(column)s: %(n)s cell is no clear time (“%(value)s” on line %(line)s) and "
-                    "is left empty.",
-                    "%(column)s: %(n)s cells are no clear times (“%(value)s” on line %(line)s) "
-                    "and are left empty.",
-                    self.lost,
-                )
-                % {
-                    "column": self.reader.column(self.name),
-                    "n": f"{self.lost:,}",
-                    "value": self.first[0],
-                    "line": f"{self.first[1]:,}",
-                }
-            )
 
 
 class LastCounts:

@@ -10,9 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Field, Reader, Row, guess, plain
+from annotation.files.reading.keys import text_print
 from annotation.files.reading.recognise import WORKERS
 from annotation.files.reading.spool import Spool
-from annotation.formats.imports.tables.base import Fit, TableReader, unread
+from annotation.files.reading.values import NUMBER
+from annotation.formats.imports.tables.base import Fit, TableReader, offer, unread
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
 from crowdqc.numbers import percent, plural
 
@@ -30,6 +32,8 @@ WINNERS = (
     *("label", "vote", "choice", "judgment", "judgement"),
 )
 TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["question_id"])
+TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
+MOST_SIGNED = 10  # of preferences by sign
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
 MOST_SYSTEMS = 2_000
 
@@ -66,6 +70,7 @@ class ComparisonTable(TableReader, Battles):
         Field("response_a", gettext_lazy("Text on the left"), False, ALSO["conversation_a"][1:]),
         Field("response_b", gettext_lazy("Text on the right"), False, ALSO["conversation_b"][1:]),
         Field("tstamp", gettext_lazy("Time"), False, ALSO["tstamp"]),
+        Field("turn", gettext_lazy("Turn")),
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
@@ -83,6 +88,8 @@ class ComparisonTable(TableReader, Battles):
             )
             for row in rows
         ]
+        if signed_range([row.values.get(mapping["winner"], "") for row in rows]):
+            return Fit(True, _("%(winner)s prefers by sign") % {"winner": mapping["winner"]})
         named = sum(one in SAID.values() for one in told)
         said = _("%(winner)s names a side in %(named)s of %(rows)s") % {
             "winner": mapping["winner"],
@@ -109,9 +116,11 @@ class ComparisonTable(TableReader, Battles):
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Comparisons as battles; those that say nothing of their texts share one topic."""
-        rows = list(rows)
+        rows = _without_repeats(reader, _by_sign(reader, list(rows)))
         super().read(reader, rows, {})
         checked, about = reader.checked, reader.checked.about
+        for value in {one.value for one in checked.problems if plain(one.value) in TIES_OF_ORDER}:
+            offer(reader, "winner", value, "tie", _("Count as a tie"))
         if not {"question_id", "prompt"} & reader.mapping.keys():
             checked.good = _with_topics(checked.good)
         kept = {row.line: meta for row in rows if (meta := unread(reader, row))}
@@ -121,6 +130,48 @@ class ComparisonTable(TableReader, Battles):
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
         )
         about |= _about(battles, sum(n - 1 for n in met.values()))
+
+
+def signed_range(values: Iterable[str]) -> tuple[str, str] | None:
+    """The lowest and highest of preferences below and above 0; None where they are none."""
+    given = {value.strip() for value in values} - {""}
+    if not given or not all(NUMBER.fullmatch(value) for value in given):
+        return None
+    low, high = min(given, key=float), max(given, key=float)
+    return (low, high) if -MOST_SIGNED <= float(low) < 0 < float(high) <= MOST_SIGNED else None
+
+
+def _by_sign(reader: Reader, rows: list[Row]) -> list[Row]:
+    """Rows whose preferences below 0 are for the left one, and above 0 for the right one."""
+    column = reader.mapping.get("winner", "")
+    found = signed_range(row.values.get(column, "") for row in rows)
+    if found is None:
+        return rows
+    note = _("%(column)s from %(low)s to %(high)s: below 0 left wins, above 0 right, 0 is a tie.")
+    reader.checked.notes.append(note % {"column": column, "low": found[0], "high": found[1]})
+    sides = ("model_a", "tie", "model_b")
+    signs = [float(row.values.get(column, "").strip() or "nan") for row in rows]
+    return [
+        row
+        if sign != sign  # noqa: PLR0124 (an empty cell is not a number)
+        else Row(row.line, {**row.values, column: sides[(sign > 0) - (sign < 0) + 1]})
+        for row, sign in zip(rows, signs, strict=True)
+    ]
+
+
+def _without_repeats(reader: Reader, rows: list[Row]) -> list[Row]:
+    """Rows without those that repeat a battle in all columns, its id and its time included."""
+    if not {"question_id", "tstamp"} <= reader.mapping.keys():
+        return rows
+    first: dict[bytes, int] = {}
+    found = []
+    for row in rows:
+        line = first.setdefault(text_print(repr(sorted(row.values.items()))), row.line)
+        if line == row.line:
+            found.append(row)
+        else:
+            reader.repeated(row, "question_id", line, _("columns"))
+    return found
 
 
 def _with_topics(battles: Iterable[dict[str, Any]]) -> Spool[dict[str, Any]]:

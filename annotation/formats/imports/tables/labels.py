@@ -18,6 +18,7 @@ from annotation.files.reading.importer import (
     Field,
     Reader,
     Row,
+    Times,
     guess,
     same_name,
 )
@@ -42,7 +43,6 @@ from annotation.formats.imports.tables.base import (
     LastCounts,
     Repeated,
     TableReader,
-    Times,
     offer,
     unread,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import Field, Reader, Row, guess
+from annotation.files.reading.importer import Field, Reader, Row, Times, guess
 from annotation.files.reading.recognise import ITEMS, WORKERS
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.tables.base import (
@@ -17,7 +17,6 @@ from annotation.formats.imports.tables.base import (
     Fixes,
     LastCounts,
     TableReader,
-    Times,
     unread,
 )
 from annotation.task_types.scales import MAX_ASKED

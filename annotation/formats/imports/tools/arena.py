@@ -1,10 +1,10 @@
 """Arena battles: two models' texts, which one won, and who says so; JSONL, CSV or Parquet.
 
-A conversation's last assistant message is the text under judgment, what the user said is its
-query; ``model_a`` stood on the left. The columns and verdicts of today's files are read beside
-those of older ones: one ``winner`` or a column for each outcome, conversations or ``prompt`` with
-two responses, content as a text or as a list of parts. Both kinds of tie are neutral, unless
-battles where both were bad are left out.
+A conversation's answer is the text under judgment, what the user asked is its query; of several
+turns the text is all of them, up to the judged ``turn``. ``model_a`` stood on the left. The columns
+and verdicts of today's files are read beside those of older ones: one ``winner`` or a column for
+each outcome, conversations or ``prompt`` with two responses, content as a text or as a list of
+parts. Both kinds of tie are neutral, unless battles where both were bad are left out.
 
 The topic of a battle is its ``question_id``, else its prompt. Where a file gives neither prompt
 nor texts, nothing says that two battles were about the same texts, and each is a topic of its own.
@@ -22,12 +22,28 @@ from typing import Any, NamedTuple, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import MAX_SHOWN, Field, Importer, Reader, refuse
+from annotation.files.reading.importer import (
+    MAX_SHOWN,
+    Field,
+    Importer,
+    Reader,
+    Times,
+    refuse,
+)
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
 from annotation.files.reading.tables import open_table
+from annotation.files.reading.times import parse_moment
+from annotation.formats.imports.tools.turns import (
+    alternating,
+    is_conversation,
+    prompt_of,
+    read_turns,
+    texts_in_cell,
+    until_turn,
+)
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
@@ -188,6 +204,7 @@ class Battles(Importer):
         Field("response_a", gettext_lazy("Response A"), False, ALSO["conversation_a"][1:]),
         Field("response_b", gettext_lazy("Response B"), False, ALSO["conversation_b"][1:]),
         Field("tstamp", gettext_lazy("Time of the verdict"), False, ALSO["tstamp"]),
+        Field("turn", gettext_lazy("Turn")),
     )
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
@@ -199,10 +216,10 @@ class Battles(Importer):
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()
-        both_bad = 0
+        both_bad, times = 0, Times(reader, "tstamp", rows)
         for row in rows:
             raw = self.raw(reader, row)
-            found = _battle(_Line(row.line, checked.problems, reader.mapping), raw, UNNAMED)
+            found = _battle(_Line(row.line, checked.problems, reader.mapping, times), raw, UNNAMED)
             if found is None:
                 continue
             battle = _with_topic(found, alike)
@@ -214,6 +231,7 @@ class Battles(Importer):
             models |= {battle.left[0], battle.right[0]}
             judges.add(battle.judge)
             both_bad += battle.both_bad
+        times.note()
         if checked.good:
             checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
         if both_bad:
@@ -245,13 +263,18 @@ class Problems(Protocol):
 class _Line:
     """Where a battle stands, and the list that takes what is wrong with it.
 
-    ``names`` are the file's own names of columns, by ours.
+    ``names`` are the file's own names of columns, by ours; ``times`` takes what is no time.
     """
 
     def __init__(
-        self, number: int, problems: Problems, names: Mapping[str, str] | None = None
+        self,
+        number: int,
+        problems: Problems,
+        names: Mapping[str, str] | None = None,
+        times: Times | None = None,
     ) -> None:
         self.number, self.problems, self.names = number, problems, names or {}
+        self.times = times
 
     def add_error(self, column: str, value: Any, wrong: str, mend: str) -> None:
         shown, column = str(value)[:MAX_SHOWN], self.names.get(column, column)
@@ -259,6 +282,10 @@ class _Line:
 
     def text(self, raw: Mapping[str, Any], column: str) -> str:
         value = column_value(raw, column)
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        elif column == "judge" and (names := texts_in_cell(value)):
+            value = ", ".join(names)
         value = "" if value is None else str(value).strip().replace("\x00", "")
         if len(value) > LIMITS[column]:
             most = LIMITS[column]
@@ -290,14 +317,18 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         line.add_error(
             "judge", "", _("Nobody is named who judged it."), _("Name one, or say --judge NAME.")
         )
-    sides = [_said(line, raw, column) for column in ("conversation_a", "conversation_b")]
+    number = str(raw.get("turn") or "")
+    turn = int(number) if number.isdigit() and len(number) < 4 else 0
+    sides = [_said(line, raw, column, turn) for column in ("conversation_a", "conversation_b")]
     if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
         line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
+    if topic and turn > 1:  # each turn is judged by itself
+        topic = f"{topic[:70]}, turn {turn}"
     if len(line.problems) > before:
         return None
     left, right = zip(models, (said for _, said in sides), strict=True)
-    query = sides[0][0] or sides[1][0] or _content(column_value(raw, "prompt"))
+    query = sides[0][0] or sides[1][0] or prompt_of(column_value(raw, "prompt"))
     return Battle(
         line.number, topic, query, left, right, WINNERS[verdict], who, at, verdict == BOTH_BAD
     )
@@ -332,11 +363,14 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     return VERDICTS.get(said, "tie")
 
 
-def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
-    """What the user asked and the last thing the assistant said; empty where nothing is given."""
+def _said(line: _Line, raw: Mapping[str, Any], column: str, turn: int) -> tuple[str, str]:
+    """What the user asked and what the assistant said until a turn; empty where nothing is."""
     turns = column_value(raw, column)
-    if isinstance(turns, str) and not raw.get(column):
-        return "", turns.replace("\x00", "")  # a response beside its prompt
+    if isinstance(turns, str) and not raw.get(column):  # a response beside its prompt
+        answers = texts_in_cell(turns)
+        if answers is None:
+            return "", turns.replace("\x00", "")
+        turns = alternating(texts_in_cell(column_value(raw, "prompt")) or [], answers)
     if isinstance(turns, str) and turns.lstrip().startswith("["):  # a cell of a table
         try:
             turns = read_json(turns, any_text=True)
@@ -344,50 +378,22 @@ def _said(line: _Line, raw: Mapping[str, Any], column: str) -> tuple[str, str]:
             turns = [None]
     if turns is None:
         return "", ""
-    if not isinstance(turns, list) or not all(
-        isinstance(turn, dict) and _content(turn.get("content")) is not None for turn in turns
-    ):
+    if not is_conversation(turns):
         line.add_error(
             column, turns, _("This is not a conversation."), _("A list of {role, content}.")
         )
         return "", ""
-    asked = [_content(turn["content"]) for turn in turns if turn.get("role") == "user"]
-    said = [_content(turn["content"]) for turn in turns if turn.get("role") == "assistant"]
-    return "\n\n".join(asked), said[-1] if said else ""
-
-
-def _content(raw: Any) -> Any:
-    """The text of a message, which may come in parts; None where it is none."""
-    if raw is None:
-        return ""
-    if isinstance(raw, str):
-        return raw.replace("\x00", "")
-    if isinstance(raw, list) and all(isinstance(part, dict) for part in raw):
-        texts = [part.get("text") for part in raw]
-        return "\n\n".join(text for text in texts if isinstance(text, str)).replace("\x00", "")
-    return None
+    return read_turns(until_turn(turns, turn))
 
 
 def _moment(line: _Line, raw: Any) -> dt.datetime | None:
     if raw is None:
         return None
-    try:
-        at = dt.datetime.fromisoformat(raw) if _is_date(raw) else _from_seconds(float(raw))
-        at = at if at.tzinfo else at.replace(tzinfo=dt.UTC)
-        if 1990 <= at.astimezone(dt.UTC).year <= 2100:
-            return at
-    except (TypeError, ValueError, OverflowError, OSError):
-        pass
+    if line.times is not None:
+        return line.times.read_value(str(raw), line.number)
+    if at := parse_moment(str(raw)):
+        return at
     line.add_error(
         "tstamp", raw, _("This is not a time."), _("Seconds since 1970, or leave it out.")
     )
     return None
-
-
-def _is_date(raw: Any) -> bool:
-    return isinstance(raw, str) and "-" in raw[1:]
-
-
-def _from_seconds(number: float) -> dt.datetime:
-    """Seconds since 1970, or thousandths of them where seconds would be past all dates."""
-    return dt.datetime.fromtimestamp(number / 1000 if number > 1e11 else number, dt.UTC)
