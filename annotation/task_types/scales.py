@@ -12,6 +12,7 @@ from crowdqc.errors import Invalid
 
 MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
 MAX_ASKED, MAX_IDS = 20, 20_000
+MAX_POINTS = 101  # of a scale, from 0 to 100
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -73,16 +74,16 @@ def answered_lines(draft: Mapping[str, Any], prefix: str) -> dict[str, str]:
     }
 
 
-def rows(raw: Any, what: str) -> list[Mapping[str, Any]]:
+def rows(raw: Any, what: str, most: int = MAX_ASKED) -> list[Mapping[str, Any]]:
     """A list of objects; Invalid says what it should have been."""
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
         raise Invalid(
             _("%(what)s is not a list.") % {"what": what}, fields={what: _("A list of objects.")}
         )
-    if len(raw) > MAX_ASKED:
+    if len(raw) > most:
         raise Invalid(
             _("Too many %(what)s.") % {"what": what},
-            fields={what: _("%(max_asked)s at most.") % {"max_asked": MAX_ASKED}},
+            fields={what: _("%(max_asked)s at most.") % {"max_asked": most}},
         )
     return raw
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.values import plain_value
 from annotation.task_types.base import whole_number
-from annotation.task_types.scales import MAX_LABEL, name_of, text, truth
+from annotation.task_types.scales import MAX_LABEL, MAX_POINTS, name_of, text, truth
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact
 from crowdqc.web.terms import Words
@@ -45,7 +45,6 @@ COMPARISONS: Mapping[str, Words] = {
 COLORS = ("blue", "orange", "purple", "green", "red", "grey")
 MAX_FIELDS, MAX_OPTIONS, MAX_CODE, MAX_CONDITIONS = 30, 200, 40, 10
 MADE = 24  # characters of a name that is made of a label: values have to fit behind it
-MAX_POINTS = 101  # of a scale
 NUMBERED = Decimal(1_000_000_000)
 SHORT = 300  # characters of a short text
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

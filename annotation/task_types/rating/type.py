@@ -18,6 +18,7 @@ from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEED
 from annotation.task_types.rating.label_studio import RatingsInLabelStudio
 from annotation.task_types.scales import (
     MAX_LABEL,
+    MAX_POINTS,
     answered_lines,
     draft_values,
     ids,
@@ -343,10 +344,10 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
         where = f"scale {number}"
         points: list[dict[str, Any]] = [
             {
-                "value": whole_number(point, "value", at, -100, 100),
+                "value": whole_number(point, "value", at, -10_000, 10_000),
                 "label": text(point, "label", where, MAX_LABEL),
             }
-            for at, point in enumerate(rows(row.get("points", []), "points"), 1)
+            for at, point in enumerate(rows(row.get("points", []), "points", MAX_POINTS), 1)
         ]
         if len({point["value"] for point in points}) < max(2, len(points)):
             raise Invalid(

@@ -107,10 +107,12 @@ def make_ratings(
     *, by: User, project: Project, title: str, checked: CheckedRows, column: str, name: str
 ) -> Made:
     """A rating task whose scale has the scores of the table as points."""
-    points = [{"value": score, "label": str(score)} for score in checked.about["scores"]]
+    factor = checked.about["factor"]
+    scores = checked.about["scores"]
+    points = [{"value": score, "label": f"{score / factor:g}"} for score in scores]
     scale = {
         "name": SCALE,
-        "label": column[:60] or "Score",
+        "label": (column[:60] or "Score") + (f" (× {factor})" if factor > 1 else ""),
         "question": "How good is it?",
         "points": points,
     }

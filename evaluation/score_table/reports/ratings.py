@@ -8,6 +8,7 @@ import numpy as np
 
 from annotation.files.reading.importer import CheckedRows
 from crowdqc.numbers import plural
+from evaluation.methods.agreement.coefficients import krippendorff_alpha
 from evaluation.methods.core.base import Result, Table
 from evaluation.methods.rescaling import ratings as method
 from evaluation.score_table.reports.text import (
@@ -29,10 +30,11 @@ def report(checked: CheckedRows, options: Options) -> Report:
     about = {row["item"]: row for row in rows}
     systems, system = index_of([about[name]["system"] for name in texts])
     _, topic = index_of([about[name]["topic"] for name in texts])
+    factor = checked.about.get("factor", 1)  # by which decimals are stored
     data = method.Ratings.build(
         [worker[row["worker"]] for row in rows],
         [text[row["item"]] for row in rows],
-        [[row["score"]] for row in rows],
+        [[row["score"] / factor] for row in rows],
         system=[system[about[name]["system"]] for name in texts],
         topic=[topic[about[name]["topic"]] for name in texts],
         workers=workers,
@@ -58,6 +60,8 @@ def _lines(data: method.Ratings, result: Result) -> Iterator[str]:
         else:
             bounds = interval(row["low"], row["high"]) or " (no interval)"
             yield (f"Krippendorff's alpha ({row['measurement']}) {number(row['alpha'])}{bounds}.")
+            interval_alpha = krippendorff_alpha(method.labels(data, row["dimension"]), "interval")
+            yield f"Krippendorff's alpha (interval) {number(interval_alpha)}."
     yield (
         f"{plural(len(data), 'rating')} of {plural(len(data.texts), 'text')} by "
         f"{plural(len(data.workers), 'worker')}."

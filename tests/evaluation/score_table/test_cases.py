@@ -15,7 +15,10 @@ from annotation.formats.selectors.imports import check_rows
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file
 from evaluation.methods.agreement.coefficients import krippendorff_alpha
+from evaluation.methods.core.votes import Labels
+from evaluation.score_table.reports import ratings
 from evaluation.score_table.reports.labels import labels_of
+from evaluation.score_table.reports.text import Options
 
 # Three workers, eight items: the third one errs on every fourth.
 VOTES = [(f"w{k}", f"i{n}", n % 2 ^ (k == 2 and n % 4 == 0)) for n in range(8) for k in range(3)]
@@ -394,3 +397,36 @@ def test_pairs_without_a_verdict_are_no_labels(tmp_path: Path) -> None:
     rows = [f"Ask {n},a{n},b{n % 3},owl,wren" for n in range(9)]
     with pytest.raises(Invalid, match="winner"):
         found_in(tmp_path, text("prompt,response_a,response_b,model_a,model_b", *rows))
+
+
+@pytest.mark.parametrize(
+    ("write", "factor"),
+    [(lambda x: f"{x / 2:g}".replace(".", ","), 10), (lambda x: f"{x / 4}", 100), (str, 1)],
+    ids=["halves", "quarters", "a slider"],
+)
+def test_decimals_and_sliders_are_ratings(
+    write: Callable[[int], str], factor: int, tmp_path: Path
+) -> None:
+    scores = [
+        (k, n, 9 * n + k * (n % 2) if factor == 1 else n + k * (n % 2))
+        for n in range(10)
+        for k in range(3)
+    ]
+    rows = [f"w{k};t{n};{write(score)}" for k, n, score in scores]
+    kind, found = found_in(tmp_path, text("worker;item;rating", *rows))
+    assert (kind, found.checked.used) == ("rating_table", 30)
+    lines = ratings.report(found.checked, Options()).lines
+    by_hand = [
+        Labels.build(
+            [k for k, *_ in scores],
+            [n for _, n, _ in scores],
+            [s for *_, s in scores],
+            workers=["a", "b", "c"],
+            items=[str(n) for n in range(10)],
+            labels=[str(s) for s in range(99)],
+        )
+    ]
+    for at, level in enumerate(("ordinal", "interval")):
+        assert f"{krippendorff_alpha(by_hand[0], level):.3f}" in lines[at]
+    assert found.checked.about["factor"] == factor
+    assert bool(found.checked.notes) == (factor > 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
@@ -19,14 +20,15 @@ from annotation.formats.imports.tables.base import (
     TableReader,
     unread,
 )
-from annotation.task_types.scales import MAX_ASKED
+from annotation.task_types.scales import MAX_POINTS
 from crowdqc.errors import Invalid
-from crowdqc.numbers import parse_whole, plural
+from crowdqc.numbers import plural
 
 SCORES = ("rating", "points", "stars", "grade", "likert")
 RATED = "a text or its id"
-WHOLE = re.compile(r"([+-]?\d+)(?:\.0+)?")
+NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 HIGHEST = 100
+FACTORS = (1, 10, 100)  # by which decimals are stored: up to 10,000
 
 
 class RatingTable(TableReader):
@@ -70,19 +72,19 @@ class RatingTable(TableReader):
     )
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
-        """Worker, item and score are there, and scores are whole numbers."""
+        """Worker, item and score are there, and scores are numbers."""
         mapping = guess(columns, self.fields)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         scores = {row.values.get(mapping["score"], "").strip() for row in rows} - {""}
         column = mapping["score"]
-        if not scores or not all(WHOLE.fullmatch(score) for score in scores):
-            return Fit(False, _("%(column)s is not a whole number") % {"column": column})
-        if len(scores) > MAX_ASKED:
+        if not scores or not all(NUMBER.fullmatch(score) for score in scores):
+            return Fit(False, _("%(column)s is not a number") % {"column": column})
+        if len(scores) > MAX_POINTS:
             return Fit(
                 False,
                 _("%(column)s has more than %(max_asked)s different scores")
-                % {"column": column, "max_asked": MAX_ASKED},
+                % {"column": column, "max_asked": MAX_POINTS},
             )
         return Fit(
             True,
@@ -94,7 +96,7 @@ class RatingTable(TableReader):
         """Ratings by worker and text; a text without an id gets one made of it."""
         last = LastCounts(reader, ("worker", "item", "text"), "score")
         texts: dict[str, tuple[str, str]] = {}
-        times = Times(reader, "time", rows)
+        times, factor = Times(reader, "time", rows), _factor_of(reader, rows)
         for row in rows:
             with reader:
                 values = reader.values(row, self.fields)
@@ -106,7 +108,7 @@ class RatingTable(TableReader):
                 one = {
                     "worker": values["worker"],
                     "item": item,
-                    "score": self._score(reader, row),
+                    "score": self._score(reader, row, factor),
                     "at": times.read(row),
                     "text": values["text"],
                     "system": values["system"],
@@ -125,11 +127,12 @@ class RatingTable(TableReader):
             scores[one["score"]] += 1
             items[one["item"]] += 1
             workers[one["worker"]] += 1
-        if len(scores) > MAX_ASKED:
+        if len(scores) > MAX_POINTS:
             raise self._too_many(reader.column("score"), len(scores))
         low, high = min(items.values(), default=0), max(items.values(), default=0)
         reader.checked.about |= {
             "scores": sorted(scores),
+            "factor": factor,
             "low": low,
             "facts": [
                 [_("Ratings"), f"{scores.total():,}"],
@@ -157,16 +160,36 @@ class RatingTable(TableReader):
             "most."
         )
         return Invalid(
-            wrong % {"column": column, "scores": f"{scores:,}", "most": MAX_ASKED},
+            wrong % {"column": column, "scores": f"{scores:,}", "most": MAX_POINTS},
             fields={"file": _("Round the scores to a scale.")},
         )
 
     @staticmethod
-    def _score(reader: Reader, row: Row) -> int:
+    def _score(reader: Reader, row: Row, factor: int) -> int:
         said = reader.needed(row, "score", gettext_noop("No score"), gettext_noop("Left out."))
-        whole = WHOLE.fullmatch(said)
-        found = parse_whole(whole[1], low=-HIGHEST, high=HIGHEST) if whole else None
-        if found is None:
-            wrong = _("Not a whole number from −%(highest)s to %(highest)s") % {"highest": HIGHEST}
+        found = _points(said, factor)
+        if found is None or abs(found) > HIGHEST * factor:
+            wrong = _("Not a number from −%(highest)s to %(highest)s") % {"highest": HIGHEST}
             reader.refuse(row, "score", wrong, _("Left out."))
         return found
+
+
+def _points(said: str, factor: int) -> int | None:
+    """A score times a factor; None where that is no whole number."""
+    if NUMBER.fullmatch(said) is None:
+        return None
+    points = Decimal(said.replace(",", ".")) * factor
+    return int(points) if points == points.to_integral_value() else None
+
+
+def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
+    """By what scores are stored, so that all that are numbers are whole; it is said."""
+    given = {reader.value(row, "score") for row in rows}
+    numbers = [said for said in given if NUMBER.fullmatch(said)]
+    for factor in FACTORS:
+        if all(_points(said, factor) is not None for said in numbers):
+            break
+    if factor > 1:
+        note = _("%(column)s has decimals: the task stores them times %(factor)s.")
+        reader.checked.notes.append(note % {"column": reader.column("score"), "factor": factor})
+    return factor
