@@ -270,10 +270,16 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     names = [(at, name.strip()) for at, name in enumerate(rows[0]) if name.strip()]
     if any(is_usual(name) for _, name in names):
         return True
-    again = sum(
-        any(len(row) > at and row[at].strip() == name for row in rows[1:]) for at, name in names
-    )
-    return again < max(2, len(names) / 2)
+    if not rows[0][0].strip() and all(row[0].strip() for row in rows[1:]):
+        return True  # as pandas and R write the names of rows
+    again = [
+        name
+        for at, name in names
+        if any(len(row) > at and row[at].strip() == name for row in rows[1:])
+    ]
+    if again in ([str(at + n) for n in range(len(again))] for at in (0, 1)):
+        return True  # numbered columns
+    return len(again) < max(2, len(names) / 2)
 
 
 def _without_further_headers(
@@ -284,7 +290,7 @@ def _without_further_headers(
     for at, (_line, row) in enumerate(held):
         if isinstance(row, list) and all(cell.startswith(IMPORT_ID) for cell in row if cell):
             notes.append(
-                _("Further header lines are left out: line %(lines)s.")
+                _("Left out as further headers: lines %(lines)s.")
                 % {"lines": ", ".join(str(line) for line, _row in held[: at + 1])}
             )
             return itertools.chain(held[at + 1 :], found)

@@ -177,7 +177,8 @@ def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
     columns = ", ".join(f"{fields[name]}: {column}" for name, column in found.mapping.items())
     yield f"{kind.title}. {columns}"
     if found.sheet.encoding_note:
-        yield f"{found.sheet.encoding}: {found.sheet.encoding_note}."
+        said = filter(None, (found.sheet.encoding, found.sheet.encoding_note.rstrip(".")))
+        yield f"{': '.join(said)}."
     yield from found.checked.notes
     for one in found.checked.about.get("warnings", ()):
         yield f"Warning: {one['head']} {one['text']}"

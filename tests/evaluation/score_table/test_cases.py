@@ -211,6 +211,15 @@ def test_a_matrix_without_a_header_has_no_vote_as_its_header(tmp_path: Path) -> 
     assert (kind, found.checked.used, alpha_of(found)) == ("label_matrix", 8, ALPHA)
 
 
+def test_a_matrix_may_have_a_text_beside_its_workers(tmp_path: Path) -> None:
+    rows = [
+        ",".join([f"i{n}", f"Text {n}", *(YES[x] for _, i, x in VOTES if i == f"i{n}")])
+        for n in range(8)
+    ]
+    kind, found = found_in(tmp_path, text("item,said,ann,ben,cy", *rows))
+    assert (kind, len(found.checked.good), alpha_of(found)) == ("label_matrix", 24, ALPHA)
+
+
 def test_a_person_says_that_there_is_no_header_and_which_column_is_which(tmp_path: Path) -> None:
     rows = text("a,1,x", "b,1,x", "a,2,y", "b,2,x")
     given = {"worker": "column 1", "item": "column 2", "label": "column 3"}
@@ -383,6 +392,25 @@ def test_a_repeated_battle_is_named_and_times_that_are_none_are_left_empty(tmp_p
     _, found = found_in(tmp_path, dumped(*rows, rows[2]), "battles.jsonl")
     assert (len(found.checked.good), len(found.checked.repeats)) == (6, 1)
     assert any("tstamp" in note for note in found.checked.notes)
+
+
+def test_battles_with_names_in_view_are_left_out_where_somebody_says_so(tmp_path: Path) -> None:
+    rows = [battle(n, anony=n > 1) for n in range(8)]
+    _, found = found_in(tmp_path, dumped(*rows), "battles.jsonl")
+    (offer,) = found.checked.about["offers"]
+    assert found.checked.used == 8
+    fixes = {offer["column"]: {offer["value"]: offer["use"]}}
+    found = check_rows(None, "comparison_table", found.sheet, None, fixes)
+    assert found.checked.used == 6
+
+
+@pytest.mark.parametrize("head", [",0,1,2", "doc,0,1,2", "doc,1,2,3", "what,who,said"])
+def test_a_header_of_numbers_or_of_names_is_no_vote(head: str, tmp_path: Path) -> None:
+    wide = [f"d{n}," + ",".join(str((n + k * (n % 3)) % 3) for k in range(3)) for n in range(12)]
+    long = [f"d{n},w{k},{(n + k) % 2}" for n in range(12) for k in range(3)]
+    _, found = found_in(tmp_path, text(head, *(long if "said" in head else wide)))
+    assert list(found.sheet.columns)[1:] == head.split(",")[1:]
+    assert len(found.checked.good) == 36
 
 
 def test_a_tie_by_inconsistency_is_offered_as_a_tie(tmp_path: Path) -> None:

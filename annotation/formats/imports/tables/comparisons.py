@@ -33,6 +33,7 @@ WINNERS = (
 )
 TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["question_id"])
 TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
+ANONYMOUS, LEFT_OUT = "anony", "left out"
 MOST_SIGNED = 10  # of preferences by sign
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
 MOST_SYSTEMS = 2_000
@@ -116,7 +117,7 @@ class ComparisonTable(TableReader, Battles):
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Comparisons as battles; those that say nothing of their texts share one topic."""
-        rows = _without_repeats(reader, _by_sign(reader, list(rows)))
+        rows = _without_repeats(reader, _by_sign(reader, _anonymous(reader, list(rows))))
         super().read(reader, rows, {})
         checked, about = reader.checked, reader.checked.about
         for value in {one.value for one in checked.problems if plain(one.value) in TIES_OF_ORDER}:
@@ -157,6 +158,17 @@ def _by_sign(reader: Reader, rows: list[Row]) -> list[Row]:
         else Row(row.line, {**row.values, column: sides[(sign > 0) - (sign < 0) + 1]})
         for row, sign in zip(rows, signs, strict=True)
     ]
+
+
+def _anonymous(reader: Reader, rows: list[Row]) -> list[Row]:
+    """Rows without those that a person left out as not anonymous, which is offered."""
+    named = sum(row.values.get(ANONYMOUS, "").casefold() == "false" for row in rows)
+    if 0 < named < len(rows):
+        note = _("%(n)s were judged with the names of the systems in view.")
+        reader.checked.notes.append(note % {"n": plural(named, "comparison")})
+        one = {"column": ANONYMOUS, "value": "false", "use": LEFT_OUT, "text": _("Leave them out")}
+        reader.checked.about["offers"].append(one)
+    return [row for row in rows if row.values.get(ANONYMOUS) != LEFT_OUT]
 
 
 def _without_repeats(reader: Reader, rows: list[Row]) -> list[Row]:

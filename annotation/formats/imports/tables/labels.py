@@ -292,10 +292,19 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
             Row(row.line, {**row.values, "item": row.values.get(worker, "")})
             for row in itertools.islice(rows, LOOKED_AT)
         )
-    found = _layout(columns, rows, set())
+    looked = list(itertools.islice(rows, LOOKED_AT))
+    texts = {name for name in columns[1:] if _is_text(name, looked)}
+    found = _layout(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False
     return (replace(found, item=worker), True) if turned else (found, False)
+
+
+def _is_text(name: str, rows: Sequence[Row]) -> bool:
+    """Whether a column describes the items: nearly each value is another one, of several words."""
+    values = [value for row in rows if (value := row.values.get(name, "").strip())]
+    worded = sum(" " in value for value in values)
+    return worded > len(values) / 2 and len(set(values)) > 0.9 * len(values)
 
 
 def _sharing(rows: Iterable[Row], read: set[str]) -> set[str]:
@@ -384,13 +393,13 @@ def _sort_several(reader: Reader, rows: Sequence[dict[str, Any]]) -> None:
     """Read several labels of an item alike in any order, where a table has them in two orders."""
     for mark in "#|;,":
         orders: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for label in {one["label"] for one in rows if mark in one["label"]}:
+        for label in dict.fromkeys(one["label"] for one in rows if mark in one["label"]):
             orders[tuple(sorted(part.strip() for part in label.split(mark)))].add(label)
         use = {
             label: mark.join(parts)
             for parts, labels in orders.items()
             if len(labels) > 1
-            for label in labels
+            for label in sorted(labels)
         }
         for one in rows if use else ():
             one["label"] = use.get(one["label"], one["label"])
