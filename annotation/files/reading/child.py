@@ -24,10 +24,10 @@ MEMORY = 512 * 1024 * 1024  # bytes, beside what the library itself needs
 SECONDS = 120  # of computing
 
 
-def read_apart(
-    kind: str, file: IO[bytes], limits: Limits
-) -> tuple[dict[str, Any], Iterator[list[str]]]:
+def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, Any], Iterator[Any]]:
     """What the file says first (``columns`` and more), and its rows as texts; closes the file.
+
+    A row of a workbook comes as its number and its texts.
 
     ``kind`` is "parquet" or "workbook". Raises Invalid, also while rows are read.
     """

@@ -10,6 +10,8 @@ import json
 import os
 import resource
 import sys
+from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 from django.conf import settings
@@ -25,6 +27,7 @@ from annotation.files.reading.limits import (
 from annotation.files.reading.values import as_text
 from crowdqc.errors import Invalid
 
+LOOKED = 10  # rows in which the names of the columns are looked for
 BATCH = 500  # rows that are unpacked at a time
 
 
@@ -62,23 +65,27 @@ def _read_workbook(limits: Limits, memory: int) -> None:
 
 
 def _read_sheet(book: Any, limits: Limits) -> None:
-    """The first sheet with a value; its first row names the columns."""
+    """The first sheet with rows below the names of its columns, or else the first with a value."""
     names = book.sheet_names
-    for name in names:
-        rows = book.get_sheet_by_name(name).iter_rows()
-        head = next((row for row in rows if any(cell != "" for cell in row)), None)
-        if head is not None:
+    for name, least in [*((name, 2) for name in names), *((name, 1) for name in names)]:
+        rows = _filled_rows(book.get_sheet_by_name(name))
+        looked = list(islice(rows, LOOKED))
+        if len(looked) >= least:
             break
     else:
         raise Invalid("The workbook holds no rows.", fields={"file": "Choose a file with rows."})
+    titles = _title_rows([row for _, row in looked])
+    begins, head = looked[titles]
     columns = [_cell_text(cell).strip() for cell in head]
     while columns and not columns[-1]:
         columns.pop()
     check_head(columns, limits)
-    write_line({"columns": columns, "sheet": name, "sheets": len(names)})
+    write_line(
+        {"columns": columns, "sheet": name, "sheets": len(names), "head": begins if titles else 0}
+    )
     count = decoded = 0
-    batch = []
-    for row in rows:
+    batch: list[tuple[int, list[str]]] = []
+    for number, row in chain(looked[titles + 1 :], rows):
         texts = [_cell_text(cell) for cell in row[: len(columns)]]
         texts += [""] * (len(columns) - len(texts))
         if not any(texts):
@@ -87,12 +94,26 @@ def _read_sheet(book: Any, limits: Limits) -> None:
         check_rows(count, limits)
         decoded += sum(map(len, texts))
         check_decoded(decoded, limits)
-        batch.append(texts)
+        batch.append((number, texts))
         if len(batch) == BATCH:
             write_line(batch)
             batch = []
     if batch:
         write_line(batch)
+
+
+def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+    """Rows that hold something, each with the number that the workbook shows beside it."""
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        if any(cell != "" for cell in row):
+            yield number, row
+
+
+def _title_rows(rows: list[list[Any]]) -> int:
+    """How many rows with one value stand above the first two that follow with more."""
+    filled = [sum(cell != "" for cell in row) for row in rows]
+    at = next((at for at, count in enumerate(filled) if count > 1), 0)
+    return at if min(filled[at : at + 2]) > 1 and len(filled) > at + 1 else 0
 
 
 def _cell_text(value: Any) -> str:

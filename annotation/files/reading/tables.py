@@ -102,9 +102,10 @@ def open_table(
         return Table("Excel", "", note, "", columns, _counted(_objects(rows, columns), limits))
     refuse_foreign(head)
     if head.startswith(b"PAR1"):
-        columns, rows = parquet.read(source, limits)
+        columns, values = parquet.read(source, limits)
         check_head(columns, limits)
-        return Table("parquet", "", "", "", columns, _counted(_objects(rows, columns), limits))
+        found = _objects(enumerate(values, 1), columns)
+        return Table("parquet", "", "", "", columns, _counted(found, limits))
     encoding = encoding_of(source, reading.encoding)
     first = _first(source, encoding)
     if not first:
@@ -429,9 +430,9 @@ def _object(line: str, limits: Limits) -> dict[str, str]:
     return found
 
 
-def _objects(rows: Iterator[list[str]], columns: list[str]) -> Iterator[Event]:
+def _objects(rows: Iterator[tuple[int, list[str]]], columns: list[str]) -> Iterator[Event]:
     """Rows of Parquet or of a workbook; their number stands for the line."""
-    for number, values in enumerate(rows, 1):
+    for number, values in rows:
         found = dict(zip(columns, values, strict=True))
         if any(map(UNSTORABLE.search, values)):
             yield _unstorable(number, found)

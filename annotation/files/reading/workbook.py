@@ -17,11 +17,13 @@ OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 PARTS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}  # of XLSX, XLSB and ODS
 
 
-def read(source: Source, limits: Limits) -> tuple[list[str], str, Iterator[list[str]]] | None:
-    """Columns, a note on the sheet, and rows as texts; None where the file is no workbook.
+def read(
+    source: Source, limits: Limits
+) -> tuple[list[str], str, Iterator[tuple[int, list[str]]]] | None:
+    """Columns, a note on the sheet, and rows as numbers and texts; None where it is no workbook.
 
-    The first sheet that holds something is read, and its first row names the columns. Raises
-    Invalid, also while rows are read.
+    The first sheet with rows is read. Its first row names the columns, after rows with a title
+    alone. Raises Invalid, also while rows are read.
     """
     head = source.head()
     if not head.startswith((OLD_EXCEL, ZIP)):
@@ -33,13 +35,14 @@ def read(source: Source, limits: Limits) -> tuple[list[str], str, Iterator[list[
         file.close()
         return None
     first, rows = read_apart("workbook", file, limits)
-    note = ""
+    notes = []
     if first["sheets"] > 1:
-        note = _("The sheet %(name)s was read, the first of %(n)s.") % {
-            "name": first["sheet"],
-            "n": first["sheets"],
-        }
-    return first["columns"], note, rows
+        notes.append(
+            _("sheet “%(name)s” of %(n)s is read") % {"name": first["sheet"], "n": first["sheets"]}
+        )
+    if first["head"]:
+        notes.append(_("row %(row)s names the columns") % {"row": first["head"]})
+    return first["columns"], "; ".join(notes), ((number, texts) for number, texts in rows)
 
 
 def _has_sheets(file: IO[bytes]) -> bool:

@@ -66,6 +66,50 @@ def test_the_first_sheet_with_rows_is_read_and_named() -> None:
     assert "Labels 2026" in table.encoding_note and rows == [{"worker": "w1", "label": "yes"}]
 
 
+def test_rows_with_a_title_alone_stand_above_the_names_of_the_columns() -> None:
+    def write(book: Any, sheet: Any) -> None:
+        sheet.merge_range(0, 0, 0, 2, "Our study")
+        sheet.merge_range(1, 0, 1, 2, "exported in May")
+        for at, row in enumerate([["worker", "label"], ["w1", "yes"], ["w2", "no"]], 3):
+            sheet.write_row(at, 0, row)
+
+    table, rows = read(workbook(write))
+    assert rows == [{"worker": "w1", "label": "yes"}, {"worker": "w2", "label": "no"}]
+    assert table.encoding_note == "row 4 names the columns"
+
+
+def test_a_comment_beside_one_column_is_no_head() -> None:
+    def write(book: Any, sheet: Any) -> None:
+        sheet.write_column(0, 0, ["text", "one", "two", "three"])
+        sheet.write(2, 1, "look again")
+
+    table, rows = read(workbook(write))
+    assert [row["text"] for row in rows] == ["one", "two", "three"] and not table.encoding_note
+
+
+def test_a_sheet_of_names_alone_is_passed_over_for_one_with_rows() -> None:
+    def write(book: Any, sheet: Any) -> None:
+        sheet.write_row(0, 0, ["worker", "label"])
+        second = book.add_worksheet("May")
+        second.write_row(0, 0, ["worker", "label"])
+        second.write_row(1, 0, ["w1", "yes"])
+
+    table, rows = read(workbook(write))
+    assert rows == [{"worker": "w1", "label": "yes"}]
+    assert table.encoding_note == "sheet “May” of 2 is read"
+    only = workbook(lambda book, sheet: sheet.write_row(0, 0, ["worker", "label"]))
+    assert (read(only)[0].columns, read(only)[1]) == (["worker", "label"], [])
+
+
+def test_rows_have_the_numbers_that_the_workbook_shows() -> None:
+    def write(book: Any, sheet: Any) -> None:
+        for at, row in enumerate([["worker", "label"], ["w1", "yes"], [], ["w2", "a\x00b"]]):
+            sheet.write_row(at, 0, row)
+
+    events = open_table(of_bytes(workbook(write)), "votes.xlsx", LIMITS).events
+    assert [event.line for event in events] == [2, 4]
+
+
 def test_open_document_is_read() -> None:
     def cells(*texts: str) -> str:
         inside = "".join(
