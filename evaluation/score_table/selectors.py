@@ -135,11 +135,12 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
             % {"rows": read, "names": names},
         )
     if not found["new"]:
-        return (
-            "bad",
-            gettext("No row can be used"),
-            gettext("%(rows)s read. See what is wrong with them below.") % {"rows": read},
+        said = (
+            gettext("%(rows)s read. See what is wrong with them below.") % {"rows": read}
+            if rows
+            else gettext("It names columns and has no rows.")
         )
+        return "bad", gettext("No row can be used"), said
     if about["cannot"]:
         head, said = about["cannot"]
         return "bad", head, gettext("%(rows)s read. %(said)s") % {"rows": read, "said": said}

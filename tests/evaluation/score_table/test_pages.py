@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from typing import Any
 
 import pytest
+import xlsxwriter
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -31,9 +33,9 @@ def client_of(user: User) -> Client:
     return client
 
 
-def drop(client: Client, text: str, name: str = "votes.csv", where: str = "") -> str:
+def drop(client: Client, text: str | bytes, name: str = "votes.csv", where: str = "") -> str:
     """Upload a table and let the job read it; the address of its page."""
-    content = SimpleUploadedFile(name, text.encode())
+    content = SimpleUploadedFile(name, text.encode() if isinstance(text, str) else text)
     answer = client.post(where or reverse("score_table"), {"file": content})
     assert answer.status_code == 302, html_of(answer)
     work()
@@ -107,6 +109,23 @@ def test_each_row_left_out_is_named_with_its_line_and_the_others_are_scored() ->
     assert changed.code == "no"
 
 
+def test_the_sheet_and_the_row_that_a_workbook_was_read_from_are_named() -> None:
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as book:
+        book.add_worksheet("Notes")
+        sheet = book.add_worksheet("May")
+        sheet.write(0, 0, "Our study")
+        for at, line in enumerate(votes("w0,i7,\n").splitlines(), 2):
+            sheet.write_row(at, 0, line.split(","))
+    client = client_of(factories.make_user())
+    page = drop(client, file.getvalue(), "votes.xlsx")
+    shown = html_of(client.get(page))
+    assert "sheet “May” of 2 is read; row 3 names the columns" in shown
+    assert "19 rows read: 18 can be used, 1 is left out" in shown
+    listed = b"".join(client.get(page + "left-out.csv")).decode().splitlines()  # type: ignore[arg-type]
+    assert [line.split(",")[0] for line in listed[1:]] == ["22"]  # as the workbook counts
+
+
 def test_columns_without_usual_names_can_be_chosen() -> None:
     client = client_of(factories.make_user())
     text = "a,b,c,d\n" + "".join(f"{k},{n},{n % 2},{k + n}\n" for k in range(3) for n in range(6))
@@ -121,7 +140,8 @@ def test_columns_without_usual_names_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("worker,item,label\nw1,i1,\nw2,i1,\n", "No row can be used"),
+        ("worker,item,label\nw1,i1,\nw2,i1,\n", "See what is wrong with them below"),
+        ("worker,item,label\n", "It names columns and has no rows"),
         ("worker,item,label\nw1,i1,yes\nw2,i1,yes\n", "Only one label"),
         ("worker,item,label\n" + "".join(f"w,i{n},l{n}\n" for n in range(201)), "201 different"),
     ],

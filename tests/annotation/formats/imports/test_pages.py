@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+import xlsxwriter
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -113,6 +115,18 @@ def test_the_bad_rows_come_back_with_their_reasons(world: World) -> None:
     assert text.startswith("line,column,wrong,mend,item_id,worker_id,answer,x")
     assert "2,item_id,No question has this id." in text and text.rstrip().endswith("kept")
     assert answer.status_code == 302
+
+
+def test_the_sheet_that_was_read_is_named(world: World) -> None:
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as book:
+        book.add_worksheet("Notes")
+        sheet = book.add_worksheet("May")
+        sheet.write_row(0, 0, ["question_id", "question"])
+        sheet.write_row(1, 0, ["n1", "New?"])
+    client, answer = upload(world, "items", file.getvalue(), "items.xlsx")
+    page = client.get(answer["Location"]).content.decode()
+    assert '<p class="note warn">Sheet “May” of 2 is read.</p>' in page
 
 
 def test_columns_can_be_said_by_hand(world: World) -> None:
