@@ -20,8 +20,8 @@ class Responses(ShapeAdapter):
     start_title = gettext_noop("Describe the responses")
     new_noun = "response"
     fixed_words = gettext_lazy(
-        "Intervals are 95% and drawn over topics; fewer than 5 topics have none. Thresholds of the "
-        "signals are those of the method and stand beside each signal. A worker’s pace is held "
+        "Intervals are 95% and drawn over topics; fewer than 10 topics have none. Thresholds of "
+        "the signals are those of the method and stand beside each signal. A worker’s pace is held "
         "against their own other responses."
     )
     told_figures = {

@@ -103,11 +103,12 @@ def overview(told: NamedFigures) -> dict[str, Any]:
 
 def _key_figures(told: NamedFigures, everyone: dict[str, Row | None]) -> Iterator[dict[str, Any]]:
     counts = told.run.snapshot.counts if told.run.snapshot else {}
+    short = {row["group"]: row["responses"] for row in told.frame.get("left_out", [])}
+    models = counts.get("system_answers", 0) - short.get(MODELS, 0)
     yield {
         "label": gettext("Responses"),
-        "value": count(counts.get("answers", 0)),
-        "of": gettext("of people, %(models)s of models")
-        % {"models": count(counts["system_answers"])}
+        "value": count(counts.get("answers", 0) - short.get(PEOPLE, 0)),
+        "of": gettext("of people, %(models)s of models") % {"models": count(models)}
         if counts.get("system_answers")
         else gettext("of people"),
         "note": gettext("on %(topics)s") % {"topics": plural(counts.get("questions", 0), "topic")},

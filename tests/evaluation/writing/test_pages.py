@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from annotation.models import Answer, Task
 from evaluation.models import AnswerScore, Run, RunState
@@ -92,7 +94,11 @@ def test_a_run_that_leaves_short_responses_out_says_how_many(task: Task, run: Ru
     assert runs.execute(short.pk) == RunState.DONE
     page = get(task, run=short.number)
     assert "short_left_out" in findings_in(page)
-    assert f"{sum(n < int(words[-1]) for n in words)} responses under" in page
+    under = sum(n < int(words[-1]) for n in words)
+    assert f"{under} responses under" in page
+    figure = page[page.index("<dt>Responses") :].split("</dl>")[0]
+    counted = re.findall(r"(\d+)[^<]* of people(?:, (\d+) of models)?", strip_tags(figure))[0]
+    assert sum(map(int, filter(None, counted))) == len(words) - under
     assert AnswerScore.objects.filter(run=short).count() == len(words)  # still listed
 
 
