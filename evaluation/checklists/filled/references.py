@@ -280,4 +280,5 @@ RUNS = RunType(
     choices=lambda task: model_scores.model_choices(),
     refuse=refuse,
     export=OWN_ROWS,
+    made_of=gettext_noop("Texts of the task and their references; no answers."),
 )

@@ -77,7 +77,7 @@ def describe_input(run: Run) -> str:
     people = plural(counts.get("workers", 0), "worker")
     known, kind = adapter_of(run.task), run_types.type_of(run.method)
     if kind.made_of:
-        return kind.made_of
+        return _(kind.made_of)
     if kind.asking and not counts:
         return _("What the models answered is kept, call by call.")
     if not kind.iterates:

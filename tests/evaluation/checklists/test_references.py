@@ -77,6 +77,8 @@ def test_both_measures_stand_beside_the_checklist_with_their_correlations() -> N
     start = reverse("run_start", args=[task.project_id, task.pk])
     offered = text_of(html_of(client.get(f"{start}?method=text_references")))
     assert "Nothing new since run" in offered  # it reads texts alone
+    shown = text_of(html_of(client.get(reverse("run", args=[task.project_id, run.number]))))
+    assert "Texts of the task and their references" in shown and " 0 workers" not in shown
     # The checklist, scored again, is held against them too.
     compared = done(task, "checklist", resamples=200)
     series = reads.figures_of(compared)["compare"]["series"]
