@@ -117,6 +117,16 @@ class Table:
     n: int
     moved: int
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether any score has a rank."""
+        scores = [score for row in self.rows for score in (row.before, row.after) if score]
+        return any(score.rank_low is not None for score in scores)
+
+    @property
+    def by_dimension(self) -> bool:
+        return any(row.dimension for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Figure:

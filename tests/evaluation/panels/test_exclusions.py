@@ -94,6 +94,7 @@ def test_the_preview_is_what_the_next_run_finds() -> None:
     found: dict[str, Any] = dict(
         WorkerScore.objects.filter(run=run).values_list("worker__pseudonym", "estimate")
     )
+    assert workers.is_ranked and not workers.by_dimension
     assert workers.rows and out.pseudonym not in {row.name for row in workers.rows}
     for row in workers.rows:
         assert row.after is not None and row.after.estimate == found[row.name]
@@ -198,3 +199,9 @@ def test_the_preview_names_five_effects_in_words() -> None:
     ]
     before, after = (int(value) for value in (named[0].before, named[0].after))
     assert before - after == effect.answers > 0
+    client = Client()
+    client.force_login(task.project.owner)
+    url = reverse("task_exclude", args=[task.project_id, task.pk, worker.pk])
+    text = html_of(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
+    assert "Other workers" in text
+    assert "Rank now" not in text and "Dimension" not in text  # labels have neither
