@@ -94,7 +94,6 @@ def test_the_preview_is_what_the_next_run_finds() -> None:
     found: dict[str, Any] = dict(
         WorkerScore.objects.filter(run=run).values_list("worker__pseudonym", "estimate")
     )
-    assert workers.is_ranked and not workers.by_dimension
     assert workers.rows and out.pseudonym not in {row.name for row in workers.rows}
     for row in workers.rows:
         assert row.after is not None and row.after.estimate == found[row.name]
@@ -182,6 +181,15 @@ def test_undo_counts_answers_again_whose_slots_nobody_took() -> None:
     exclusions.undo(by=by, exclusion=made)
     assert Answer.objects.filter(worker=out, counts=True).count() == 3
     assert task.items.filter(held=1).count() == 3
+
+
+def test_a_table_has_ranks_and_dimensions_where_a_row_has_them() -> None:
+    plain = exclusion_preview.Score(0.5, 0.4, 0.6, None, None)
+    ranked = exclusion_preview.Score(0.5, 0.4, 0.6, 1, 2)
+    for before, after in ((ranked, plain), (plain, ranked), (plain, plain), (plain, None)):
+        row = exclusion_preview.ScoreChange("elm-01", "coverage", before, after)
+        table = exclusion_preview.Table("Other workers", [row], 1, 1, 0)
+        assert table.is_ranked is (ranked in (before, after)) and table.by_dimension
 
 
 def test_the_preview_names_five_effects_in_words() -> None:
