@@ -126,7 +126,7 @@ def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Lim
     if first == "{" and name.endswith(".json") and (cells := _nested(source, encoding)):
         note = _("Read as {worker: {item: label}}; the workers are the level with fewer names.")
         columns = ["worker", "item", "label"]
-        events = _counted(_objects(iter(cells), columns), limits)
+        events = _counted(_objects(enumerate(cells, 1), columns), limits)
         return Table("JSON", encoding.name, encoding.note, "", columns, events, [note])
     kind, texts = "JSONL", enumerate(lines(source, encoding, limits.line), 1)
     if first == "[" and name.endswith((".json", ".jsonl")):

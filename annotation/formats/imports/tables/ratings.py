@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from fractions import Fraction
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
@@ -178,8 +178,8 @@ def _points(said: str, factor: int) -> int | None:
     """A score times a factor; None where that is no whole number."""
     if NUMBER.fullmatch(said) is None:
         return None
-    points = Decimal(said.replace(",", ".")) * factor
-    return int(points) if points == points.to_integral_value() else None
+    points = Fraction(said.replace(",", ".")) * factor
+    return points.numerator if points.denominator == 1 else None
 
 
 def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
