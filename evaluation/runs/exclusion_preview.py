@@ -45,7 +45,7 @@ from evaluation.runs.recipe import recipe_in_force
 from evaluation.runs.results import rows as results
 
 MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
-SLOW = 20.0  # seconds that the last run took, from which the fewest are drawn
+QUICK, SLOW = 5.0, 20.0  # seconds that the last run took: below, all are drawn; above, the fewest
 UNUSED = 2_000_000_000  # numbers from here on belong to no run that is kept
 SAME = 5e-4  # what no page shows
 ALPHA = "agreement, all, krippendorff nominal, value"
@@ -260,7 +260,7 @@ def _bounded(
     if last is not None and last.started_at and last.finished_at:
         took = (last.finished_at - last.started_at).total_seconds()
     most = MOST_RESAMPLES if took < SLOW else FEWEST_RESAMPLES
-    if asked > most:
+    if asked > most and not 0 < took < QUICK:
         params["resamples"] = most
         text = (
             gettext("the recipe of run %(run)s, with %(most)s resamples instead of %(asked)s")

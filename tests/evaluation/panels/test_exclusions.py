@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -181,6 +182,21 @@ def test_undo_counts_answers_again_whose_slots_nobody_took() -> None:
     exclusions.undo(by=by, exclusion=made)
     assert Answer.objects.filter(worker=out, counts=True).count() == 3
     assert task.items.filter(held=1).count() == 3
+
+
+def test_a_quick_run_is_previewed_with_all_its_resamples() -> None:
+    task = MAKE["labels"]()
+    worker, by = some_worker(task), task.project.owner
+    params = {"resamples": 400, "restarts": 2}
+    run = runs.start(by=by, task=task, params=params)
+    assert runs.execute(run.pk) == "done"
+    run.refresh_from_db()
+    make_official(run)
+    began = run.finished_at
+    assert began is not None
+    for seconds, said in ((1, ""), (9, ", with 200 resamples instead of 400")):
+        Run.objects.filter(pk=run.pk).update(started_at=began - timedelta(seconds=seconds))
+        assert exclusion_preview.effect(task, worker).recipe == f"the recipe of run 1{said}"
 
 
 def test_a_table_has_ranks_and_dimensions_where_a_row_has_them() -> None:
