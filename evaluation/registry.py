@@ -19,7 +19,7 @@ from evaluation.grading.compare import run as compare_runs
 from evaluation.labels import run as label_runs
 from evaluation.labels.adapter import ItemLabels
 from evaluation.labels.selectors import shared as label_shared
-from evaluation.llm_runs import trial
+from evaluation.llm_runs import transcribing, trial
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
@@ -58,6 +58,7 @@ RUN_TYPES = {
         rescaling.RUNS,
         scorer.RUNS,
         attribute_diversity.RUNS,
+        transcribing.RUNS,
         checklist_runs.THOUGHTS,
         checklist_runs.STAGES,
         answering.RUNS,

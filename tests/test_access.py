@@ -102,7 +102,7 @@ GET: dict[str, str] = {
     "task_build_line": POST_ONLY, "task_build_line_step": POST_ONLY,
     "task_build_field": POST_ONLY, "task_build_field_step": POST_ONLY,
     "task_build_known": POST_ONLY, "task_build_media": POST_ONLY, "media_file": "LNNOO",
-    "work_recording": POST_ONLY, "recording_file": "LNOOO",
+    "work_recording": POST_ONLY, "recording_file": "LNOOO", "work_transcript": "LNNNN",
     "task_build_rating": POST_ONLY, "task_build_document": POST_ONLY,
     "task_build_document_step": POST_ONLY, "task_rounds": REQUESTER, "task_round": REQUESTER,
     "task_panels": POST_ONLY, "task_feedback": STAFF, "task_quiz": REQUESTER,
@@ -400,6 +400,7 @@ OPENED_ELSEWHERE = {
         "test_printed_figures_stand_beside_measured_ones_with_the_reason_where_they_differ",
     "writing_export": "test_a_run_leaves_as_files_with_every_figure_and_signal",
     "grading_mark": "test_a_grader_sees_neither_author_nor_score_nor_the_other_mark",
+    "work_transcript": "test_only_a_confirmed_transcript_is_used_as_the_words_of_a_person",
 }  # fmt: skip
 POSTED_ELSEWHERE = {
     "account_session_end": "test_one_device_or_all_others_are_signed_out",

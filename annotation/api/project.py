@@ -70,6 +70,9 @@ class SettingsIn(Body):
 class ConsentTextIn(Body):
     text = serializers.CharField(help_text="Markdown")
     retention_days = serializers.IntegerField(default=365)
+    transcription = serializers.BooleanField(
+        default=False, help_text="Recordings may be transcribed by a model"
+    )
 
 
 class ConsentTextOut(serializers.ModelSerializer[ConsentText]):
@@ -77,7 +80,7 @@ class ConsentTextOut(serializers.ModelSerializer[ConsentText]):
 
     class Meta:
         model = ConsentText
-        fields = ("number", "text", "retention_days", "created_at", "agreed")
+        fields = ("number", "text", "retention_days", "transcription", "created_at", "agreed")
 
 
 class StaffOut(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from annotation.models.answers import (
     SpanValue,
     TextValue,
 )
-from annotation.models.assignments import Assignment, AssignmentItem, Recording
+from annotation.models.assignments import Assignment, AssignmentItem, Recording, Transcript
 from annotation.models.audit import AuditEntry, Heartbeat
 from annotation.models.candidates import Candidate, System
 from annotation.models.corrections import Correction
@@ -108,6 +108,7 @@ __all__ = [
     "Task",
     "TaskVersion",
     "TextValue",
+    "Transcript",
     "UsedEntry",
     "User",
     "Visit",

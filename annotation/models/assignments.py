@@ -137,3 +137,17 @@ class Recording(models.Model):
     seconds = models.FloatField()
     stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     kept_at = models.DateTimeField(auto_now=True)
+
+
+class Transcript(models.Model):
+    """What a model wrote down of a recording: a draft until its speaker corrects and confirms it.
+
+    It goes with the recording. Before ``confirmed_at`` it is a machine's text and used as nobody's
+    words; afterwards ``text`` is what the speaker made of it, and the machine's is kept no more.
+    """
+
+    recording = models.OneToOneField(Recording, on_delete=models.CASCADE, related_name="transcript")
+    text = models.TextField()
+    model = models.CharField(max_length=160)  # that wrote it down, as its endpoint calls it
+    made_at = models.DateTimeField(auto_now_add=True)
+    confirmed_at = models.DateTimeField(null=True, blank=True)

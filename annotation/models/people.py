@@ -238,6 +238,8 @@ class ConsentText(models.Model):
     number = models.PositiveIntegerField()
     text = models.TextField(help_text="Markdown")
     retention_days = models.PositiveIntegerField(default=365)
+    # Whether recordings may be sent to a model that writes them down; pages say so beside the text.
+    transcription = models.BooleanField(default=False, db_default=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 

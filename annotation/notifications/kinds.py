@@ -67,6 +67,9 @@ KINDS: dict[str, Kind] = {
     ),
     "message.reported": Kind(MANAGERS, gettext_lazy("A message was reported.")),
     "panel.watch": Kind(STAFF, gettext_lazy("A run flags members of a watched panel.")),
+    "transcript.ready": Kind(
+        WORKER, gettext_lazy("A transcript of your recording is ready to read and correct.")
+    ),
     "consent.changed": Kind(
         gettext_lazy("workers who had agreed"),
         gettext_lazy("The text that workers agree to has changed."),

@@ -25,6 +25,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
                 path(
                     "items/<int:position>/recording/", recordings.recording, name="work_recording"
                 ),
+                path(
+                    "items/<int:position>/transcript/",
+                    recordings.transcript,
+                    name="work_transcript",
+                ),
             ]
         ),
     ),

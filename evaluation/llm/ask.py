@@ -13,7 +13,7 @@ from evaluation.llm.prompting import Rendered
 from evaluation.llm.schemas import Schema
 
 # What a question is about, by its row: erasing follows this, and searches no texts.
-SUBJECT = re.compile(r"(answer|item|pair|text|checklist):(\d+)(?=\D|$)")
+SUBJECT = re.compile(r"(answer|item|pair|text|checklist|recording):(\d+)(?=\D|$)")
 NOBODYS = ("steps",)  # about a definition, and no person's text
 
 

@@ -23,9 +23,15 @@ PART = 500  # rows read or written by one statement
 
 
 def fetch_replies(
-    run: Run, model: LanguageModel, asks: Sequence[ModelQuestion], steps: Recorder | None = None
+    run: Run,
+    model: LanguageModel,
+    asks: Sequence[ModelQuestion],
+    steps: Recorder | None = None,
+    source: type[Chat] | None = None,
 ) -> list[Reply]:
     """A reply for each question, in their order; finished calls are taken as they are.
+
+    ``source`` says how they are sent and read where that is not in words.
 
     Records that ``run`` used each call. Raises BudgetSpent, EndpointFails, Cancelled, Superseded,
     and Conflict where nothing can be asked at all (archived, no key, a budget without prices);
@@ -51,11 +57,11 @@ def fetch_replies(
     tick(0)
     if open_ids:
         may_start(model)
-        source = Chat(model, asks, first)
         link = completion.link_of(model.endpoint)
+        sent = (source or Chat)(model, asks, first)
         # Beyond what the run may cost nothing is asked: those questions have no value.
         with contextlib.suppress(CapReached):
-            engine.Engine(model, link, source, tick, _cap_of(run)).work(open_ids)
+            engine.Engine(model, link, sent, tick, _cap_of(run)).work(open_ids)
     return list(_replies(asks, ids, cached))
 
 
@@ -86,9 +92,7 @@ class Chat:
 
     def size(self, call_id: int) -> Size:
         ask = self._ask(call_id)
-        return wording.size_of(
-            messages_of(self.model, ask), ask.schema, params_of(ask)["max_tokens"]
-        )
+        return wording.size_of_request(self.model, ask, messages_of(self.model, ask))
 
     def body(self, call_id: int) -> dict[str, Any]:
         ask = self._ask(call_id)

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from crowdqc import outbound
 from crowdqc.files.json_input import Unreadable, read_json
-from evaluation.llm.completion import EMBEDDINGS, Completion, Link, Outcome, Top
+from evaluation.llm.completion import (
+    EMBEDDINGS,
+    TRANSCRIPTIONS,
+    Completion,
+    Link,
+    Outcome,
+    Top,
+)
 from evaluation.llm.endpoints import keys
 
 if TYPE_CHECKING:
@@ -52,7 +59,14 @@ class Sender:
         self._outbound.close()
 
     def send(self, path: str, body: Mapping[str, Any]) -> Completion:
-        """Send one request and read its answer; never raises for what an endpoint does."""
+        """Send one request and read its answer; never raises for what an endpoint does.
+
+        A transcription has the keys model, response_format and file (name, bytes, type); without
+        ``file`` the recording may no longer leave, and nothing is sent.
+        """
+        if path == TRANSCRIPTIONS and body["file"] is None:
+            reason = "The recording was removed, or its speaker no longer agrees."
+            return Completion(outcome=Outcome.REJECTED, reason=reason, sent=False)
         timed_out, status_error, connection_error = self._errors
         began = time.monotonic()
         try:
@@ -72,7 +86,9 @@ class Sender:
 
     def _read(self, path: str, body: Mapping[str, Any]) -> Completion:
         more: Any = {"extra_body": dict(body)}
-        if path == EMBEDDINGS:
+        if path == TRANSCRIPTIONS:
+            ready: Any = self._streaming.audio.transcriptions.create(**body)
+        elif path == EMBEDDINGS:
             ready = self._streaming.embeddings.create(
                 input="", model="", encoding_format="float", **more
             )
@@ -86,7 +102,7 @@ class Sender:
                     raise outbound.TooLong("the answer")
         try:
             told = read_json(bytes(content), any_text=True)
-            return (_vectors if path == EMBEDDINGS else _answer)(told, status)
+            return READERS.get(path, _answer)(told, status)
         except (Unreadable, ValueError, KeyError, IndexError, TypeError, AttributeError):
             return _broken("The answer is not what an OpenAI-compatible endpoint gives.", status)
 
@@ -129,6 +145,22 @@ def _vectors(told: Mapping[str, Any], status: int) -> Completion:
     return Completion(
         status=status, vectors=vectors, tokens_in=_count(usage.get("prompt_tokens")), tokens_out=0
     )
+
+
+def _speech(told: Mapping[str, Any], status: int) -> Completion:
+    """What was said; ``tokens_in`` are seconds of sound, where the endpoint tells them."""
+    usage = told.get("usage") or {}
+    seconds = told.get("duration", usage.get("seconds"))
+    known = isinstance(seconds, int | float) and math.isfinite(seconds)
+    return Completion(
+        status=status,
+        spoken=plain(told["text"]),
+        tokens_in=_count(math.ceil(seconds)) if known else None,
+        tokens_out=0,
+    )
+
+
+READERS = {EMBEDDINGS: _vectors, TRANSCRIPTIONS: _speech}
 
 
 def _count(value: Any) -> int | None:

@@ -11,6 +11,7 @@ from evaluation.models import Endpoint, LLMAttempt
 
 Outcome = LLMAttempt.Outcome
 CHAT, EMBEDDINGS = "/chat/completions", "/embeddings"
+TRANSCRIPTIONS = "/audio/transcriptions"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Completion:
     wait: float | None = None
     tops: Sequence[Top] = ()
     vectors: Sequence[Sequence[float]] = ()
+    spoken: str = ""  # what was said in a recording; apart from ``text``, which calls store
 
 
 def link_of(endpoint: Endpoint) -> Link:

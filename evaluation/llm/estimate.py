@@ -57,7 +57,7 @@ def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
         problems = blocking(model)
         short, warnings = _budget(now, cost, at_most)
         problems += short
-        if not model.can:
+        if not model.can and model.use == LanguageModel.Use.CHAT:
             warnings.append(
                 _(
                     "%(model)s was not probed yet: it is asked for plain text, and answers in a "
@@ -93,8 +93,7 @@ def _sizes(model: LanguageModel, asks: Sequence[ModelQuestion]) -> tuple[list[wo
                 cached += 1
             elif key not in seen:
                 seen.add(key)
-                limit = wording.params_of(ask)["max_tokens"]
-                sizes.append(wording.size_of(messages, ask.schema, limit))
+                sizes.append(wording.size_of_request(model, ask, messages))
     return sizes, cached
 
 

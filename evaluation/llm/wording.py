@@ -124,6 +124,15 @@ def size_of(messages: Sequence[Mapping[str, str]], schema: Schema | None, limit:
     return Size(told // BYTES_A_TOKEN + over // 4, told + form + over, limit)
 
 
+def size_of_request(model: LanguageModel, ask: ModelQuestion, messages: Sequence[Message]) -> Size:
+    """The size of a question; of speech its seconds, which stand in for tokens."""
+    params = params_of(ask)
+    if model.use == LanguageModel.Use.SPEECH:
+        seconds = math.ceil(params["seconds"])
+        return Size(seconds, seconds, 0)
+    return size_of(messages, ask.schema, params["max_tokens"])
+
+
 def unpriced(model: LanguageModel) -> bool:
     """Whether a price is missing that its calls need; vectors have none for what comes out."""
     chat = model.use == LanguageModel.Use.CHAT

@@ -32,13 +32,13 @@ def _named(model: LanguageModel) -> str:
     }
 
 
-def _models(task: Task) -> list[LanguageModel]:
+def _models(task: Task, use: str) -> list[LanguageModel]:
     """The project's models; those that can be asked now stand first."""
     found = LanguageModel.objects.filter(
         endpoint__project=task.project_id,
         endpoint__archived_at__isnull=True,
         archived_at__isnull=True,
-        use=LanguageModel.Use.CHAT,
+        use=use,
     ).select_related("endpoint")
     return sorted(found, key=lambda one: not one.can)
 
@@ -48,7 +48,7 @@ class AskForm(forms.Form):
 
     def __init__(self, *args: Any, asking: LLMRunSpec, task: Task, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.task, self.asking, self.models = task, asking, _models(task)
+        self.task, self.asking, self.models = task, asking, _models(task, asking.use)
         models = [(one.pk, _named(one)) for one in self.models]
         here = {"model": {"choices": models}, **asking.on_task(task)}
         for param in asking.options.options:

@@ -21,15 +21,15 @@ LISTED = 200  # failed or flagged answers that a figure names one by one
 NOTHING_NEW = gettext_noop("Nothing new came, so nothing has to be run again."), "", ""
 
 
-def chat_model(task: Task, pk: Any) -> LanguageModel:
-    """The model of the task's project; Invalid where there is none such that answers in words."""
+def chat_model(task: Task, pk: Any, use: str = LanguageModel.Use.CHAT) -> LanguageModel:
+    """The model of the task's project; Invalid where there is none of this use."""
     found = (
         LanguageModel.objects.filter(
             pk=pk if isinstance(pk, int) else 0,
             endpoint__project=task.project_id,
             endpoint__archived_at__isnull=True,
             archived_at__isnull=True,
-            use=LanguageModel.Use.CHAT,
+            use=use,
         )
         .select_related("endpoint")
         .first()

@@ -77,15 +77,18 @@ class LanguageModel(models.Model):
     class Use(models.TextChoices):
         CHAT = "chat", "answers in words"
         EMBEDDING = "embedding", "turns texts into vectors"
+        SPEECH = "speech", "writes down speech"
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="models")
     name = models.CharField(max_length=160)  # as the endpoint calls it
     use = models.CharField(max_length=10, choices=Use.choices, default=Use.CHAT)
     # For a million tokens, in the project's currency; empty: not known, so no budget can be kept.
+    # Of speech: for a million seconds, which its calls count as tokens.
     price_in = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     price_out = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     # {"format": json_schema | json_object | text, "logprobs": bool, "seed": bool, "limit": name of
-    # the parameter that bounds an answer's tokens, "dim": int}; empty: not probed yet.
+    # the parameter that bounds an answer's tokens, "dim": int, "transcription": verbose_json |
+    # json}; empty: not probed yet.
     can = models.JSONField(default=dict, blank=True)
     probed_at = models.DateTimeField(null=True, blank=True)
     probe_note = models.CharField(max_length=300, blank=True)

@@ -21,6 +21,7 @@ from annotation.models import (
     Item,
     Membership,
     Project,
+    Recording,
     TaskVersion,
     TextValue,
     User,
@@ -73,6 +74,7 @@ class Scope:
     attributes: set[tuple[str, str]] = field(default_factory=set)  # (pseudonym, text)
     answers: set[int] = field(default_factory=set)
     texts: set[int] = field(default_factory=set)  # candidates made of them
+    recordings: set[int] = field(default_factory=set)
 
     def read(self) -> Scope:
         """Look up the texts; afterwards they are known here alone."""
@@ -84,6 +86,8 @@ class Scope:
         if self.author is not None:
             made |= models.Q(author=self.author)
         self.texts = set(Candidate.objects.filter(made).values_list("pk", flat=True))
+        spoken = Recording.objects.filter(entry__assignment__in=self.assignments)
+        self.recordings = set(spoken.values_list("pk", flat=True))
         return self
 
 
@@ -196,6 +200,7 @@ def _about(scope: Scope, since: int) -> list[int]:
         "item": shown,
         "pair": shown,
         "checklist": _checklists(scope),
+        "recording": scope.recordings,
     }
     uses = CallUse.objects.filter(run__project=scope.project, call__pk__gt=since)
     own: set[int] = set()

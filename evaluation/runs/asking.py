@@ -51,6 +51,8 @@ class LLMRunSpec:
         What must be there before anything can be chosen: sentence, why, url, label; or {}.
     fits
         Whether a task of a shape that it is for is asked so at all.
+    use
+        The use of the models that can be asked (``LanguageModel.Use``).
     """
 
     slug: str
@@ -64,6 +66,7 @@ class LLMRunSpec:
     lacking: Callable[[Task], Mapping[str, str]] = lambda task: {}
     whole: Callable[[Task, Mapping[str, Any]], Plan] | None = None
     fits: Callable[[Task], bool] = lambda task: True
+    use: str = "chat"
 
     def check(self, **params: Any) -> None:
         """Raise BadParameter on a bad value, so that it is refused before a run starts."""

@@ -390,9 +390,12 @@ def _end_invitation(invitation: Invitation, *changed: str) -> None:
 
 @transaction.atomic
 def change_consent_text(
-    *, by: User, project: Project, text: str, retention_days: int
+    *, by: User, project: Project, text: str, retention_days: int, transcription: bool = False
 ) -> ConsentText:
-    """Create a new consent version; workers must agree again."""
+    """Create a new consent version; workers must agree again.
+
+    ``transcription``: it also covers that a model writes down what is said in recordings.
+    """
     if not text.strip():
         raise Invalid(
             gettext("The consent text is empty."), fields={"text": gettext("Write the text.")}
@@ -409,6 +412,7 @@ def change_consent_text(
         number=last.number + 1 if last else 1,
         text=text.strip(),
         retention_days=retention_days,
+        transcription=transcription,
         created_by=by,
     )
     record(by=by, project=project, action="consent.change", on=new, number=new.number)

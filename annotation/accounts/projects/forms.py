@@ -167,6 +167,11 @@ class ConsentForm(EditForm):
         max_value=3650,
         help_text=gettext_lazy("After this the interaction log of an assignment may be erased."),
     )
+    transcription = forms.BooleanField(
+        label=gettext_lazy("Recordings may be transcribed by a model"),
+        required=False,
+        help_text=gettext_lazy("Workers read this below the text, and agree to both."),
+    )
 
 
 def form_key() -> forms.UUIDField:

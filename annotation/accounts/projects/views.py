@@ -241,11 +241,15 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     access = _settings_access(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
         limits.require_try(limits.PREVIEWS, access.user.pk, _("Too many tries."))
-        preview = {"text": request.POST.get("text", "")[:20_000]}
+        preview = {
+            "text": request.POST.get("text", "")[:20_000],
+            "transcription": "transcription" in request.POST,
+        }
         return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
     versions = consent_versions(access.project)
     current = versions[0]
-    initial = {"text": current.text, "retention_days": current.retention_days}
+    names = ConsentForm.base_fields
+    initial = {name: getattr(current, name) for name in names}
     form = ConsentForm(request.POST or None, initial=initial)
     _disable_form(form, access)
     if request.method == "POST" and form.is_valid():
@@ -274,6 +278,7 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
         "versions": versions,
         "current": current,
         "text": form["text"].value() or "",
+        "transcription": form["transcription"].value(),
         "opened_with": form["text"].as_hidden(only_initial=True),
     }
     status = 422 if form.errors else 200

@@ -37,6 +37,7 @@ from annotation.models import (
     Role,
     SavedView,
     SecurityEvent,
+    Transcript,
     User,
     Visit,
 )
@@ -302,7 +303,8 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
             Consent,
             "membership",
             "project=text__project__name version=text__number text=text__text "
-            "log_kept_days=text__retention_days given=given_at taken_back=withdrawn_at",
+            "log_kept_days=text__retention_days transcription=text__transcription "
+            "given=given_at taken_back=withdrawn_at",
         ),
     ),
     (
@@ -318,6 +320,15 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
             Recording,
             "entry__assignment__worker",
             "recording=pk assignment=entry__assignment_id type seconds sha256 kept=kept_at",
+        ),
+    ),
+    (
+        "transcripts",
+        "What a model wrote down of your recordings; as you corrected it once you confirmed it.",
+        _query(
+            Transcript,
+            "recording__entry__assignment__worker",
+            "recording=recording_id text model made=made_at confirmed=confirmed_at",
         ),
     ),
     ("drafts", "What was saved while you wrote and is still kept.", _drafts),

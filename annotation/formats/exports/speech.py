@@ -9,7 +9,7 @@ from typing import Any
 from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import Table
 from annotation.formats.exports.tools.corpora import ZIP, Archive, Files
-from annotation.models import Task
+from annotation.models import Recording, Task
 from annotation.work.selectors.recordings import read_recording_bytes, submitted_recordings
 
 FORMATS = (ZIP,)
@@ -37,11 +37,21 @@ def _files(task: Task, archive: Archive) -> Files:
                 "type": kept.type,
                 "seconds": kept.seconds,
                 "sha256": kept.sha256,
+                **_transcript(kept),
             }
         )
         archive.count += 1
         yield name, iter([read_recording_bytes(kept)])
     yield TABLE, _lines(rows)
+
+
+def _transcript(kept: Recording) -> dict[str, str]:
+    """The transcript, and whose text it is: its speaker's, or a machine's nobody confirmed yet."""
+    written = getattr(kept, "transcript", None)
+    if written is None:
+        return {"transcript": "", "transcript_by": ""}
+    by = "speaker" if written.confirmed_at else "machine"
+    return {"transcript": written.text, "transcript_by": by}
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:

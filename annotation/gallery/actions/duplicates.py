@@ -112,9 +112,9 @@ def duplicate_project(
         setattr(new, name, getattr(project, name))
     new.save(update_fields=PROJECT)
     consent, begun = current_consent_text(project), current_consent_text(new)
-    if (consent.text, consent.retention_days) != (begun.text, begun.retention_days):
-        days = consent.retention_days
-        change_consent_text(by=by, project=new, text=consent.text, retention_days=days)
+    terms = ("text", "retention_days", "transcription")
+    if any(getattr(consent, name) != getattr(begun, name) for name in terms):
+        change_consent_text(by=by, project=new, **{name: getattr(consent, name) for name in terms})
     texts = _copy_texts(new, project)
     copies = left_out = 0
     for task in project.tasks.order_by("pk"):

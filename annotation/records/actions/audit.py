@@ -25,6 +25,7 @@ OF_ONESELF = frozenset(
         "notices.mute",
         "recording.keep",
         "recording.remove",
+        "transcript.confirm",
         "view.delete",
         "view.save",
     }

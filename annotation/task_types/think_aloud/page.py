@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.models import ItemGroup
+from annotation.models import ItemGroup, Transcript
 from annotation.task_types.rendering import words_in
 from annotation.task_types.think_aloud.type import (
     RECORDING,
@@ -57,13 +57,16 @@ class Recorder:
 
     required: bool
     url: str = ""
+    transcript: Transcript | None = None
 
 
-def recorder(settings: Mapping[str, Any], url: str = "") -> Recorder | None:
+def recorder(
+    settings: Mapping[str, Any], url: str = "", transcript: Transcript | None = None
+) -> Recorder | None:
     """The recorder, with what is kept so far; None where the task records nobody."""
     if not ThinkAloud().records_speech(settings):
         return None
-    return Recorder(settings[RECORDING] == "required", url)
+    return Recorder(settings[RECORDING] == "required", url, transcript)
 
 
 def samples(group: ItemGroup) -> list[Sample]:

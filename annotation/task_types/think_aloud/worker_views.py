@@ -12,6 +12,7 @@ from annotation.models import AssignmentItem
 from annotation.task_types.think_aloud import page as think_aloud
 from annotation.task_types.think_aloud.type import MAX_ATTRIBUTES, ThinkAloud
 from annotation.work.selectors.recordings import recording_addresses
+from annotation.work.selectors.transcripts import transcripts_of
 from annotation.work.views.parts import OpenItem, WorkerPages
 
 
@@ -29,10 +30,12 @@ class ThinkAloudPages(WorkerPages):
     def context(self, opened: OpenItem) -> dict[str, Any]:
         entry = opened.entry
         shown = think_aloud.page(entry.item.group, opened.settings, entry.draft)
-        kept = ""
+        kept, written = "", None
         if ThinkAloud().records_speech(opened.settings):
             kept = recording_addresses(opened.assignment.pk).get(entry.item_id, "")
-        return shown | {"recorder": think_aloud.recorder(opened.settings, kept)}
+        if kept:
+            written = transcripts_of(opened.assignment.pk).get(entry.item_id)
+        return shown | {"recorder": think_aloud.recorder(opened.settings, kept, written)}
 
     def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {"samples": think_aloud.samples(entry.item.group)}

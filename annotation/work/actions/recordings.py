@@ -11,7 +11,7 @@ from annotation.accounts.projects.actions import current_consent
 from annotation.authoring.selectors.steps import settings_of
 from annotation.files.reading.recordings import read_recording
 from annotation.files.stored.actions import forget, store
-from annotation.models import Assignment, AssignmentItem, Recording, User
+from annotation.models import Assignment, AssignmentItem, Recording, Transcript, User
 from annotation.models.assignments import AssignmentState
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
@@ -43,6 +43,7 @@ def store_recording(*, by: User, assignment: Assignment, position: int, data: by
     }
     before = list(Recording.objects.filter(entry=entry).values_list("stored", flat=True))
     kept, _ = Recording.objects.update_or_create(entry=entry, defaults=told)
+    Transcript.objects.filter(recording=kept).delete()  # of what was said before
     forget(before)
     project = locked.task.project
     record(

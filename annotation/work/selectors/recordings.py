@@ -33,7 +33,7 @@ def submitted_recordings(task: Task) -> Iterator[Recording]:
         entry__assignment__task=task, entry__assignment__answers__item=F("entry__item")
     )
     return (
-        rows.select_related("entry__item", "entry__assignment__worker", "stored")
+        rows.select_related("entry__item", "entry__assignment__worker", "stored", "transcript")
         .order_by("pk")
         .iterator()
     )

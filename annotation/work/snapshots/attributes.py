@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from annotation.models import Answer, SpanValue, Task, TextValue
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
@@ -67,6 +67,10 @@ def marks(answer_ids: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def transcripts(answer_ids: Iterable[int]) -> dict[int, str]:
-    """What was said, by answer, where a transcript was given."""
-    rows = TextValue.objects.filter(answer__in=list(answer_ids), field=TRANSCRIPT, index=0)
-    return dict(rows.values_list("answer_id", "text"))
+    """What was said, by answer: the transcript given with it, or one confirmed afterwards."""
+    ids = list(answer_ids)
+    answers = Answer.objects.filter(pk__in=ids, assignment__entries__item=F("item"))
+    said = answers.filter(assignment__entries__recording__transcript__confirmed_at__isnull=False)
+    found = dict(said.values_list("pk", "assignment__entries__recording__transcript__text"))
+    rows = TextValue.objects.filter(answer__in=ids, field=TRANSCRIPT, index=0)
+    return found | dict(rows.values_list("answer_id", "text"))

@@ -19,6 +19,7 @@ from annotation.privacy.selectors import retention
 from annotation.task_types import get_type
 from annotation.work.selectors import answer_words, log, log_words, work
 from annotation.work.selectors.recordings import recording_addresses
+from annotation.work.selectors.transcripts import transcripts_of
 from annotation.work.views.parts import pages_of
 from crowdqc.errors import Invalid, Missing
 
@@ -72,6 +73,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     replayed = dict(written) if events else {}
     given = {} if pages.tells_all else _given(found)
     spoken = recording_addresses(found.pk)
+    transcripts = transcripts_of(found.pk) if spoken else {}
     context = {
         "assignment": found,
         "type": task_type,
@@ -83,6 +85,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
                 replayed.get(step.entry.item_id),
                 given.get(step.entry.item_id) or step.said,
                 spoken.get(step.entry.item_id),
+                transcripts.get(step.entry.item_id),
             )
             for step in steps
         ],

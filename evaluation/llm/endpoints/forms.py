@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -10,8 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.accounts.projects.forms import TitleField
+from crowdqc.money import round_money
 from crowdqc.web.edits import EditForm
 from crowdqc.web.fields import MoneyField
+from evaluation.llm.selectors.models import MINUTE, PRICE_PLACES, minute_price
+from evaluation.llm.wording import MILLION
 from evaluation.models import Endpoint, LanguageModel
 
 NO_KEY, VARIABLE, SEALED = "none", "variable", "sealed"
@@ -145,10 +149,36 @@ class PriceForm(EditForm):
         css="mid num",
     )
 
+    price_minute = MoneyField(
+        label=gettext_lazy("Price of a minute of sound"),
+        required=False,
+        min_value=0,
+        decimal_places=6,
+        max_digits=8,
+        help_text=gettext_lazy("For a model that writes down speech."),
+        css="mid num",
+    )
+
     @classmethod
     def of(cls, model: LanguageModel, sent: QueryDict | None = None) -> PriceForm:
-        """The form as the model's prices stand."""
-        return cls(sent, initial={name: getattr(model, name) for name in PriceForm.base_fields})
+        """The form as the model's prices stand: of a minute for speech, else of tokens."""
+        speech = model.use == LanguageModel.Use.SPEECH
+        initial: dict[str, Any] = {name: getattr(model, name) for name in ("price_in", "price_out")}
+        if speech and model.price_in is not None:
+            initial["price_minute"] = minute_price(model)
+        form = cls(sent, initial=initial)
+        for name in ("price_in", "price_out") if speech else ("price_minute",):
+            del form.fields[name]
+        return form
+
+    def prices(self) -> dict[str, Decimal | None]:
+        """``price_in`` and ``price_out`` as the actions take them; to be asked of a valid form."""
+        said = self.cleaned_data
+        if said.get("use") == LanguageModel.Use.SPEECH or "price_in" not in self.fields:
+            minute = said["price_minute"]
+            price = None if minute is None else round_money(minute * MILLION / MINUTE, PRICE_PLACES)
+            return {"price_in": price, "price_out": None}
+        return {name: said[name] for name in ("price_in", "price_out")}
 
 
 class ModelForm(PriceForm):
@@ -166,4 +196,4 @@ class ModelForm(PriceForm):
         initial=LanguageModel.Use.CHAT,
         widget=forms.RadioSelect,
     )
-    field_order = ["name", "use", "price_in", "price_out"]
+    field_order = ["name", "use", "price_in", "price_out", "price_minute"]

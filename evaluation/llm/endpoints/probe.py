@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import io
 import time
+import wave
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,10 +26,11 @@ from crowdqc.errors import Conflict, DomainError
 from crowdqc.files.json_input import Unreadable, read_json
 from evaluation.llm import completion
 from evaluation.llm.client import Sender, plain
-from evaluation.llm.completion import CHAT, EMBEDDINGS, Completion, Outcome
+from evaluation.llm.completion import CHAT, EMBEDDINGS, TRANSCRIPTIONS, Completion, Outcome
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA, PLAIN, Strict
 from evaluation.models import Endpoint, LanguageModel
 
+TRANSCRIPTS = ("verbose_json", "json")  # forms of an answer; some models know the second alone
 LIMITS = ("max_tokens", "max_completion_tokens")
 TOPS = (20, 5)  # OpenAI allows 20, some others 5
 MOST_NAMES, MOST_BYTES = 500, 4_000_000
@@ -54,6 +57,8 @@ def probe(model: LanguageModel) -> ProbeResult:
     with _sender(model.endpoint) as sender:
         if model.use == LanguageModel.Use.EMBEDDING:
             return _embedding(sender, model)
+        if model.use == LanguageModel.Use.SPEECH:
+            return _speech(sender, model)
         return _chat(sender, model)
 
 
@@ -89,6 +94,26 @@ def _embedding(sender: Sender, model: LanguageModel) -> ProbeResult:
     if len(found.vectors) != 2 or len(widths) != 1 or 0 in widths:
         return ProbeResult(None, "The endpoint gave no vector for each text.")
     return ProbeResult({"dim": widths.pop()}, "")
+
+
+def _speech(sender: Sender, model: LanguageModel) -> ProbeResult:
+    """Have a second of silence written down: with its duration, else as text alone."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(bytes(32_000))
+    found = Completion()
+    for form in TRANSCRIPTS:
+        sound = ("probe.wav", out.getvalue(), "audio/wav")
+        body = {"model": model.name, "file": sound, "response_format": form}
+        found = sender.send(TRANSCRIPTIONS, body)
+        if found.outcome == Outcome.OK:
+            told = found.tokens_in is not None
+            note = "" if told else "It tells no duration, so that of the recording is counted."
+            return ProbeResult({"transcription": form}, note)
+        if found.outcome != Outcome.REJECTED or found.status != 400:
+            break
+    return ProbeResult(None, found.reason)
 
 
 def _chat(sender: Sender, model: LanguageModel) -> ProbeResult:

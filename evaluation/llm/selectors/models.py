@@ -19,9 +19,11 @@ from evaluation.llm import prompting
 from evaluation.llm.endpoints import keys
 from evaluation.llm.endpoints.probe import is_probe_pending
 from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
+from evaluation.llm.wording import MILLION
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt
 
 # State of a call -> its mark.
+MINUTE, PRICE_PLACES = 60, 6  # seconds that a price of speech is for; digits of a stored price
 CALL_MARKS = {
     CallState.QUEUED: "waiting",
     CallState.SENT: "running",
@@ -48,6 +50,11 @@ def price(value: Decimal | None) -> str:
     return f"{plain:f}" if plain != round_money(plain) else amount(plain)
 
 
+def minute_price(model: LanguageModel) -> Decimal:
+    """The price of a minute of sound, of a model that writes down speech."""
+    return round_money((model.price_in or Decimal()) * MINUTE / MILLION, PRICE_PLACES)
+
+
 def abilities(model: LanguageModel) -> str:
     """What the probe found, in words; "" where none was made."""
     can: Mapping[str, Any] = model.can
@@ -59,6 +66,8 @@ def abilities(model: LanguageModel) -> str:
             if can.get("dim")
             else _("gives vectors")
         )
+    if model.use == LanguageModel.Use.SPEECH:
+        return _("transcribes recordings")
     plain = gettext_noop("plain text, its form is read and checked here")
     found = [_(FORMATS.get(can.get("format", ""), plain))]
     if can.get("logprobs"):
@@ -167,7 +176,10 @@ def endpoints(project: Project) -> list[dict[str, Any]]:
 
 def _model_row(model: LanguageModel) -> ModelRow:
     counts = (getattr(model, "n", 0), getattr(model, "bad", 0))
-    words = (price(model.price_in), price(model.price_out), abilities(model))
+    sent = price(model.price_in)
+    if model.use == LanguageModel.Use.SPEECH and model.price_in is not None:
+        sent = _("%(price)s a minute") % {"price": price(minute_price(model))}
+    words = (sent, price(model.price_out), abilities(model))
     return ModelRow(model, *words, *counts, is_probe_pending(model.probe_asked_at))
 
 

@@ -149,7 +149,13 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
     form = ModelForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = actions.add_model(by=access.user, endpoint=found, **form.cleaned_data)
+            made = actions.add_model(
+                by=access.user,
+                endpoint=found,
+                name=form.cleaned_data["name"],
+                use=form.cleaned_data["use"],
+                **form.prices(),
+            )
         except (Invalid, Conflict) as error:
             add_errors(form, error)
         else:
@@ -189,7 +195,7 @@ def model(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
             form = PriceForm.of(found, request.POST)
             if form.is_valid():
                 try:
-                    actions.change_model(by=access.user, model=found, **form.cleaned_data)
+                    actions.change_model(by=access.user, model=found, **form.prices())
                 except (Invalid, Conflict) as error:
                     add_errors(form, error)
         if not form.errors:

@@ -11,11 +11,11 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from django.utils.translation import gettext
 
 from annotation.models import Task
-from crowdqc.numbers import NBSP, count, plural
+from crowdqc.numbers import NBSP, count, duration, plural
 from evaluation.llm.selectors.models import small
 from evaluation.llm.wording import messages_of
 from evaluation.llm_runs.start import Prepared, ways_of
-from evaluation.models import CallState, CallUse, Run, RunState
+from evaluation.models import CallState, CallUse, LanguageModel, Run, RunState
 from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.asking import LLMRunSpec
@@ -162,17 +162,20 @@ def preview_in_words(task: Task, ready: Prepared) -> RunPreview:
     """The preview in words; no query."""
     found, currency = ready.preview, task.project.currency
     new = found.calls - found.cached
-    asks = ready.plan.asks
+    speech = ready.plan.model.use == LanguageModel.Use.SPEECH
+    asks = [] if speech else ready.plan.asks  # of recordings there are no words to show
     if not new:
         button = gettext("Take the answers from before")
     else:
-        text = (
-            gettext("Ask %(questions)s, about %(cost)s")
-            if found.cost
-            else gettext("Ask %(questions)s")
-        )
+        texts = (gettext("Ask %(questions)s, about %(cost)s"), gettext("Ask %(questions)s"))
+        if speech:
+            texts = (
+                gettext("Transcribe %(questions)s, about %(cost)s"),
+                gettext("Transcribe %(questions)s"),
+            )
+        text = texts[0 if found.cost else 1]
         button = text % {
-            "questions": plural(new, "question"),
+            "questions": plural(new, "recording" if speech else "question"),
             "cost": small(found.cost or Decimal(), currency),
         }
 
@@ -212,16 +215,24 @@ def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
             "of": gettext("of %(calls)s") % {"calls": count(found.calls)},
             "note": gettext("asked already; cost nothing"),
         },
-        {
-            "label": gettext("Tokens"),
-            "value": count(found.tokens_in + found.tokens_out),
-            "of": "",
-            "note": gettext("expected; %(tokens_in)s sent, %(tokens_out)s answered")
-            % {"tokens_in": count(found.tokens_in), "tokens_out": count(found.tokens_out)},
-        },
+        _length(ready),
         {"label": gettext("Cost"), "value": small(found.cost, currency), "of": "", "note": most},
         {"label": gettext("Time"), "value": _minutes(found.minutes), "of": "", "note": pace},
     ]
+
+
+def _length(ready: Prepared) -> dict[str, Any]:
+    """How much is sent: tokens, or the duration of recordings."""
+    found = ready.preview
+    if ready.plan.model.use == LanguageModel.Use.SPEECH:
+        return {"label": gettext("Sound"), "value": duration(found.tokens_in), "of": ""}
+    return {
+        "label": gettext("Tokens"),
+        "value": count(found.tokens_in + found.tokens_out),
+        "of": "",
+        "note": gettext("expected; %(tokens_in)s sent, %(tokens_out)s answered")
+        % {"tokens_in": count(found.tokens_in), "tokens_out": count(found.tokens_out)},
+    }
 
 
 def _minutes(minutes: float | None) -> str:

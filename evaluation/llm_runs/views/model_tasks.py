@@ -21,11 +21,11 @@ from evaluation.llm_runs.selectors import llm_tasks
 from evaluation.runs.selectors import lists as run_reads
 
 
-def _around(task: Task) -> dict[str, Any]:
+def _around(task: Task, *uses: str) -> dict[str, Any]:
     return {
         "task": task,
         "title": run_reads.title_of(task),
-        "usable": llm_models.usable_models(task.project, "chat").exists(),
+        "usable": llm_models.usable_models(task.project).filter(use__in=uses).exists(),
     }
 
 
@@ -34,10 +34,11 @@ def _around(task: Task) -> dict[str, Any]:
 def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What models can be asked about this task, and what they were asked."""
     _, task = get_task(request, project_id, task_id)
+    ways = llm_tasks.ways(task)
     context = {
-        **_around(task),
+        **_around(task, "chat", *(way.asking.use for way in ways)),
         "live": llm_tasks.live_runs(task),
-        "ways": llm_tasks.ways(task),
+        "ways": ways,
         "without": llm_tasks.options_without_model(task),
     }
     return render(request, "evaluation/llm/task.html", context)
@@ -65,7 +66,7 @@ def _page(
 ) -> HttpResponse:
     way = ask_start.find_run_spec(task, method)
     context = {
-        **_around(task),
+        **_around(task, way.use),
         "way": way,
         "method": method,
         "form": form,

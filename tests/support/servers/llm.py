@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import json
 import math
 import sys
 import threading
 import time
+import wave
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from email.parser import BytesParser
+from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -99,6 +103,14 @@ class Stub:
             told["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         return told
 
+    def transcription(self, body: Body, said: str | Chances) -> Body:
+        """A transcript as the endpoints give it, with the duration where the form has one."""
+        told: Body = {"text": said if isinstance(said, str) else said.text}
+        if body["response_format"] == "verbose_json" and self.usage:
+            with wave.open(io.BytesIO(body["file"]["bytes"])) as sound:
+                told["duration"] = sound.getnframes() / sound.getframerate()
+        return told
+
     def vectors(self, body: Body) -> Body:
         """Vectors as the endpoints give them: how often each of some letters stands in a text."""
         letters = [chr(97 + k) for k in range(self.width)]
@@ -127,6 +139,19 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def _form_of(content_type: str, sent: bytes) -> Body:
+    """The fields of a multipart form; of a file its name, type and bytes."""
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    found: Body = {}
+    for part in BytesParser(policy=HTTP).parsebytes(head + sent).iter_parts():
+        data, file = part.get_payload(decode=True), part.get_filename()
+        name = str(part.get_param("name", header="content-disposition"))
+        assert isinstance(data, bytes)
+        told = {"name": file, "type": part.get_content_type(), "bytes": data}
+        found[name] = told if file else data.decode()
+    return found
+
+
 def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -139,7 +164,11 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
             self._tell(json.dumps(names).encode())
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.endswith("/audio/transcriptions"):
+                body = _form_of(self.headers["Content-Type"], sent)
+            else:
+                body = json.loads(sent)
             with stub.lock:
                 stub.asked.append(body)
                 stub.keys.append(self.headers.get("Authorization", ""))
@@ -148,6 +177,8 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
             said = stub.answer(body)
             if isinstance(said, Fault):
                 return self._fail(body, said)
+            if "file" in body:
+                return self._tell(json.dumps(stub.transcription(body, said)).encode())
             return self._tell(json.dumps(stub.completion(body, said)).encode())
 
         def _fail(self, body: Body, fault: Fault) -> None:
@@ -213,7 +244,9 @@ def make_model(
         created_by=project.owner,
         **fields,
     )
-    told = {"format": form, "limit": "max_tokens"} if use == "chat" else {"dim": WIDTH}
+    told: Body = {"format": form, "limit": "max_tokens"} if use == "chat" else {"dim": WIDTH}
+    if use == "speech":
+        told = {"transcription": "verbose_json"}
     return LanguageModel.objects.create(
         endpoint=endpoint,
         name=name,
