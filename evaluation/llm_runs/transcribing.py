@@ -162,7 +162,7 @@ def speech_source(speaking: Speaking) -> type[Chat]:
                 model=self.model.name,
             )
             if not stored:
-                reason = "The recording was removed, or its speaker no longer agrees."
+                reason = "It was removed or has a transcript, or its speaker no longer agrees."
                 return ParsedAnswer(outcome=Outcome.WRONG_FORM, reason=reason)
             return ParsedAnswer({"characters": len(words)})
 

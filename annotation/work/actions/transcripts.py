@@ -21,8 +21,8 @@ from annotation.task_types.think_aloud.type import TRANSCRIPT as FIELD
 from annotation.work.actions.assignments import save_draft
 from annotation.work.actions.drafts import Version
 from annotation.work.actions.leases import lock_own
-from annotation.work.selectors.transcripts import covered_recordings
-from crowdqc.errors import Invalid, Missing
+from annotation.work.selectors.transcripts import covered_recordings, is_in_session
+from crowdqc.errors import Conflict, Invalid, Missing
 
 MAX_CHARACTERS = 100_000  # an hour of speech has about 55,000
 
@@ -68,7 +68,8 @@ def confirm_transcript(*, by: User, assignment: Assignment, position: int, text:
     """Confirm the transcript of an item (from 0) as the speaker corrected it.
 
     While the session is in progress it also becomes the transcript of the draft, unless one was
-    written there. Raises Missing where there is none, Invalid for a text that cannot be kept.
+    written there; from then on it is corrected in the session alone (Conflict). Raises Missing
+    where there is none, Invalid for a text that cannot be kept.
     """
     locked = lock_own(assignment, by)
     row = (
@@ -79,6 +80,8 @@ def confirm_transcript(*, by: User, assignment: Assignment, position: int, text:
     )
     if row is None:
         raise Missing(gettext("There is no transcript of this recording."))
+    if is_in_session(row):
+        raise Conflict(gettext("The transcript is part of your session."))
     words = storable(text).strip()
     if not words:
         raise Invalid(gettext("The transcript is empty."), fields={"text": gettext("Write it.")})

@@ -80,3 +80,16 @@ def own_transcript(assignment: int, position: int) -> Transcript | None:
         .select_related("recording__entry__assignment__task", "recording__entry__item__group")
         .first()
     )
+
+
+def is_in_session(transcript: Transcript) -> bool:
+    """Whether it was confirmed, and the session itself has a transcript: that one is corrected."""
+    entry = transcript.recording.entry
+    if transcript.confirmed_at is None:
+        return False
+    return (
+        bool(entry.draft.get(TRANSCRIPT))
+        or TextValue.objects.filter(
+            answer__assignment=entry.assignment_id, answer__item=entry.item_id, field=TRANSCRIPT
+        ).exists()
+    )

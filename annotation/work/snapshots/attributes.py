@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.db.models import F, Q
 
-from annotation.models import Answer, SpanValue, Task, TextValue
+from annotation.models import Answer, SpanValue, Task, TextValue, Transcript
 from annotation.task_types.think_aloud.type import ATTRIBUTE, TRANSCRIPT
 
 COLUMNS = (
@@ -69,8 +69,11 @@ def marks(answer_ids: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
 def transcripts(answer_ids: Iterable[int]) -> dict[int, str]:
     """What was said, by answer: the transcript given with it, or one confirmed afterwards."""
     ids = list(answer_ids)
-    answers = Answer.objects.filter(pk__in=ids, assignment__entries__item=F("item"))
-    said = answers.filter(assignment__entries__recording__transcript__confirmed_at__isnull=False)
-    found = dict(said.values_list("pk", "assignment__entries__recording__transcript__text"))
+    answer = "recording__entry__assignment__answers"
+    confirmed = Transcript.objects.filter(  # in one call: the same answer in every condition
+        Q((f"{answer}__in", ids), (f"{answer}__item", F("recording__entry__item"))),
+        confirmed_at__isnull=False,
+    )
+    found = dict(confirmed.values_list(answer, "text"))
     rows = TextValue.objects.filter(answer__in=ids, field=TRANSCRIPT, index=0)
     return found | dict(rows.values_list("answer_id", "text"))

@@ -18,7 +18,7 @@ from annotation.files.reading.recordings import EXTENSIONS
 from annotation.models.assignments import AssignmentState
 from annotation.work.actions import recordings, transcripts
 from annotation.work.selectors.recordings import read_recording_bytes, recording_address
-from annotation.work.selectors.transcripts import own_transcript
+from annotation.work.selectors.transcripts import is_in_session, own_transcript
 from annotation.work.views.page_api import for_scripts, wants_json
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.ranges import in_ranges
@@ -64,6 +64,7 @@ def transcript(request: HttpRequest, assignment_id: int, position: int) -> HttpR
         "text": found.text,
         "most": transcripts.MAX_CHARACTERS,
         "sound": recording_address(found.recording, assignment.task.project_id),
+        "in_session": is_in_session(found),
         "in_progress": assignment.state == AssignmentState.LEASED,
     }
     if request.method != "POST":

@@ -146,6 +146,22 @@ def test_only_a_confirmed_transcript_is_used_as_the_words_of_a_person(
     assert not Transcript.objects.filter(text=HEARD).exists()
 
 
+def test_each_dimension_has_the_transcript_of_its_own_recording(
+    world: factories.World, stub: Stub
+) -> None:
+    cover(world.project, world.worker)
+    rules = {"recording": "offered"}
+    task = thinking.make_think(world.project, ("Coherence", "Style"), settings=rules)
+    held = factories.claim(task, world.worker)
+    thinking.make_recording(held.entries.get(position=1))
+    thinking.submit(held, DRAFT)
+    transcribe(task, stub)
+    url = reverse("work_transcript", args=[held.pk, 2])
+    assert signed_in(world.worker).post(url, {"text": RIGHT}).status_code == 302
+    first, second = held.answers.order_by("item__position", "item").values_list("pk", flat=True)
+    assert attributes.transcripts([first, second]) == {second: RIGHT}
+
+
 def test_in_an_open_session_the_confirmed_transcript_can_be_marked_and_is_submitted(
     world: factories.World, stub: Stub
 ) -> None:
@@ -160,6 +176,8 @@ def test_in_an_open_session_the_confirmed_transcript_can_be_marked_and_is_submit
     held.refresh_from_db()
     thinking.submit(held, {**held.entries.get().draft, **DRAFT})
     assert TextValue.objects.get(field="transcript").text == RIGHT
+    assert "readonly" in html_of(client.get(page_of(held)))
+    assert client.post(page_of(held), {"text": HEARD}).status_code == 409
 
 
 def test_nobody_is_transcribed_whose_agreement_does_not_cover_it(
