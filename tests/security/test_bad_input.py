@@ -154,7 +154,7 @@ def test_files_name_the_row_that_cannot_be_read(world: make.World) -> None:
         '{"item_id": "c", "answer": "\\u0000"}',
         '{"item_id": ' + "[" * 9000 + "]" * 9000 + "}",
         '{"item_id": 1e999}',
-        '{"item_id": NaN}',
+        '{"item_id": Infinity}',
         '{"item_id": "good", "answer": "\\ud83d\\ude00"}',
     )
     sheet = read("\n".join(lines).encode(), "rows.jsonl")
