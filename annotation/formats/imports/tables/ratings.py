@@ -26,9 +26,9 @@ from crowdqc.numbers import plural
 
 SCORES = ("rating", "points", "stars", "grade", "likert")
 RATED = "a text or its id"
-NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+NUMBER = re.compile(r"([+-]?\d{1,9})(?:[.,](\d{1,30}))?")
 HIGHEST = 100
-FACTORS = (1, 10, 100)  # by which decimals are stored: up to 10,000
+MOST_PLACES = 2  # of decimals, which are stored times 10 or 100
 
 
 class RatingTable(TableReader):
@@ -170,6 +170,8 @@ class RatingTable(TableReader):
         found = _points(said, factor)
         if found is None or abs(found) > HIGHEST * factor:
             wrong = _("Not a number from −%(highest)s to %(highest)s") % {"highest": HIGHEST}
+            if found is None and NUMBER.fullmatch(said):
+                wrong = _("More than %(most)s decimals") % {"most": MOST_PLACES}
             reader.refuse(row, "score", wrong, _("Left out."))
         return found
 
@@ -186,7 +188,8 @@ def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
     """By what scores are stored, so that all that are numbers are whole; it is said."""
     given = {reader.value(row, "score") for row in rows}
     numbers = [said for said in given if NUMBER.fullmatch(said)]
-    for factor in FACTORS:
+    for places in range(MOST_PLACES + 1):
+        factor = 10**places
         if all(_points(said, factor) is not None for said in numbers):
             break
     if factor > 1:
