@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from annotation.files.reading.tables import Reading
 from annotation.formats.imports.tools.turns import read_turns
@@ -458,3 +460,16 @@ def test_decimals_and_sliders_are_ratings(
         assert f"{krippendorff_alpha(by_hand[0], level):.3f}" in lines[at]
     assert found.checked.about["factor"] == factor
     assert bool(found.checked.notes) == (factor > 1)
+
+
+def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: Path) -> None:
+    lines = [f"{line.replace('yes', 'skip') if n == 4 else line}" for n, line in enumerate(LONG)]
+    path = tmp_path / "votes.csv"
+    path.write_text(text(*lines, *(f"w3,i{n},yes" for n in range(12))))
+    columns = {"worker": "column 1", "item": "column 2", "label": "column 3"}
+    out, err = io.StringIO(), io.StringIO()
+    call_command("crowdqc_score", path, na=["skip"], **columns, stdout=out, stderr=err)
+    said = err.getvalue()
+    assert "No header line was found" in said and "Line 5, column 3 empty: No label" in said
+    assert "Warning: One worker always gives the same label." in said
+    assert "4 workers" in out.getvalue()

@@ -162,12 +162,14 @@ def _by_sign(reader: Reader, rows: list[Row]) -> list[Row]:
 
 def _anonymous(reader: Reader, rows: list[Row]) -> list[Row]:
     """Rows without those that a person left out as not anonymous, which is offered."""
-    named = sum(row.values.get(ANONYMOUS, "").casefold() == "false" for row in rows)
+    said = Counter(row.values.get(ANONYMOUS, "").strip() for row in rows)
+    values = [value for value in said if value.casefold() == "false"]
+    named = sum(said[value] for value in values)
     if 0 < named < len(rows):
         note = _("%(n)s were judged with the names of the systems in view.")
         reader.checked.notes.append(note % {"n": plural(named, "comparison")})
-        one = {"column": ANONYMOUS, "value": "false", "use": LEFT_OUT, "text": _("Leave them out")}
-        reader.checked.about["offers"].append(one)
+        one = {"column": ANONYMOUS, "use": LEFT_OUT, "text": _("Leave them out")}
+        reader.checked.about["offers"] += [{**one, "value": value} for value in values]
     return [row for row in rows if row.values.get(ANONYMOUS) != LEFT_OUT]
 
 
