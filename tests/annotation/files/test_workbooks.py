@@ -166,6 +166,13 @@ def test_what_is_written_for_excel_reads_back_equal(rows: list[tuple[str, int, b
     assert found == wanted
 
 
+def test_the_same_rows_are_the_same_workbook_at_any_time() -> None:
+    content = b"".join(lines(("text",), [("a",)], "xlsx"))
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        assert {info.date_time[0] for info in parts.infolist()} == {1980}
+        assert str(dt.date.today().year) not in parts.read("docProps/core.xml").decode()
+
+
 def test_a_text_that_no_cell_of_excel_holds_is_refused_before_the_file_begins() -> None:
     with pytest.raises(Conflict, match="Row 1 of column text"):
         lines(("text",), [("x" * 40_000,)], "xlsx")
