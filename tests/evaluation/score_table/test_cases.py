@@ -207,6 +207,15 @@ def test_the_same_votes_are_read_from_every_container(case: str, tmp_path: Path)
     )
 
 
+def test_assignments_that_were_rejected_on_mturk_are_left_out_by_line(tmp_path: Path) -> None:
+    rows = [f"{i},{w}{i},{w},Approved,{YES[x]}" for w, i, x in VOTES]
+    rows[3] = rows[3].replace("Approved", "Rejected")
+    content = text("HITId,AssignmentId,WorkerId,AssignmentStatus,Answer.mood", *rows)
+    kind, found = found_in(tmp_path, content)
+    assert (kind, found.checked.used) == ("label_table", 23)
+    assert [(one.line, one.column) for one in found.checked.problems] == [(5, "AssignmentStatus")]
+
+
 def test_a_matrix_without_a_header_has_no_vote_as_its_header(tmp_path: Path) -> None:
     rows = [",".join(YES[x] for _, i, x in VOTES if i == f"i{n}") for n in range(8)]
     kind, found = found_in(tmp_path, text(*rows))

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from annotation.files.reading.rows import Row
+from django.utils.translation import gettext as _
+
+from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import Event, Table
 from annotation.files.reading.values import as_text
 from annotation.formats.imports.tables import one_hot
@@ -19,6 +21,7 @@ from crowdqc.files.json_input import Unreadable, read_json
 Values = Mapping[str, str]
 PREFIXES = ("Input.", "Answer.")  # of the columns of MTurk
 CROWD_FORM = "taskAnswers"
+STATUS, REJECTED = "AssignmentStatus", "Rejected"  # a column of MTurk, and a value of it
 
 
 def unfold(table: Table) -> Table:
@@ -35,6 +38,10 @@ def _events(table: Table, columns: list[str]) -> Iterator[Event]:
     for event in table.events:
         if not isinstance(event, Row):
             yield event
+            continue
+        if event.values.get(STATUS) == REJECTED and event.values.keys() >= MTURK:
+            wrong = _("The requester rejected this assignment")
+            yield Problem(event.line, STATUS, REJECTED, wrong, _("Left out."))
             continue
         read = next((read for marks, read in TOOLS if marks <= event.values.keys()), None)
         for values in [event.values] if read is None else read(event.values):
