@@ -37,7 +37,7 @@ class ImportFile(models.Model):
     name = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64)
-    # As it was uploaded, until its rows were read.
+    # As it was uploaded, until its rows were read, or until it has become a task.
     stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
     state = models.CharField(max_length=9, choices=State.choices, default=State.READING)
     mapping = models.JSONField(default=dict, blank=True)

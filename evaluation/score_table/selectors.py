@@ -57,6 +57,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
         "votes": found["new"],
         "seconds": kind.seconds(found["new"]),
         "unit": f"{kind.reader.unit},{kind.reader.unit}s",
+        "reading": _reading(file),
         "kinds": _kinds(file),
         "columns": [
             {"name": name, "field": mapped.get(name, "")} for name in file.sheet["columns"] if name
@@ -115,6 +116,19 @@ def _at_work(file: ImportFile) -> tuple[str, str, str]:
         )
         % {"count": count},
     )
+
+
+def _reading(file: ImportFile) -> dict[str, Any] | None:
+    """How a file of separated values was read, with what may be chosen; None where nothing may."""
+    if file.stored_id is None or file.sheet["kind"] != "CSV":
+        return None
+    said = {"header": None, "encoding": "", **file.sheet.get("reading", {})}
+    return {
+        "header": {None: "", True: "yes", False: "no"}[said["header"]],
+        "encoding": said["encoding"],
+        "encodings": file.sheet.get("encodings", []),
+        "is_unsure": bool(file.sheet["note"] or said["encoding"] or file.sheet.get("notes")),
+    }
 
 
 def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str]]:

@@ -137,6 +137,10 @@ def _change(request: HttpRequest, user: User, file: ImportFile, wanted: str) -> 
         uploads.request_import(by=user, file=file, leave_out_bad=True)
     elif wanted == "kind":
         uploads.set_kind(by=user, file=file, kind=said["kind"])
+    elif wanted == "reading":
+        header = {"yes": True, "no": False}.get(str(request.POST.get("header", "")))
+        encoding = str(request.POST.get("encoding", ""))
+        uploads.set_reading(by=user, file=file, header=header, encoding=encoding)
     elif wanted == "fix":
         del said["kind"]
         uploads.fix_value(by=user, file=file, **said)

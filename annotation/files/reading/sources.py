@@ -129,6 +129,18 @@ MARKS = (
 )
 
 
+OFFERED = (
+    ("utf-8", "UTF-8"),
+    ("cp1252", gettext_noop("Western (Windows-1252)")),
+    ("cp1250", gettext_noop("Central European (Windows-1250)")),
+    ("cp1251", gettext_noop("Cyrillic (Windows-1251)")),
+    ("mac-roman", gettext_noop("Western (Mac)")),
+    ("gb18030", gettext_noop("Chinese (GB18030)")),
+    ("big5", gettext_noop("Chinese (Big5)")),
+    ("shift_jis", gettext_noop("Japanese (Shift JIS)")),
+    ("euc-kr", gettext_noop("Korean (EUC-KR)")),
+)
+SAMPLE = 20  # bytes of a line before its first letter beyond ASCII that a sample shows
 HIGH = re.compile(rb"[\x80-\xff]+")
 DOUBLE = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe])+")
 
@@ -168,6 +180,28 @@ def encoding_of(source: Source, wanted: str = "") -> Encoding:
         "wrong": f"{wrong[1]:,}"
     }
     return Encoding("cp1252", "Latin-1", note, "replace")
+
+
+def encodings_of(source: Source) -> list[tuple[str, str, str]]:
+    """Encodings that fit a file of no Unicode mark: codec, name, and a sample with other letters.
+
+    Empty where all is ASCII: every encoding reads it the same.
+    """
+    head = source.head(PIECE)
+    found = HIGH.search(head)
+    if found is None or head.count(0) or head.startswith((GZIP, codecs.BOM_UTF8)):
+        return []
+    start = max(head.rfind(b"\n", 0, found.start()) + 1, found.start() - SAMPLE)
+    end = head.find(b"\n", found.start())
+    line = head[start : end if end > 0 else len(head)]
+    offered = []
+    for codec, name in OFFERED:
+        try:
+            codecs.getincrementaldecoder(codec)().decode(head)
+        except UnicodeDecodeError:
+            continue
+        offered.append((codec, _(name), line.decode(codec, "ignore")[: 2 * SAMPLE].strip()))
+    return offered
 
 
 def _strict(source: Source, encoding: Encoding) -> Encoding:

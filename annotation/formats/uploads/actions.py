@@ -132,6 +132,26 @@ def set_kind(*, by: User, file: ImportFile, kind: str) -> None:
 
 
 @transaction.atomic
+def set_reading(*, by: User, file: ImportFile, header: bool | None, encoding: str) -> None:
+    """Read a table again, with or without a header and in an encoding.
+
+    None and "" are told from the file, as is all where it cannot be read so. Raises Invalid for an
+    encoding that was not offered, and Conflict as ``map_columns`` and where its bytes are gone.
+    """
+    locked = ImportFile.objects.select_for_update(of=("self",)).get(pk=file.pk)
+    if locked.state not in (State.READY, State.CHECKING) or locked.stored_id is None:
+        raise Conflict(_("The file cannot be changed now. Reload the page."))
+    offered = [codec for codec, *_words in locked.sheet.get("encodings", [])]
+    if encoding and encoding not in offered:
+        raise Invalid(
+            _("The file is not of this encoding."), fields={"encoding": ", ".join(offered)}
+        )
+    said = {**locked.sheet, "reading": {"header": header, "encoding": encoding}}
+    _queue(locked, State.READING, sheet=said, mapping={}, fixes={})
+    record(by=by, project=file.project, action="upload.read", on=file)
+
+
+@transaction.atomic
 def set_project(*, by: User, file: ImportFile, project: Project | None) -> None:
     """Say of which project a table becomes a task; None is a project of its own.
 

@@ -9,7 +9,7 @@ from annotation.files.reading.tables import Row, open_table
 from annotation.formats.imports.tables.label_studio import annotators
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import TABLES, format_for
-from annotation.formats.uploads.staging import rows_of, source_of
+from annotation.formats.uploads.staging import reading_of, rows_of, source_of
 from annotation.models import ImportFile
 from crowdqc.errors import Invalid
 
@@ -45,7 +45,7 @@ def names_any(file: ImportFile, names: set[str]) -> bool:
 
     A table that is to become a task may still be read as a matrix, whose columns are workers.
     """
-    if file.sheet:
+    if file.sheet and file.state != ImportFile.State.READING:
         if file.kind in TABLES and names & set(file.sheet["columns"]):
             return True
         columns = _columns(file, list(file.sheet["columns"]))
@@ -53,7 +53,7 @@ def names_any(file: ImportFile, names: set[str]) -> bool:
     if file.stored_id is None:
         return False
     try:
-        table = open_table(source_of(file), file.name)
+        table = open_table(source_of(file), file.name, reading=reading_of(file))
         table = unfold(table) if file.task_id is None else table
         if file.kind in TABLES and names & set(table.columns):
             return True

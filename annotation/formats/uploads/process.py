@@ -18,7 +18,8 @@ from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import Problem
 from annotation.files.reading.rows import MAX_SHOWN, Row
-from annotation.files.reading.tables import open_table
+from annotation.files.reading.sources import encodings_of
+from annotation.files.reading.tables import Reading, open_table
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget
 from annotation.formats.actions.imports import import_sheet
@@ -36,6 +37,7 @@ from annotation.formats.uploads.staging import (
     pack_rows,
     packed_problem,
     packed_row,
+    reading_of,
     sheet_of,
     source_of,
 )
@@ -173,9 +175,27 @@ class _Parts:
 
 
 def _read(file: ImportFile) -> None:
-    """From bytes to rows: gone through once, and the bytes are let go of afterwards."""
+    """As the person said, or as it is recognised where it cannot be read so, which is said."""
+    try:
+        _read_rows(file)
+    except Invalid as refused:
+        if reading_of(file) == Reading():
+            raise
+        file.sheet = {**file.sheet, "reading": {}}
+        _read_rows(file)
+        mend = " ".join(refused.fields.values())
+        _set(file, error={"message": refused.message, "mend": mend})
+
+
+def _read_rows(file: ImportFile) -> None:
+    """From bytes to rows, gone through once.
+
+    The bytes of a table that is to become a task are kept until it is scored, as its page may ask
+    for another encoding or header; others are let go of.
+    """
     file.parts.all().delete()
-    stored, table = file.stored_id, open_table(source_of(file), file.name)
+    source, stored = source_of(file), file.stored_id
+    table = open_table(source, file.name, reading=reading_of(file))
     if file.task_id is None:
         table = unfold(table)
     places: dict[str, int] = {}
@@ -213,7 +233,7 @@ def _read(file: ImportFile) -> None:
         _set(
             file,
             state=State.CHECKING,
-            stored=None,
+            stored_id=None if file.task_id else stored,
             kind=kind,
             done=0,
             total=rows.count,
@@ -229,9 +249,12 @@ def _read(file: ImportFile) -> None:
                 "unreadable": unreadable.count,
                 "unreadable_lines": len(lines),
                 "first": first,
+                "reading": file.sheet.get("reading", {}),
+                "encodings": encodings_of(source) if table.kind == "CSV" else [],
             },
         )
-        forget([stored])
+        if file.task_id:
+            forget([stored])
 
 
 def _told(file: ImportFile) -> Told:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from annotation.files.reading.importer import Problem, Row, Sheet
 from annotation.files.reading.sources import Source
+from annotation.files.reading.tables import Reading
 from annotation.files.stored.selectors import GONE, pieces
 from annotation.models import ImportFile, ImportPart
 from crowdqc.errors import Missing
@@ -58,6 +59,11 @@ def source_of(file: ImportFile) -> Source:
     if stored is None:
         raise Missing(GONE)
     return Source(file.size, lambda: pieces(stored))
+
+
+def reading_of(file: ImportFile) -> Reading:
+    """How the person said that the file is to be read."""
+    return Reading(**file.sheet.get("reading", {}))
 
 
 class StagedRows(Collection[T], Generic[T]):

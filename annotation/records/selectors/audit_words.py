@@ -208,6 +208,7 @@ SENTENCES: dict[str, Words] = {
     "topics.add": gettext_lazy("added topics"),
     "upload.keep": gettext_lazy("uploaded a file"),
     "upload.map": gettext_lazy("said what the columns of a file are"),
+    "upload.read": gettext_lazy("said how a file is read"),
     "upload.project": gettext_lazy("chose the project of a table"),
     "upload.import": gettext_lazy("imported an uploaded file"),
     "upload.remove": gettext_lazy("deleted an uploaded file"),

@@ -16,6 +16,7 @@ from evaluation.registry import ADAPTERS, IMPORTED, RUN_TYPES
 from evaluation.runs.run_types import RunType
 from tests.support import factories
 from tests.support.everything import ROUTES
+from tests.support.studies import thinking
 
 # Kinds that are neither a task's own, nor asked, nor follow another: the page that starts them.
 STARTED_AT = {
@@ -33,10 +34,11 @@ STARTED_AT = {
 @pytest.fixture
 def task_of_each_type(db: None) -> list[Task]:
     project = factories.make_project()
-    return [
+    made = [
         tasks.create_task(by=project.owner, project=project, type=slug, title=slug)
         for slug in TYPES
     ]
+    return [*made, thinking.make_think(project, settings={"recording": "offered"})]
 
 
 def page_of(kind: RunType) -> str:

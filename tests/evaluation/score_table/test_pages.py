@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from annotation.formats.exports.labels import label_table
 from annotation.formats.uploads.actions import drop_uploads_naming
-from annotation.models import Answer, ChoiceValue, ImportFile, Item, Project, Task, User
+from annotation.models import Answer, ChoiceValue, ImportFile, Item, Project, StoredFile, Task, User
 from annotation.models.tasks import TaskState
 from evaluation.models import Run, RunState
 from evaluation.runs import engine
@@ -126,6 +126,43 @@ def test_the_sheet_and_the_row_that_a_workbook_was_read_from_are_named() -> None
     assert [line.split(",")[0] for line in listed[1:]] == ["22"]  # as the workbook counts
 
 
+def test_the_encoding_and_the_first_line_can_be_said_and_the_bytes_go_once_it_is_scored() -> None:
+    client = client_of(factories.make_user())
+    rows = [f"w{k},i{n},{'да' if n % 2 else 'нет'}" for k in range(3) for n in range(6)]
+    page = drop(client, ("worker,item,label\n" + "\n".join(rows)).encode("cp1251"))
+    file = ImportFile.objects.get()
+    offered = {codec: sample for codec, _, sample in file.sheet["encodings"]}
+    assert (offered["cp1251"], "utf-8" in offered) == ("w0,i0,нет", False)
+    assert 'value="cp1251"' in html_of(client.get(page))
+    client.post(page, {"do": "reading", "encoding": "cp1251", "header": "no"})
+    work()
+    file.refresh_from_db()
+    assert file.sheet["columns"] == ["column 1", "column 2", "column 3"]
+    client.post(page, {"do": "reading", "encoding": "cp1251", "header": ""})
+    work()
+    refused = client.post(page, {"do": "reading", "encoding": "utf-8", "header": ""})
+    assert refused.status_code == 422 and "18 can be used" in html_of(refused)
+    assert StoredFile.objects.count() == 1
+    score(client, page)
+    assert set(ChoiceValue.objects.values_list("code", flat=True)) == {"да", "нет"}
+    assert not StoredFile.objects.exists()
+
+
+def test_a_file_that_cannot_be_read_as_said_is_read_as_before_and_it_is_said() -> None:
+    client = client_of(factories.make_user())
+    page = drop(client, votes().replace("worker,item,label\n", "w9,i0,yes\n").replace("i0", "w0"))
+    client.post(page, {"do": "reading", "encoding": "", "header": "yes"})
+    work()
+    file = ImportFile.objects.get()
+    assert (file.state, file.sheet["rows"], file.sheet["reading"]["header"]) == ("ready", 18, True)
+    twice = drop(client, votes().replace("worker,item,label\n", "w0,w0,yes\n"))
+    client.post(twice, {"do": "reading", "encoding": "", "header": "yes"})
+    work()
+    file = ImportFile.objects.latest("pk")
+    assert (file.state, file.sheet["rows"], file.sheet["reading"]) == ("ready", 19, {})
+    assert "names w0 twice" in html_of(client.get(twice))
+
+
 def test_columns_without_usual_names_can_be_chosen() -> None:
     client = client_of(factories.make_user())
     text = "a,b,c,d\n" + "".join(f"{k},{n},{n % 2},{k + n}\n" for k in range(3) for n in range(6))
@@ -227,7 +264,7 @@ def test_what_cannot_be_written_is_said_on_the_page_and_can_be_changed() -> None
     work()
     work()
     shown = html_of(client.get(page))
-    assert "Not scored. No column is read as item, label." in shown
+    assert "No column is read as item, label." in shown
     assert not Task.objects.exists()
 
 
