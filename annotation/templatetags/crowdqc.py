@@ -108,6 +108,15 @@ def count(value: numbers.Number | None) -> str:
 
 
 @register.filter
+def cut_middle(text: str, most: int) -> str:
+    """At most so many characters: the beginning and the end, by which texts of items differ."""
+    if len(text) <= most:
+        return text
+    end = (most - 3) // 3
+    return f"{text[: most - 3 - end].rstrip()} … {text[-end:].lstrip()}"
+
+
+@register.filter
 def amount(value: numbers.Number | None) -> str:
     """``1,100.00``, for columns whose head names the currency."""
     return numbers.amount(value)

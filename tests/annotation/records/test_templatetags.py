@@ -119,6 +119,13 @@ def test_small_numbers_are_powers_of_ten(value: float, text: str) -> None:
     assert numbers.power_of_ten(value) == text
 
 
+def test_a_long_text_of_an_item_shows_its_beginning_and_its_end() -> None:
+    text = f"Source: {'a ' * 200}Claim: bees sleep"
+    shown = render("{{ text|cut_middle:60 }}", text=text)
+    assert shown.startswith("Source: a a") and shown.endswith("Claim: bees sleep")
+    assert len(shown) <= 60 and render("{{ text|cut_middle:60 }}", text="a" * 60) == "a" * 60
+
+
 def test_filters_and_tags_need_no_load() -> None:
     page = (
         "{{ s|score }} {% interval low high 2 %} {{ p|percent }} {% share 75 96 %} "
