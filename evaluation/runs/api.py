@@ -17,7 +17,7 @@ from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScor
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
-from evaluation.runs.selectors.shown_verdict import verdict_of
+from evaluation.runs.selectors.shown_findings import shown_findings
 
 
 class RunIn(Body):
@@ -103,18 +103,43 @@ class VerdictOut(serializers.Serializer[Any]):
     values = serializers.DictField(help_text="In the sentence, by name")
 
 
-class RunWithVerdict(RunOut):
-    """A run, and what it says first."""
+class FindingOut(serializers.Serializer[Any]):
+    """What to read before a result is used, as its public page shows it."""
+
+    code = serializers.CharField(help_text="Of the message; it stays when its words change")
+    severity = serializers.CharField(help_text="warning or note")
+    text = serializers.CharField()
+    detail = serializers.CharField()
+    values = serializers.DictField(help_text="In the sentence, by name")
+
+
+class RunWithFindings(RunOut):
+    """A run, its verdict, and its warnings and notes."""
 
     verdict = serializers.SerializerMethodField()
+    findings = serializers.SerializerMethodField()
 
     class Meta(RunOut.Meta):
-        fields = (*RunOut.Meta.fields, "verdict")  # type: ignore[assignment]
+        fields = (*RunOut.Meta.fields, "verdict", "findings")  # type: ignore[assignment]
 
     @extend_schema_field(VerdictOut(allow_null=True))
     def get_verdict(self, run: Run) -> dict[str, Any] | None:
-        found = verdict_of(run)
-        return dict(VerdictOut(found).data) if found is not None else None
+        shown = shown_findings(run)
+        if shown is None or shown.verdict is None:
+            return None
+        verdict = shown.verdict
+        return {
+            "code": verdict.code,
+            "text": verdict.text,
+            "basis": shown.basis,
+            "values": verdict.values,
+        }
+
+    @extend_schema_field(FindingOut(many=True))
+    def get_findings(self, run: Run) -> list[dict[str, Any]]:
+        shown = shown_findings(run)
+        others = [one for one in shown.findings if one is not shown.verdict] if shown else []
+        return [dict(one) for one in FindingOut(others, many=True).data]
 
 
 class Score(serializers.Serializer[Any]):
@@ -220,9 +245,9 @@ class TaskRuns(Listing):
 
 
 class RunDetail(Endpoint):
-    @extend_schema(responses=RunWithVerdict, summary="One run, with its progress and verdict")
+    @extend_schema(responses=RunWithFindings, summary="One run, with its progress and findings")
     def get(self, request: Request, run_id: int) -> Response:
-        return Response(RunWithVerdict(run_for(request, run_id)).data)
+        return Response(RunWithFindings(run_for(request, run_id)).data)
 
 
 class RunCancel(Endpoint):

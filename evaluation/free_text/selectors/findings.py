@@ -48,6 +48,17 @@ def warnings_of_run(
     ]
 
 
+def public_warnings(figures: Figures, names: Names) -> list[Finding]:
+    """What to read before a board is used, without links or texts; ``names`` of its workers."""
+    return [
+        *_redundancy(figures),
+        *_camps(figures, names),
+        *_graph(figures),
+        *_single_answers(figures),
+        *_resamples(figures),
+    ]
+
+
 def computation_notes(figures: Figures, names: Names) -> list[Finding]:
     """What only statisticians need: bounds, what iterating changed, and resamples."""
     return [*_bounds(figures), *_swaps(figures, names), *_resamples(figures)]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import plural
 from evaluation.free_text.selectors import boards as pages
-from evaluation.free_text.selectors import leaderboard, run_facts
+from evaluation.free_text.selectors import findings, leaderboard, run_facts
 from evaluation.models import Run
 from evaluation.results import boards as board
 from evaluation.results.findings import arrange
@@ -28,8 +28,9 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     """Boards of workers, numbered by their place, and of language models, and what the run says."""
     told = reads.figures_of(run)
     rows = board.sorted_rows(leaderboard.worker_rows(run, {}), "score", ascending=False)
-    for place, row in enumerate(rows, 1):
-        row.id, row.name, row.flags = 0, _("Worker %(place)s") % {"place": place}, []
+    places = {row.id: _("Worker %(place)s") % {"place": at} for at, row in enumerate(rows, 1)}
+    for row in rows:
+        row.id, row.name, row.flags = 0, places[row.id], []
     people = pages.workers_board(told, rows, page=page)
     systems = pages.systems(run, told)
     counts = told.get("recipe", {}).get("counts", {})
@@ -45,7 +46,8 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
                 replace(
                     run_facts.first_place(told, rows, "workers"),
                     note=systems["sentence"] if systems["rows"] else "",
-                ).finding()
+                ).finding(),
+                *findings.public_warnings(told, places),
             ]
         ),
         "basis": (

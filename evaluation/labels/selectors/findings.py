@@ -105,8 +105,19 @@ def worker_warnings(
     task: Task, figures: Figures, rows: Sequence[WorkerRow], *, requester: bool
 ) -> Iterator[Finding]:
     """What to read before the list of workers is used."""
-    summary = figures["summary"]
-    if n := summary["not_scored"]:
+    yield from _weak_workers(figures, rows)
+    yield from _known(task, figures, rows, requester=requester)
+    yield from _run_notes(figures)
+
+
+def public_warnings(figures: Figures, rows: Sequence[WorkerRow]) -> list[Finding]:
+    """What to read before the board is used, without links or facts of the task."""
+    return [*_weak_workers(figures, rows), *_run_notes(figures)]
+
+
+def _weak_workers(figures: Figures, rows: Sequence[WorkerRow]) -> Iterator[Finding]:
+    """Workers who are not scored, and those who may be guessing."""
+    if n := figures["summary"]["not_scored"]:
         yield MESSAGES.find("label_not_scored", n=n)
     weak = [row for row in rows if row.group in ("unknown", "one_label", WORSE)]
     if weak and len(weak) == len(rows):
@@ -118,7 +129,10 @@ def worker_warnings(
             given=count(sum(row.n for row in weak)),
             every=count(sum(row.n for row in rows)),
         )
-    yield from _known(task, figures, rows, requester=requester)
+
+
+def _run_notes(figures: Figures) -> Iterator[Finding]:
+    """Warnings of the fit itself."""
     for text in figures.get("diagnostics", {}).get("warnings", []):
         yield MESSAGES.find("label_run_note", text=f"{text[:1].upper()}{text[1:]}")
 

@@ -33,7 +33,12 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         **found,
         "tables": [found["table"]],
         "rows": rows,
-        "screen": arrange([findings.verdict_of(run, told, worker_reads.count_reliable(run, rows))]),
+        "screen": arrange(
+            [
+                findings.verdict_of(run, told, worker_reads.count_reliable(run, rows)),
+                *findings.public_warnings(told, rows),
+            ]
+        ),
         "method": METHOD % {"model": "MACE" if found["by_mace"] else "Dawid-Skene"},
         "measure": _("Competence"),
         "units": "label,labels",

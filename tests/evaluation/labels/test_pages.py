@@ -85,7 +85,10 @@ def test_the_task_page_begins_with_the_verdict_and_has_its_files_in_a_menu(
     assert "7 of 10 workers do better than guessing." in text
     assert reverse("label_results", args=[task.project_id, task.pk]) in html
     assert reverse("task_export", args=[task.project_id, task.pk, "labels", "csv"]) in html
-    told = client_of(task).get(reverse("api_run", args=[run.pk])).json()["verdict"]
+    answer = client_of(task).get(reverse("api_run", args=[run.pk])).json()
+    told, findings = answer["verdict"], {one["code"]: one for one in answer["findings"]}
+    assert findings["label_noise"]["severity"] == "warning"
+    assert findings["label_noise"]["values"]["n"] == 3
     assert told["code"] == "label_some_better" and "450 labels" in told["basis"]
     assert told["text"] in text and set(told["values"]) >= {"workers"}
     other = corpus.make_task(items=4)
