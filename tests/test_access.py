@@ -79,6 +79,7 @@ GET: dict[str, str] = {
     **ACCOUNTS,
     "join": PUBLIC, "project_list": SIGNED_IN,
     "project_new": SIGNED_IN, "work_home": SIGNED_IN, "work_consent": "LNOFF",
+    "work_offer": "LNOFF",
     "work_withdraw": POST_ONLY, "work_claim": POST_ONLY, "work_assignment": OWN, "work_item": OWN,
     "work_submit": POST_ONLY, "work_done": OWN, "work_extend": POST_ONLY,
     "work_return": POST_ONLY, "work_draft": POST_ONLY, "work_stream": POST_ONLY,

@@ -38,6 +38,8 @@ class Task(models.Model):
     most_pay = models.DecimalField(
         max_digits=12, decimal_places=2, null=True, blank=True, editable=False
     )
+    # How long an assignment should take, as estimated when it was last published; empty: unknown.
+    estimated_seconds = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # What the questions are about: tasks of one domain share a leaderboard.
     domain = models.CharField(max_length=80, blank=True)
     # Only its members may claim; empty: every worker of the project.

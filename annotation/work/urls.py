@@ -8,6 +8,7 @@ PROJECT, ONE = "work/projects/<int:project_id>/", "work/assignments/<int:assignm
 REPLY = "work/rejections/<int:rejection_id>/reply/"
 RECORD = "work/record/<int:assignment_id>/"
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("work/tasks/<int:task_id>/", pages.offer, name="work_offer"),
     path("work/tasks/<int:task_id>/claim/", pages.claim, name="work_claim"),
     path(
         ONE,

@@ -30,6 +30,7 @@ from annotation.authoring.actions.items import (
 )
 from annotation.authoring.actions.writing_topics import sync_items
 from annotation.authoring.selectors.builder.known import missing_known
+from annotation.authoring.selectors.cost import estimate_minutes
 from annotation.models import Item, Project, Task, TaskVersion, User
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
@@ -152,8 +153,10 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     # Questions that this version no longer shows are not handed out again.
     task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
     within_limit(task)
+    minutes = estimate_minutes(task, draft, asked, task.groups.in_version(draft.number))
+    task.estimated_seconds = round(60 * minutes) or None
     task.current, task.state = draft, TaskState.OPEN
-    task.save(update_fields=["current", "state"])
+    task.save(update_fields=["current", "state", "estimated_seconds"])
     record(by=by, project=task.project, action="version.publish", on=draft, number=draft.number)
     return draft
 

@@ -68,6 +68,21 @@ class Cost:
         return self.floor is not None and self.hourly is not None and self.hourly < self.floor
 
 
+def estimate_minutes(task: Task, version: TaskVersion, items: Any, groups: Any) -> float:
+    """Minutes of an assignment before any is measured; 0 where there is nothing to answer.
+
+    The requester's own estimate, or one from the lengths of texts. ``items``: without attention
+    items.
+    """
+    if version.expected_minutes:
+        return float(version.expected_minutes)
+    if not (count := items.count()):
+        return 0.0
+    per = min(version.items_per_assignment, count)
+    shown = per + version.settings.get("gold_per_assignment", 0)
+    return get_type(task.type).minutes(version, items, groups, per=shown, count=count)
+
+
 def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
     """The cost of a version that shows these items (a queryset without attention items)."""
     questions = items.count()
@@ -76,14 +91,8 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
     measured = len(seconds) if len(seconds) >= MEASURED_FROM else 0
     if measured:
         minutes = statistics.median(seconds) / 60
-    elif version.expected_minutes:
-        minutes = float(version.expected_minutes)
-    elif not questions:
-        minutes = 0.0
     else:
-        task_type = get_type(task.type)
-        shown = per + version.settings.get("gold_per_assignment", 0)
-        minutes = task_type.minutes(version, items, groups, per=shown, count=questions)
+        minutes = estimate_minutes(task, version, items, groups)
     answers = questions * version.redundancy
     return Cost(
         questions=questions,

@@ -49,6 +49,7 @@ __all__ = [
     "Step",
     "count_lost_answers",
     "entries",
+    "find_offer",
     "is_expired",
     "is_open",
     "list_consents",
@@ -81,8 +82,8 @@ class Offer:
     left: int  # assignments that this worker could still take
     pay: Decimal
     currency: str
-    minutes: float | None  # median of others; None where fewer than MIN_OTHERS submitted
-    others: int
+    minutes: float | None  # median of others, else the estimate at publishing
+    others: int  # whose median it is; 0: an estimate
     needs_consent: bool
     release: ReleaseState | None = None  # where so many are given out at a time
     quiz: quizzes.QuizStanding | None = None  # where one comes before the first assignment
@@ -106,7 +107,7 @@ class Offer:
 
     @property
     def hourly(self) -> Decimal | None:
-        """The hourly pay at the median time of others."""
+        """The hourly pay at this time."""
         return an_hour(self.pay, self.minutes)
 
 
@@ -273,6 +274,12 @@ GROUP BY a.task_id
 """
 
 
+def find_offer(user: User, task: Task) -> Offer | None:
+    """Return what a worker may take of one task; None where nothing is left for them."""
+    members = memberships_with_consent(user, project_id=task.project_id)
+    return next((one for one in list_offers(members) if one.task.pk == task.pk), None)
+
+
 def list_offers(members: Sequence[Membership]) -> list[Offer]:
     """Return open tasks with something left for the worker."""
     by_project = {member.project_id: member for member in members}
@@ -309,8 +316,9 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
             checks_at_least = 0  # a document may have none
         else:
             bundles, fewest, most = -(-open_items // per), open_items, open_items
-        others, seconds = times.get(task.pk, (0, None))
-        known = seconds is not None and others >= MIN_OTHERS
+        others, seconds = times.get(task.pk, (0, 0.0))
+        if others < MIN_OTHERS:
+            others, seconds = 0, task.estimated_seconds or 0
         found.append(
             Offer(
                 task=task,
@@ -320,7 +328,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
                 left=bundles,
                 pay=version.pay,
                 currency=task.project.currency,
-                minutes=seconds / 60 if known and seconds is not None else None,
+                minutes=seconds / 60 or None,
                 others=others,
                 needs_consent=getattr(worker, "agreed", None) is None,
                 release=batches.get(task.pk),

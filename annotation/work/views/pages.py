@@ -78,6 +78,19 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
+def offer(request: HttpRequest, task_id: int) -> HttpResponse:
+    """The instructions, time and pay of a task, to read before taking it."""
+    task, _worker_of_it = _task(request, task_id)
+    found = work.find_offer(cast(User, request.user), task)
+    if found is None:
+        messages.info(request, _("This task is not open to you now."))
+        return redirect("work_home")
+    return render(request, "annotation/work/home/offer.html", {"offer": found})
+
+
+@login_required
+@require_GET
+@never_cache
 def earnings_page(request: HttpRequest) -> HttpResponse:
     """What waits, was rejected with its reason, and was approved and paid."""
     user = cast(User, request.user)
@@ -444,8 +457,7 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
     # An answer that is known never counts; that says nothing, and names no item.
     counts = list(found.answers.values_list("counts", "item__expected__isnull"))
     visit = visit_to(found.pk) if found.worker.external_id else None
-    members = work.memberships_with_consent(request.user, project_id=found.task.project_id)  # type: ignore[arg-type]
-    another = [offer for offer in work.list_offers(members) if offer.task.pk == found.task_id]
+    another = None if visit else work.find_offer(cast(User, request.user), found.task)
     context = {
         "assignment": found,
         "version": found.version,
@@ -453,7 +465,7 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
         **_words(found),
         "answers": len(counts),
         "uncounted": counts.count((False, True)),
-        "another": another[0] if another and not visit else None,
+        "another": another,
         "quiz": quizzes.quiz_result(found) if found.quiz else None,
         **coming_in.return_context(visit),
     }

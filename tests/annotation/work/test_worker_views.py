@@ -295,9 +295,15 @@ def test_after_the_time_is_over_the_page_says_what_holds(
 
 
 def test_home_tells_pay_time_and_what_others_earned_once_known(world: factories.World) -> None:
-    task = factories.make_task(world.project, 4, items_per_assignment=2, redundancy=9, pay="2.00")
+    rules = {"items_per_assignment": 2, "redundancy": 9, "pay": "2.00"}
+    task = factories.make_task(world.project, 4, **rules)
+    own = factories.make_task(world.project, 4, **rules, expected_minutes=8)
     client = signed_in(world.worker)
-    assert "not known yet" in client.get(reverse("work_home")).content.decode()
+    offers = {one.task.pk: one for one in client.get(reverse("work_home")).context["home"].offers}
+    assert task.estimated_seconds
+    assert offers[task.pk].minutes == pytest.approx(task.estimated_seconds / 60)
+    assert (offers[own.pk].minutes, offers[own.pk].hourly) == (8, Decimal("15.00"))
+    assert {one.others for one in offers.values()} == {0}
     for minutes in (4, 5, 6, 6, 9):
         done = factories.claim_and_submit(task, factories.make_worker(world.project))
         begun = done.submitted_at - dt.timedelta(minutes=minutes)
@@ -310,6 +316,17 @@ def test_home_tells_pay_time_and_what_others_earned_once_known(world: factories.
     assert (offer.questions, offer.left, offer.others) == (2, 2, 5)
     assert offer.minutes == pytest.approx(6)
     assert offer.hourly == Decimal("20.00")
+
+
+def test_instructions_can_be_read_before_a_task_is_taken(world: factories.World) -> None:
+    task = factories.make_task(world.project, 1, instructions="Quote the *whole* sentence.")
+    client, url = signed_in(world.worker), reverse("work_offer", args=[task.pk])
+    assert url in client.get(reverse("work_home")).content.decode()
+    page = client.get(url).content.decode()
+    assert "<em>whole</em>" in page and reverse("work_claim", args=[task.pk]) in page
+    assert not Assignment.objects.filter(task=task).exists()
+    client.post(reverse("work_claim", args=[task.pk]))
+    assert client.get(url).url == reverse("work_home")
 
 
 def test_rejection_has_its_reason_and_one_reply(world: factories.World) -> None:
