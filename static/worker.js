@@ -1,7 +1,5 @@
 // What a worker's pages run, in this order: of two listeners the earlier one comes first.
-import "./vendor/htmx/htmx.min.js";
 import "./js/app.js";
-import "./js/charts.js";
 import "./js/sending.js";
 import "./js/rate.js";
 import "./js/judge.js";

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('annotation', '0018_transcripts'),
+        ("annotation", "0018_transcripts"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='task',
-            name='estimated_seconds',
+            model_name="task",
+            name="estimated_seconds",
             field=models.PositiveIntegerField(blank=True, editable=False, null=True),
         ),
     ]

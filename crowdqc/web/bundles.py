@@ -2,8 +2,8 @@
 
 ``static/worker.css`` imports stylesheets into cascade layers, those of pages for the ``body`` with
 their class alone (``scope``), and ``static/worker.js`` imports ES modules. A finder serves
-``bundles/worker.css`` and its like instead, made of the same files: on each request where they
-change (development, tests), once by ``collectstatic`` in production.
+``bundles/worker.css`` and its like instead, made of the same files without comments and spaces: on
+each request where they change (development, tests), once by ``collectstatic`` in production.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import rcssmin
+import rjsmin
 from django.conf import settings
 from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage
@@ -128,7 +130,8 @@ class BundleFinder(BaseFinder):
         make: Callable[[Path, str], str] = (
             bundle_styles if name.endswith(".css") else bundle_scripts
         )
-        target, text = self.folder / FOLDER / name, make(self.sources, name)
+        minify = rcssmin.cssmin if name.endswith(".css") else rjsmin.jsmin
+        target, text = self.folder / FOLDER / name, minify(make(self.sources, name))
         # Left alone where it is the same: browsers ask whether it is newer than what they have.
         if not target.is_file() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)

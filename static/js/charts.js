@@ -12,7 +12,7 @@ const STYLES = [
   "stroke-linejoin", "stroke-linecap", "opacity", "paint-order", "vector-effect",
   "font-size", "font-weight", "text-anchor",
 ];
-const FAMILIES = { inter: "Inter Variable", "source-serif": "Source Serif 4 Variable" };
+const FAMILIES = { inter: "Inter Variable", "crowdqc-serif": "Crowdqc Serif" };
 const escaped = (text) =>
   text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 const round = (value) => Math.round(value * 10) / 10;
@@ -140,7 +140,7 @@ async function withFonts(svg) {
       reader.onload = done;
       reader.readAsDataURL(blob);
     });
-    return `@font-face{font-family:"${FAMILIES[name]}";font-weight:100 900;`
+    return `@font-face{font-family:"${FAMILIES[name]}";font-weight:400 700;`
       + `src:url(${reader.result})}`;
   }));
   return svg.replace("<style>", `<style>${faces.join("")}`);

@@ -188,6 +188,8 @@ class Inspector:
             name = re.sub(r"-\d$", "", name)
         found = crowded(about["buttons"], about["primary"], has_findings=about["hasFindings"])
         found += misled(urlsplit(page.url).path, about["crumbs"])
+        if about["dead"]:
+            found.append(f"{about['dead']} elements need htmx, which the page does not load")
         key = f"{role}-{name}" if self.thorough and wanted and role in SEEN_BY else name
         # A page that looks another way to a second person has the same colours.
         schemes = ("light",) if name in self.read else ("light", "dark")

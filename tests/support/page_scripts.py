@@ -105,6 +105,9 @@ ABOUT = """() => {
     buttons: all.length,
     primary: all.filter((one) => one.matches(".primary")).length + next.length,
     hasFindings: document.querySelector(".result-head, .page-results") !== null,
+    // Workers' pages load no htmx.
+    dead: document.querySelector("script[src*='bundles/worker']")
+      ? document.querySelectorAll("[hx-get], [hx-post]").length : 0,
     crumbs: [...document.querySelectorAll(".crumbs a")].map((one) => one.pathname),
   };
 }"""

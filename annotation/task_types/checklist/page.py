@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy
 from annotation.models import Item
 from annotation.task_types.checklist.type import NO, PREFIX, YES
 from annotation.task_types.pairwise.page import Line, Option, candidate_context, sources_of
-from annotation.task_types.rendering import words_in
 
 OFFERED = ((YES, gettext_lazy("Yes"), "y"), (NO, gettext_lazy("No"), "n"))
 OPEN = gettext_lazy("Not answered yet: yes or no.")
@@ -76,7 +75,6 @@ def page(
     return {
         "text": candidate_context(item.first, "left", set()) if item.first else None,
         "beside": sources_of(passage),
-        "beside_words": words_in(passage),
         **lines_of(settings, draft, named=named),
     }
 
