@@ -17,7 +17,7 @@ KEPT = 600  # seconds; a run does not change, but what was decided beside it may
 
 @dataclass(frozen=True)
 class ShownFinding:
-    """A finding: its code and values, its severity ("verdict", "warning", "note"), its sentences."""
+    """A finding; ``severity`` is "verdict", "warning" or "note"."""
 
     code: str
     severity: str
