@@ -30,8 +30,18 @@ class MethodWords:
     tables: tuple[Tables, ...] = ()
     verdict: Callable[[Bundled], str] = verdicts.first_ranked
     title: Words = ""  # where it is no method of runs
+    references: tuple[str, ...] = ()
 
 
+ALPHA = (
+    "K. Krippendorff, Content Analysis: An Introduction to Its Methodology, 4th ed., Sage, 2019, "
+    "chapter 12."
+)
+MACE = (
+    "D. Hovy, T. Berg-Kirkpatrick, A. Vaswani and E. Hovy, “Learning Whom to Trust with MACE”, "
+    "NAACL 2013."
+)
+RANKS = "M. Mogstad and others, “Inference for Ranks”, 2024."
 JUDGMENTS = (
     _("A ranking holds for texts, prompts and judges like these."),
     _("Only differences of scores count; systems that were never compared are not ranked."),
@@ -61,6 +71,11 @@ ABOUT = {
             _("Scores of two tasks, or of two boards, cannot be compared."),
         ),
         "methods/aqer.html",
+        references=(
+            "T. Geva and others, “Quality Control for Crowd Workers and for Language Models”, "
+            "Information Systems Research, 2025, doi:10.1287/isre.2023.0426.",
+            RANKS,
+        ),
     ),
     "pairwise": MethodWords(
         _("Bradley-Terry score"),
@@ -76,6 +91,15 @@ ABOUT = {
         JUDGMENTS,
         "methods/bradley-terry.html",
         figures.PAIRS,
+        references=(
+            "R. A. Bradley and M. E. Terry, “Rank Analysis of Incomplete Block Designs”, "
+            "Biometrika 39, 1952.",
+            "R. R. Davidson, “On Extending the Bradley-Terry Model to Accommodate Ties”, "
+            "JASA 65, 1970.",
+            RANKS,
+            MACE,
+            ALPHA,
+        ),
     ),
     "ratings": MethodWords(
         _("Mean rating"),
@@ -91,6 +115,7 @@ ABOUT = {
         ),
         "methods/agreement.html",
         figures.PAIRS,
+        references=(ALPHA,),
     ),
     "labels": MethodWords(
         _("Competence"),
@@ -108,6 +133,14 @@ ABOUT = {
         "methods/dawid-skene.html",
         figures.LABELS,
         verdicts.better_than_guessing,
+        references=(
+            "A. P. Dawid and A. M. Skene, “Maximum Likelihood Estimation of Observer Error-Rates "
+            "Using the EM Algorithm”, Applied Statistics 28, 1979.",
+            MACE,
+            "J. Whitehill and others, “Whose Vote Should Count More: Optimal Integration of Labels "
+            "from Labelers of Unknown Expertise”, NIPS 2009.",
+            ALPHA,
+        ),
     ),
     "replacement": MethodWords(
         _("Advantage probability"),
@@ -125,6 +158,14 @@ ABOUT = {
         "methods/alternative-annotator-test.html",
         figures.REPLACED,
         verdicts.as_good_as_people,
+        references=(
+            "N. Calderon, R. Reichart and R. Dror, “The Alternative Annotator Test for "
+            "LLM-as-a-Judge”, ACL 2025, arXiv:2501.10970.",
+            "Y. Benjamini and D. Yekutieli, “The Control of the False Discovery Rate in Multiple "
+            "Testing under Dependency”, Annals of Statistics 29, 2001.",
+            "A. N. Angelopoulos, J. C. Duchi and T. Zrnic, “PPI++: Efficient Prediction-Powered "
+            "Inference”, 2023, arXiv:2311.01453.",
+        ),
     ),
 }
 ABOUT["replacement_texts"] = ABOUT["replacement"]
@@ -154,6 +195,10 @@ ABOUT["live"] = MethodWords(
     (figures.win_rates,),
     verdicts.nothing,
     title=_("Live evaluation"),
+    references=(
+        "I. Waudby-Smith and others, “Time-uniform central limit theory and asymptotic confidence "
+        "sequences”, Annals of Statistics 52, 2024.",
+    ),
 )
 ABOUT["rescaling"] = MethodWords(
     _("Rescaled rating"),
@@ -175,6 +220,10 @@ ABOUT["rescaling"] = MethodWords(
     "methods/rescaling.html",
     figures.RESCALED,
     verdicts.people_agree_more,
+    references=(
+        "M. Wadhwa, J. Chen, J. J. Li and G. Durrett, “Using Natural Language Explanations to "
+        "Rescale Human Judgments”, COLM 2024.",
+    ),
 )
 ABOUT["checklist"] = MethodWords(
     _("Checklist score"),
@@ -197,6 +246,10 @@ ABOUT["checklist"] = MethodWords(
     "methods/checklists.html",
     figures.CHECKS,
     verdicts.follows_human_scores,
+    references=(
+        "S. Jeong and others, “Combining Humans’ and LLMs’ Think-Aloud Outcomes for Effective Text "
+        "Evaluation” (InteractEval), 2024.",
+    ),
 )
 ABOUT["writing"] = MethodWords(
     _("Words"),
@@ -218,4 +271,7 @@ ABOUT["writing"] = MethodWords(
     "",
     figures.WRITTEN,
     verdicts.who_writes_longer,
+    references=(
+        "L. Gienapp and others, “The Viability of Crowdsourcing for RAG Evaluation”, 2025.",
+    ),
 )

@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotation.models import Answer, System
 from evaluation.bundles.checking import Report, check_report, verify
 from evaluation.bundles.makers import report_of
+from evaluation.bundles.words import ABOUT
 from evaluation.checklists.filled.ask import CHANCES
 from evaluation.checklists.filled.text_scores import JUDGE
 from evaluation.models import Run, RunFigure, RunState
@@ -113,6 +114,7 @@ def test_a_study_leaves_as_a_bundle_and_a_report_with_the_same_numbers(
         rows = [json.loads(line) for line in archive.read("data/answers.jsonl").splitlines()]
 
     html, _ = report_of(run)
+    assert ABOUT[run.method].references[0] in html
     report.write_text(html)
     check_report(found, path, report)
     assert found.good and "each as the bundle has it" in found.lines[-1][1], found.lines
