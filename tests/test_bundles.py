@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles import finders
 
-from crowdqc.web.bundles import NAMES, BundleError, BundleFinder, bundle_scripts, bundle_styles
+from crowdqc.web.bundles import (
+    NAMES,
+    BundleError,
+    BundleFinder,
+    bundle_scripts,
+    bundle_styles,
+    minify_styles,
+)
 from tests.support.processes import ROOT
 
 STATIC = ROOT / "static"
@@ -66,7 +73,7 @@ def test_the_finder_builds_anew_what_has_changed(tmp_path: Path, settings: objec
     before = built.stat().st_mtime_ns
     assert Path(finder.find("bundles/worker.css")).stat().st_mtime_ns == before
     (sources / "worker.css").write_text("a { color: red; }\n")
-    assert Path(finder.find("bundles/worker.css")).read_text() == "a{color:red}"
+    assert Path(finder.find("bundles/worker.css")).read_text() == "a{color: red;}"
     assert finder.find("bundles/other.css") == [] == finder.find("css/base.css")
 
 
@@ -96,3 +103,18 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.js").write_text(text)
     with pytest.raises(BundleError):
         bundle_scripts(tmp_path, "a.js")
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        (
+            ".a :is(b, c) > d { /* why */ width: calc(1px + 2px); }",
+            ".a :is(b,c) > d{width: calc(1px + 2px);}",
+        ),
+        ("@layer x {\n  .a :not(b) { color: red }\n}\n", "@layer x{.a :not(b){color: red}}"),
+        ('a::after { content: "/* , */"; }', 'a::after{content: "/* , */";}'),
+    ],
+)
+def test_minified_styles_keep_combinators_sums_and_strings(written: str, sent: str) -> None:
+    assert minify_styles(written) == sent
