@@ -40,7 +40,6 @@ from annotation.payouts.selectors.proposals import proposed_lines
 from crowdqc.database.quantiles import Quantile, seconds_between
 
 ZERO = Decimal("0.00")
-EARNED = (LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS)
 
 
 COLUMNS = (
@@ -84,7 +83,7 @@ def worker_list(access: Access) -> Listing:
     rejected = Rejection.objects.filter(assignment__worker=OuterRef("pk")).order_by()
     standing = rejected.exclude(outcome=Rejection.Outcome.OVERTURNED)
     refused = standing.values("assignment__worker").annotate(n=Count("pk"))
-    booked = LedgerEntry.objects.filter(worker=OuterRef("pk"), kind__in=EARNED).order_by()
+    booked = LedgerEntry.objects.owed().filter(worker=OuterRef("pk")).order_by()
     earned = booked.values("worker").annotate(s=Sum("amount"))
     work = Assignment.objects.filter(
         worker=OuterRef("pk"), state=AssignmentState.SUBMITTED, opened_at__isnull=False

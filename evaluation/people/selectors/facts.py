@@ -24,7 +24,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.models.payouts import PAID_OUT
+from annotation.models.payouts import OWED, PAID_OUT
 from annotation.task_types import get_type
 from annotation.work.selectors.known import exclude_quizzes, mark_answers
 from annotation.work.selectors.log import LogSummary
@@ -261,11 +261,10 @@ def _writes(task: Task) -> bool:
 def money_of(worker: Membership) -> Money:
     """The worker's account in the books, work that waits, and payments by state (3 queries)."""
     account = f"worker:{worker.pk}"
-    kinds = LedgerEntry.Kind
     books = LedgerEntry.objects.filter(
         Q(debit=account) | Q(credit=account), project=worker.project_id
     ).aggregate(
-        approved=Sum("amount", filter=Q(kind__in=[kinds.BASE, kinds.BONUS])),
+        approved=Sum("amount", filter=OWED),
         came=Sum("amount", filter=Q(credit=account)),
         went=Sum("amount", filter=Q(debit=account)),
         paid=PAID_OUT,
