@@ -22,8 +22,8 @@ from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
 from evaluation.llm.wording import MILLION
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt
 
-# State of a call -> its mark.
 MINUTE, PRICE_PLACES = 60, 6  # seconds that a price of speech is for; digits of a stored price
+# State of a call -> its mark.
 CALL_MARKS = {
     CallState.QUEUED: "waiting",
     CallState.SENT: "running",
