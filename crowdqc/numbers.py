@@ -78,6 +78,16 @@ def percent(share: Number | None, digits: int = 0) -> str:
     return f"{float(share) * 100:.{digits}f}%"
 
 
+def p_value(p: Number | None) -> str:
+    """``.034``, or ``< .001``; "none" where there is none."""
+    return "< .001" if p is not None and p < 0.001 else score(p)
+
+
+def plain_decimal(value: Decimal) -> str:
+    """``5`` or ``2.5``: without zeros behind the point and without an exponent."""
+    return f"{value.normalize():f}"
+
+
 def _is_english() -> bool:
     return (get_language() or "en").startswith("en")
 

@@ -121,11 +121,11 @@ class Format:
 
 
 def _asked(task: Task) -> Importer:
-    return Judgments(judgments.version_items(task.current or task.versions.latest("number")))
+    return Judgments(judgments.version_items(task.version_or_draft()))
 
 
 def _scales(task: Task) -> Importer:
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     return Ratings(version.settings["scales"])
 
 

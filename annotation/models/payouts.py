@@ -158,13 +158,24 @@ class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
 
     def owed(self) -> LedgerQuerySet:
         """What approvals said that workers are to get."""
-        return self.filter(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS])
+        return self.filter(OWED)
 
     def paid(self) -> Decimal:
         """What really left for workers, without fees; what was booked back is taken off."""
         return self.aggregate(paid=PAID_OUT)["paid"]
 
 
+# What approvals said that workers are to get.
+OWED = Q(kind__in=["base", "bonus"])
+# What workers are still to get: what was approved, less what left and what was corrected.
+DUE = Sum(
+    Case(
+        When(credit__startswith="worker:", then=F("amount")),
+        When(debit__startswith="worker:", then=-F("amount")),
+        default=Decimal("0.00"),
+    ),
+    default=Decimal("0.00"),
+)
 # What left to workers' hands; an approval alone pays nobody.
 PAID_OUT = Sum(
     Case(

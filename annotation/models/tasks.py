@@ -75,6 +75,10 @@ class Task(models.Model):
         """The title of the version in force; "" before the first is published."""
         return self.current.title if self.current else ""
 
+    def version_or_draft(self) -> TaskVersion:
+        """The version in force, or the draft before the first is published."""
+        return self.current or self.versions.latest("number")
+
 
 class TaskVersion(models.Model):
     """The wording, rules and pay of a task. Once published no column may change (a trigger)."""

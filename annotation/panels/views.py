@@ -38,7 +38,7 @@ def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         "access": access,
         "project": access.project,
         "task": task,
-        "version": task.current or task.versions.latest("number"),
+        "version": task.version_or_draft(),
         "waiting": waiting,
         "decided": decided,
         "panels": access.project.panels.all(),
@@ -62,7 +62,7 @@ def task_quiz(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
             request, _("%(pseudonym)s can start the task now.") % {"pseudonym": worker.pseudonym}
         )
         return redirect("task_quiz", project_id, task_id)
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     rows = Paginator(quizzes.list_tries(task), PAGE).get_page(request.GET.get("page"))
     context = {
         "access": access,
@@ -161,6 +161,6 @@ def task_feedback(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
         "project": access.project,
         "task": task,
         "page": page,
-        "version": task.current or task.versions.latest("number"),
+        "version": task.version_or_draft(),
     }
     return render(request, "annotation/authoring/rating/feedback.html", context)

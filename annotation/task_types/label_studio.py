@@ -33,6 +33,15 @@ class Mark(NamedTuple):
     quoted: Any = None
 
 
+def span_in_code_points(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """A span of UTF-16 units of the text in code points; None where it ends behind the text."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    if 2 * end > len(units):
+        return None
+    first, last = (len(units[: 2 * at].decode("utf-16-le", "surrogatepass")) for at in (start, end))
+    return first, last
+
+
 class Stored(NamedTuple):
     """The values of an answer as they are stored: (field, code, ordinal) and so on."""
 

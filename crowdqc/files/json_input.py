@@ -16,6 +16,7 @@ from crowdqc.errors import DomainError
 DEEPEST = 40
 MOST_DIGITS = 40
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 # A text can only come to hold one of these by an escape, so that most bodies are not searched.
 _SUSPECT = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
 
@@ -31,11 +32,14 @@ class Unreadable(DomainError):
         self.says = says
 
 
-def read_json(raw: str | bytes, *, any_text: bool = False, empty_nan: bool = False) -> Any:
+def read_json(
+    raw: str | bytes, *, any_text: bool = False, replace: bool = False, empty_nan: bool = False
+) -> Any:
     """Parse JSON; raise Unreadable, with the field where there is one.
 
-    ``any_text``: for callers that mend what people typed instead of refusing it. ``empty_nan``
-    takes NaN, by which some programs write a missing value, as null.
+    ``any_text``: for callers that mend what people typed instead of refusing it. ``replace`` puts
+    U+FFFD for each half of a character and each NUL, so that offsets into texts stay right.
+    ``empty_nan`` takes NaN, by which some programs write a missing value, as null.
     """
     constant = _missing_or_refused if empty_nan else _constant
     try:
@@ -49,7 +53,18 @@ def read_json(raw: str | bytes, *, any_text: bool = False, empty_nan: bool = Fal
     except UnicodeDecodeError as error:
         raise Unreadable(f"Byte {error.start:,} is not UTF-8.", "Send UTF-8.") from None
     suspect = _SUSPECT.search(text) or (isinstance(raw, str) and _SURROGATE.search(text))
-    _walk(value, texts=bool(suspect) and not any_text)
+    _walk(value, texts=bool(suspect) and not (any_text or replace))
+    return _storable(value) if suspect and replace else value
+
+
+def _storable(value: Any) -> Any:
+    """The value with U+FFFD for what no database can hold; ``_walk`` has bounded its depth."""
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_storable(one) for one in value]
+    if isinstance(value, dict):
+        return {_storable(name): _storable(inner) for name, inner in value.items()}
     return value
 
 
@@ -85,7 +100,7 @@ def _walk(value: Any, *, texts: bool) -> None:
         if isinstance(one, dict):
             for name, inner in one.items():
                 if texts:
-                    _storable(name, path)
+                    _check_storable(name, path)
                 if texts or isinstance(inner, dict | list):
                     waiting.append((inner, f"{path}.{name}" if path else name, depth + 1))
         elif isinstance(one, list):
@@ -93,10 +108,10 @@ def _walk(value: Any, *, texts: bool) -> None:
                 if texts or isinstance(inner, dict | list):
                     waiting.append((inner, f"{path}.{at}" if path else str(at), depth + 1))
         elif texts and isinstance(one, str):
-            _storable(one, path)
+            _check_storable(one, path)
 
 
-def _storable(text: str, path: str) -> None:
+def _check_storable(text: str, path: str) -> None:
     where = f"“{_SURROGATE.sub('?', path)[:100]}” " if path else "A text "
     if _SURROGATE.search(text):
         raise Unreadable(

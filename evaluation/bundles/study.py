@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db.models import Max, Min
+from django.db.models import Count, Max, Min
 
-from annotation.models import Answer, Assignment
+from annotation.models import Answer, Assignment, TaskVersion
+from crowdqc.database.quantiles import Quantile, seconds_between
 from evaluation.bundles.manifest import Row
 from evaluation.models import Run
 
@@ -16,26 +16,26 @@ ASKED = ("fields", "dimensions", "scales", "questions")  # of a version's settin
 
 
 def study_of(run: Run) -> Row:
-    """Design, pay, time and dates of the answers that a run saw; of imported ones dates alone."""
+    """Design, pay, time and dates of the answers that a run saw; of imported ones dates alone.
+
+    Design and pay are those of the newest version that any of these answers was given to.
+    """
     ids = run.snapshot.answer_ids if run.snapshot else []
-    version = run.task.current
     given = Answer.objects.filter(pk__in=ids)
+    version = TaskVersion.objects.filter(pk__in=given.values("version")).order_by("number").last()
     days = given.aggregate(first=Min("answered_at"), last=Max("answered_at"))
     done = Assignment.objects.filter(
         pk__in=given.values("assignment"), opened_at__isnull=False, submitted_at__isnull=False
     ).exclude(source="import")
-    minutes = [
-        (end - begin).total_seconds() / 60
-        for begin, end in done.values_list("opened_at", "submitted_at")
-        if begin is not None and end is not None
-    ]
+    seconds = seconds_between("opened_at", "submitted_at")
+    times = done.aggregate(n=Count("pk"), median=Quantile(seconds, share=0.5))
     return {
         "answers_per_item": version.redundancy if version else None,
         "items_per_assignment": version.items_per_assignment if version else None,
         "pay": str(version.pay) if version else None,
         "currency": run.project.currency,
-        "assignments": len(minutes),
-        "median_minutes": round(statistics.median(minutes), 1) if minutes else None,
+        "assignments": times["n"],
+        "median_minutes": round(times["median"] / 60, 1) if times["n"] else None,
         "first_answer": days["first"].date().isoformat() if days["first"] else None,
         "last_answer": days["last"].date().isoformat() if days["last"] else None,
     }

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import score
-from evaluation.charts.svg import nice_ticks, percent_at, px, text, wide_image
-from evaluation.charts.writing import MODELS, PEOPLE, SOURCES, Axis, Curve, panel
+from evaluation.charts.svg import Axis, nice_ticks, percent_at, px, short_tick, text, wide_image
+from evaluation.charts.writing import MODELS, PEOPLE, SOURCES, Curve, panel
 
 KINDS = (PEOPLE, MODELS, SOURCES)
 Point = tuple[float, float]
@@ -29,7 +28,7 @@ def error_curves(
         for kind, points in zip(KINDS, curves, strict=False)
     ]
     x = Axis(0, most, nice_ticks(0, most, 4), name=_("answers per question"))
-    y = Axis(0, 1, (0, 0.5, 1), lambda value: f"{value:g}" if value in (0, 1) else score(value, 1))
+    y = Axis(0, 1, (0, 0.5, 1), short_tick)
     return panel(made, x, y, sentence=sentence, references=[(own[0], "")])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from evaluation.charts.svg import image, line, px, text
+from evaluation.charts.svg import Axis, image, line, px, text
 
 SIZE, LEFT, FOOT, EDGE = 220.0, 60.0, 40.0, 12.0
 TICK = 8  # characters of a tick's label
@@ -23,20 +23,6 @@ class Point:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Axis:
-    """What an axis shows, from ``low`` to ``high``, and its ticks (value, label)."""
-
-    name: str
-    low: float
-    high: float
-    ticks: Sequence[tuple[float, str]]
-
-    def share(self, value: float) -> float:
-        """Where a value stands, from 0 to 1."""
-        return (value - self.low) / (self.high - self.low)
-
-
 def scatter(
     points: Sequence[Point], *, across: Axis, up: Axis, sentence: str, diagonal: bool = False
 ) -> SafeString:
@@ -49,12 +35,12 @@ def scatter(
         return EDGE + SIZE - SIZE * up.share(value)
 
     body = ""
-    for value, label in up.ticks:
+    for value in up.ticks:
         body += line(px(LEFT), y(value), px(LEFT + SIZE), y(value), "grid")
-        body += text(px(LEFT - 6), y(value) + 4, _cut(label), "end")
-    for value, label in across.ticks:
+        body += text(px(LEFT - 6), y(value) + 4, _cut(up.write(value)), "end")
+    for value in across.ticks:
         body += line(px(x(value)), EDGE, px(x(value)), EDGE + SIZE, "grid")
-        body += text(px(x(value)), EDGE + SIZE + 14, _cut(label), "mid")
+        body += text(px(x(value)), EDGE + SIZE + 14, _cut(across.write(value)), "mid")
     if diagonal:
         body += line(px(LEFT), EDGE + SIZE, px(LEFT + SIZE), EDGE, "reference")
     for one in points:

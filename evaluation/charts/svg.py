@@ -6,11 +6,13 @@ Pure: numbers in, strings out. Colours are classes, never values; text is escape
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+
+from crowdqc.numbers import MINUS, score
 
 NICE_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -83,6 +85,33 @@ def nice_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
     step = nice_step(high - low, count)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return tuple(round(step * k, 12) for k in range(first, last + 1))
+
+
+def short_tick(value: float) -> str:
+    """``.5``, but whole numbers as they are."""
+    return score(value, 0 if value == round(value) else 1)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The range of an axis, its ticks, and how they are written; ``name`` stands at its end."""
+
+    low: float
+    high: float
+    ticks: Sequence[float] = ()
+    write: Callable[[float], str] = lambda value: f"{value:g}".replace("-", MINUS)
+    name: str = ""
+
+    def share(self, value: float) -> float:
+        """Where a value lies, 0 to 1; what is outside is held at the edge."""
+        span = (self.high - self.low) or 1.0
+        return min(1.0, max(0.0, (value - self.low) / span))
+
+
+def correlation_axis(lowest: float) -> Axis:
+    """An axis of correlations: up to 1, and down to 0 or to the lowest."""
+    low = max(-1.0, min(0.0, lowest))
+    return Axis(low, 1.0, [tick for tick in (-1, -0.5, 0, 0.5, 1) if tick >= low], short_tick)
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crowdqc.numbers import MINUS, percent, score
+from crowdqc.numbers import percent
 from evaluation.charts.svg import (
+    Axis,
     image,
     line,
     nice_ticks,
     path,
     percent_at,
     px,
+    short_tick,
     stretched,
     text,
     wide_image,
@@ -55,22 +57,6 @@ class Curve:
     marks: Sequence[Point] = ()
     band: Sequence[tuple[float, float, float]] = ()
     filled: bool = False
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The range of an axis, its ticks, and how they are written; ``name`` stands at its end."""
-
-    low: float
-    high: float
-    ticks: Sequence[float] = ()
-    write: Callable[[float], str] = lambda value: f"{value:g}".replace("-", MINUS)
-    name: str = ""
-
-    def share(self, value: float) -> float:
-        """Where a value lies, 0 to 1; what is outside is held at the edge."""
-        span = (self.high - self.low) or 1.0
-        return min(1.0, max(0.0, (value - self.low) / span))
 
 
 def _said(what: str, parts: Sequence[str], none: str) -> str:
@@ -285,7 +271,7 @@ def cumulative(
     return panel(
         curves,
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
-        Axis(0, 1, (0, 0.5, 1), lambda value: score(value, 1) if 0 < value < 1 else f"{value:g}"),
+        Axis(0, 1, (0, 0.5, 1), short_tick),
         height=height,
         sentence=_said(what, said, _("no statement cites a passage")),
         references=[(threshold, "")],

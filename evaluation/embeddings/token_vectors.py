@@ -6,17 +6,26 @@ Special tokens (start, end) are left out, as the reference implementation of BER
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
-from evaluation.embeddings.embeddings import BATCH, Progress, SentenceModel, get_encoder, normal
+from evaluation.embeddings.embeddings import (
+    BATCH,
+    Encoder,
+    Progress,
+    SentenceModel,
+    get_encoder,
+    normal,
+)
 from evaluation.methods.text.corpus import TokenVectors
 
+FIRST_MODULE = re.compile(r'"type":\s*"([\w.]+)"')  # of a modules.json
 STEP = 4 * BATCH  # texts between two calls of progress: some seconds on a slow machine
 
 
@@ -26,6 +35,25 @@ class TextTokens:
 
     tokens: tuple[str, ...]
     vectors: NDArray[np.floating[Any]]
+
+
+def has_tokens(encoder: str) -> bool:
+    """Whether the encoder of this slug gives vectors of tokens; loads no model.
+
+    Sentence models whose first module is a transformer do. Those over an endpoint, those of the
+    texts' own terms, those after a correction of spelling and static ones do not.
+    """
+    return _has_tokens(get_encoder(encoder))
+
+
+def _has_tokens(encoder: Encoder) -> TypeGuard[SentenceModel]:
+    if not isinstance(encoder, SentenceModel):
+        return False
+    listed = encoder.folder / "modules.json"
+    if not listed.is_file():  # sentence-transformers puts a pooling behind the transformer itself
+        return True
+    first = FIRST_MODULE.search(listed.read_text(encoding="utf-8"))
+    return first is not None and first[1].endswith("Transformer")
 
 
 def tokens_of(
@@ -57,7 +85,7 @@ def _pieces(
 ) -> tuple[SentenceModel, list[str], dict[str, TextTokens]]:
     """The model, the texts' forms, and the tokens of each form."""
     found = get_encoder(encoder)
-    if not isinstance(found, SentenceModel):
+    if not _has_tokens(found):
         raise Invalid(
             f"The encoder {encoder!r} has no token vectors; BERTScore needs a sentence model.",
             fields={"encoder": "no token vectors"},

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import format_signed, interval, score
+from crowdqc.numbers import format_signed, interval, p_value, score
 from evaluation.results.cells import beside, bold
 from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
@@ -92,4 +92,4 @@ def _measured(row: Mapping[str, Any], *, is_base: bool) -> Measured:
         return Measured(value, beside(gap, row["difference_reason"]), "")
     ends = interval(row["difference_low"], row["difference_high"], DIGITS)
     p = row["adjusted"]
-    return Measured(value, beside(gap, ends), "< .001" if p < 0.001 else score(p))
+    return Measured(value, beside(gap, ends), p_value(p))

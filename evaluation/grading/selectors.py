@@ -18,7 +18,8 @@ from crowdqc.numbers import interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import writing as charts_writing
 from evaluation.charts.boards import Estimate, Scale
-from evaluation.charts.writing import Axis, Curve
+from evaluation.charts.svg import Axis, correlation_axis
+from evaluation.charts.writing import Curve
 from evaluation.grading.actions import Marks, marks_of, order_for
 from evaluation.grading.measures import measures_table
 from evaluation.grading.study_run import JUDGE, SLUG
@@ -438,20 +439,13 @@ def _panel(name: str, lines: Mapping[str, Line], sizes: Sequence[int]) -> SafeSt
             else []
         )
         curves.append(Curve(kind, points, points, band))
-    lowest = min((y for c in curves for _, y in c.points), default=0.0)
-    foot = min(0.0, lowest)
     return charts_writing.panel(
         curves,
         Axis(min(sizes) - 1, max(sizes) + 1, sizes, name="workers"),
-        Axis(foot, 1.0, [0, 0.5, 1] if foot > -0.2 else [-0.5, 0, 0.5, 1], write=_tick),
+        correlation_axis(min((y for c in curves for _, y in c.points), default=0.0)),
         sentence=gettext("%(name)s: correlation with the experts by number of workers")
         % {"name": name},
     )
-
-
-def _tick(value: float) -> str:
-    """A correlation as other charts write it: .5, but 0 and 1 as they are."""
-    return f"{value:g}" if value in (0, 1) else score(value, 1)
 
 
 def _legend(titles: Mapping[str, str]) -> list[tuple[SafeString, str]]:

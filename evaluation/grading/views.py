@@ -173,6 +173,7 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         apart=reads.disagreements(found) if ready else [],
         keys=right_answers(found),
         keys_open=mine or access.is_requester,
+        most_letters=actions.MOST_LETTERS,
         left=mine and reads.next_answer(found, access.user) is not None,
     )
     return render(request, "evaluation/grading/grading.html", context)

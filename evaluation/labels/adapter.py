@@ -17,6 +17,7 @@ from annotation.work.snapshots import labels
 from annotation.work.snapshots.answers import Tally, tally_of
 from evaluation.labels import planning
 from evaluation.labels.selectors.plan import LabelPlanner
+from evaluation.labels.selectors.study import alpha_of
 from evaluation.llm_runs.answering.labels import LabelQuestions
 from evaluation.methods.labels.method import METHOD
 from evaluation.runs.adapters import COMPETENCE, KNOWN, CompetenceWords, ShapeAdapter
@@ -67,6 +68,10 @@ class ItemLabels(ShapeAdapter):
 
     def beside_competence(self, extra: Mapping[str, Any]) -> tuple[float, int, str]:
         return extra.get("known_right") or 0, extra.get("known_n") or 0, "known answer"
+
+    def overall_alpha(self, figures: Mapping[str, Any]) -> float | None:
+        found = alpha_of(figures) if "agreement" in figures else None
+        return found["value"] if found else None
 
     def counting_rows(self, task: Task) -> QuerySet[Answer]:
         return labels.counting_rows(task)

@@ -201,7 +201,7 @@ def _check_judges(
 
 
 def _dimension(task: Task, wanted: str) -> str:
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     known = [one.name for one in version_items(version)]
     if wanted and wanted not in known:
         raise Invalid(_("There is no such dimension."), fields={"dimension": ", ".join(known)})

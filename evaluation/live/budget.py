@@ -59,7 +59,7 @@ class Used:
 
 def used_by(evaluation: LiveEvaluation, task: Task) -> Used:
     """What is asked, given and spent now, in a few queries."""
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     models = judging.money_of(evaluation) if evaluation.judges else Decimal("0.00")
     prompt = comb(len(evaluation.systems), 2)
     if evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS:

@@ -97,7 +97,7 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
         "dimension_label": next(
             (
                 one.label
-                for one in version_items(task.current or task.versions.latest("number"))
+                for one in version_items(task.version_or_draft())
                 if one.name == evaluation.dimension
             ),
             evaluation.dimension,

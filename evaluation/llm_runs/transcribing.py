@@ -21,7 +21,11 @@ from annotation.models import Recording, Task, Transcript, User
 from annotation.task_types import get_type
 from annotation.work.actions.transcripts import store_transcript
 from annotation.work.selectors.recordings import read_recording_bytes
-from annotation.work.selectors.transcripts import covered_recordings, transcription_work
+from annotation.work.selectors.transcripts import (
+    TranscriptionWork,
+    covered_recordings,
+    transcription_work,
+)
 from crowdqc.errors import Conflict
 from crowdqc.numbers import duration, plural
 from evaluation.llm import completion
@@ -48,11 +52,14 @@ Row = dict[str, Any]
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
     """What a run would transcribe; Conflict where the consent text does not cover it."""
+    return _plan(task, params, transcription_work(task))
+
+
+def _plan(task: Task, params: Mapping[str, Any], work: TranscriptionWork) -> Plan:
     model = chat_model(task, params["model"], LanguageModel.Use.SPEECH)
     lacking = _lacking(task)
     if lacking:
         raise Conflict(f"{lacking['sentence']}. {lacking['why']}")
-    work = transcription_work(task)
     asks = [_question(row) for row in work.recordings]
     sentence = gettext("%(model)s transcribes %(recordings)s, %(sound)s in all.") % {
         "model": model.name,
@@ -81,12 +88,16 @@ def _lacking(task: Task) -> dict[str, str]:
     }
 
 
+def _subject(kept: Recording) -> str:
+    return f"recording:{kept.pk}"
+
+
 def _question(kept: Recording) -> ModelQuestion:
     """One recording as a question; what was recorded anew is another one."""
     told = f"recording {kept.pk} of {kept.kept_at.isoformat()}, sha256 {kept.sha256}"
     prompt = Rendered("transcription@1", ({"role": "user", "content": told},))
     seconds = {"seconds": kept.seconds}
-    return ModelQuestion(f"recording:{kept.pk}", prompt, TEXT, seconds, tries=1)
+    return ModelQuestion(_subject(kept), prompt, TEXT, seconds, tries=1)
 
 
 def _fits(task: Task) -> bool:
@@ -172,13 +183,13 @@ def speech_source(speaking: Speaking) -> type[Chat]:
 def compute(run: Run, steps: Recorder) -> Row:
     """Send the recordings, and store the transcripts as they come."""
     steps.begin(PREPARE)
-    asked = plan(run.task, run.params)
-    rows = {f"recording:{row.pk}": row for row in transcription_work(run.task).recordings}
-    asks = [ask for ask in asked.asks if ask.subject in rows]
+    work = transcription_work(run.task)
+    asked = _plan(run.task, run.params, work)
+    asks, recordings = asked.asks, {_subject(row): row for row in work.recordings}
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asks))
     _requeue(asked.model, asks)
-    source = speech_source(Speaking(rows, run.started_by))
+    source = speech_source(Speaking(recordings, run.started_by))
     replies = fetch_replies(run, asked.model, asks, steps, source)
     answered = sum(reply.value is not None for reply in replies)
     failed = len(replies) - answered

@@ -9,12 +9,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.formats.actions import export_files
 from annotation.models import ExportFile, HookDelivery, LedgerEntry, User
+from annotation.models.payouts import DUE
 from annotation.notifications.actions import webhooks
 from annotation.records.actions.audit import record
 from crowdqc import queue
@@ -59,14 +60,7 @@ def take_samples() -> int:
 
 def _owed() -> dict[str, Any]:
     """What the ledger owes to workers, by currency."""
-    into, out = Q(credit__startswith="worker:"), Q(debit__startswith="worker:")
-    rows = (
-        LedgerEntry.objects.order_by()
-        .values("currency")
-        .annotate(into=Sum("amount", filter=into), out=Sum("amount", filter=out))
-        .values_list("currency", "into", "out")
-    )
-    return {currency: (into or 0) - (out or 0) for currency, into, out in rows}
+    return dict(LedgerEntry.objects.order_by().values_list("currency").annotate(due=DUE))
 
 
 def add_to_samples(amounts: Mapping[str, float]) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
+from annotation.templatetags.crowdqc import moment
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.shown_findings import shown_findings
 from evaluation.runs.selectors.words import results_page
@@ -18,8 +17,7 @@ def task_verdict(task: Task) -> dict[str, str] | None:
     shown = shown_findings(run) if run is not None else None
     if run is None or shown is None or shown.verdict is None:
         return None
-    day = date_format(timezone.localtime(run.finished_at), "j M H:i") if run.finished_at else ""
-    made = _("Run %(run)s, %(day)s.") % {"run": run.number, "day": day}
+    made = _("Run %(run)s, %(day)s.") % {"run": run.number, "day": moment(run.finished_at)}
     return {
         "text": shown.verdict.text,
         "basis": f"{shown.basis} {made}",

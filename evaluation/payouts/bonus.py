@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from annotation.models import PayoutRule
 from crowdqc.money import as_decimal, round_money
-from crowdqc.numbers import duration, money
+from crowdqc.numbers import duration, money, plain_decimal
 from crowdqc.numbers import score as digits
 from evaluation.models import WorkerScore
 from evaluation.payouts.selectors.evidence import Evidence
@@ -100,7 +100,7 @@ def _add_flat(rule: PayoutRule, one: Payee, step: Bonus) -> Bonus:
     if not rule.flat_percent or not one.takes_part:
         return step
     flat = round_money(one.base * rule.flat_percent / 100)
-    note = f"{rule.flat_percent.normalize():f}% of the base"
+    note = f"{plain_decimal(rule.flat_percent)}% of the base"
     return Bonus(step.amount + flat, f"{step.note}; {note}" if step.amount else note)
 
 

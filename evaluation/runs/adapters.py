@@ -165,6 +165,10 @@ class ShapeAdapter:
         n = extra.get("n_others") or 0
         return (extra.get("with_others") or 0) * n, n, "pair"
 
+    def overall_alpha(self, figures: Mapping[str, Any]) -> float | None:
+        """Agreement of people over all items, of a run's ``told_figures``; None without."""
+        return None
+
     def first_run(self, given: list[int]) -> FirstRun:
         """How far it is, by the answers of each worker; those who are compared must be several."""
         best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]

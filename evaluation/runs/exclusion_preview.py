@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.text import get_text_list
 from django.utils.translation import gettext
 
-from annotation.models import Candidate, Exclusion, Membership, Task
+from annotation.models import Answer, Candidate, Exclusion, Membership, Task
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
@@ -31,7 +31,6 @@ from evaluation.models import (
     CandidateScore,
     ItemLabel,
     Run,
-    RunFigure,
     RunState,
     SystemScore,
     WorkerScore,
@@ -48,7 +47,6 @@ MOST_RESAMPLES, FEWEST_RESAMPLES, LISTED = 200, 100, 40
 QUICK, SLOW = 5.0, 20.0  # seconds that the last run took: below, all are drawn; above, the fewest
 UNUSED = 2_000_000_000  # numbers from here on belong to no run that is kept
 SAME = 5e-4  # what no page shows
-ALPHA = "agreement, all, krippendorff nominal, value"
 TABLES = {
     "workers": (WorkerScore, "worker_id"),
     "systems": (SystemScore, "system_id"),
@@ -69,10 +67,11 @@ class Score:
 
 @dataclass(frozen=True)
 class RunScores:
-    """What a run says: scores by table and place, figures by their path."""
+    """What a run says: scores by table and place, figures by the keys that lead to them."""
 
     scores: Mapping[str, Mapping[Place, Score]]
-    figures: Mapping[str, float]
+    figures: Mapping[tuple[str, ...], float]
+    alpha: float | None  # agreement over all items
     answers: int
     labels: Mapping[tuple[int, str], str]  # by item and dimension
 
@@ -129,17 +128,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Figure:
-    name: str
-    before: float | None
-    after: float | None
-
-    @property
-    def change(self) -> float | None:
-        return None if self.before is None or self.after is None else self.after - self.before
-
-
-@dataclass(frozen=True)
 class NamedEffect:
     """One line of what changes, in words."""
 
@@ -155,7 +143,6 @@ class Effect:
     sentence: str
     recipe: str
     tables: list[Table]
-    figures: list[Figure]
     answers: int  # of the worker
     named: list[NamedEffect]
 
@@ -197,17 +184,20 @@ def effect(task: Task, worker: Membership) -> Effect:
         )
         if before.scores[name]
     ]
-    paths = dict.fromkeys([*before.figures, *after.figures])
-    figures = [Figure(path, before.figures.get(path), after.figures.get(path)) for path in paths]
-    figures = [one for one in figures if one.change is None or abs(one.change) >= SAME]
     return Effect(
-        _sentence(tables, figures),
+        _sentence(tables, _figures_changed(before, after)),
         recipe,
         tables,
-        figures[:LISTED],
         before.answers - after.answers,
         list(_named(task, worker, before, after)),
     )
+
+
+def _figures_changed(before: RunScores, after: RunScores) -> int:
+    """How many figures are other ones, or on one side alone."""
+    common = before.figures.keys() & after.figures.keys()
+    alike = sum(abs(after.figures[path] - before.figures[path]) < SAME for path in common)
+    return len(before.figures.keys() | after.figures.keys()) - alike
 
 
 def _named(
@@ -217,8 +207,8 @@ def _named(
     noun = adapter_of(task).answer_noun
     head = gettext("%(answers)s that count") % {"answers": several(noun).capitalize()}
     yield NamedEffect(head, count(before.answers), count(after.answers))
-    alphas = [side.figures.get(ALPHA) for side in (before, after)]
-    if any(alpha is not None for alpha in alphas):
+    alphas = [before.alpha, after.alpha]
+    if alphas != [None, None]:
         was, now = (gettext("none") if one is None else score(one, 2) for one in alphas)
         yield NamedEffect(gettext("Agreement, α"), was, now)
     if before.labels:
@@ -241,11 +231,12 @@ def _items_with_few(task: Task, without: Membership | None) -> int:
     """Items in force with fewer counting answers of people than are planned."""
     if task.current is None:
         return 0
-    counted = Q(answers__counts=True, answers__worker__isnull=False)
+    left_out = list(task.exclusions.in_force().values_list("worker", flat=True))
     if without is not None:
-        counted &= ~Q(answers__worker=without)
+        left_out.append(without.pk)
+    main = Q(answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False)
     items = task.items.in_version(task.current.number).filter(expected__isnull=True)
-    given = items.annotate(given=Count("answers", filter=counted))
+    given = items.annotate(given=Count("answers", filter=main & ~Q(answers__worker__in=left_out)))
     return given.filter(given__lt=F("redundancy")).count()
 
 
@@ -316,9 +307,17 @@ def _run(task: Task, method: str, params: dict[str, Any], seed: int) -> RunScore
         raise Conflict(gettext("It did not converge without them, so it cannot be foreseen."))
     results.store(run, kind.write(run, done), steps.finish())
     counts = run.snapshot.counts if run.snapshot is not None else {}
+    adapter = adapter_of(task)
+    wanted = adapter.told_figures
+    figures = dict(run.figures.filter(name__in=list(wanted)).values_list("name", "data"))
     return RunScores(
         {name: _scores(run, model, key) for name, (model, key) in TABLES.items()},
-        dict(_figures(run)),
+        {
+            path: value
+            for name, data in figures.items()
+            for path, value in _numbers(data, (name,), wanted[name])
+        },
+        adapter.overall_alpha(figures),
         counts.get("answers", 0),
         {
             (item, dimension): label
@@ -334,25 +333,21 @@ def _scores(run: Run, model: Any, key: str) -> dict[Place, Score]:
     return {(row[0], row[1], row[2]): Score(*row[3:]) for row in rows}
 
 
-def _figures(run: Run) -> Iterator[tuple[str, float]]:
-    wanted = adapter_of(run.task).told_figures
-    for row in RunFigure.objects.filter(run=run, name__in=list(wanted)).order_by("name"):
-        yield from _numbers(row.data, row.name, wanted[row.name])
-
-
-def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str, float]]:
-    """The named numbers within JSON, each under the words that lead to it."""
+def _numbers(
+    data: Any, path: tuple[str, ...], keys: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], float]]:
+    """The named numbers within JSON, each under the keys and names that lead to it."""
     if isinstance(data, list):
         for place, one in enumerate(data):
             if isinstance(one, dict):
                 named = [v for v in one.values() if isinstance(v, str) and 0 < len(v) < 60]
-                yield from _numbers(one, f"{path}, {', '.join(named) or place + 1}", keys)
+                yield from _numbers(one, (*path, *(named or [str(place)])), keys)
     elif isinstance(data, dict):
         for name, value in data.items():
             if isinstance(value, dict | list):
-                yield from _numbers(value, f"{path}, {name}", keys)
+                yield from _numbers(value, (*path, name), keys)
             elif name in keys and isinstance(value, int | float) and not isinstance(value, bool):
-                yield f"{path}, {name}".replace("_", " "), float(value)
+                yield (*path, name), float(value)
 
 
 def _table(name: str, title: str, before: RunScores, after: RunScores, worker: Membership) -> Table:
@@ -393,8 +388,8 @@ def names_of(name: str, ids: list[int]) -> dict[int, str]:
     return dict(Candidate.objects.filter(pk__in=ids).values_list("pk", "key"))
 
 
-def _sentence(tables: list[Table], figures: list[Figure]) -> str:
-    """What would change, in one line."""
+def _sentence(tables: list[Table], figures: int) -> str:
+    """What would change, in one line; ``figures`` is how many others do."""
     if not any(table.changed for table in tables) and not figures:
         return gettext("Nothing that a page shows would change.")
     told = [
@@ -413,6 +408,6 @@ def _sentence(tables: list[Table], figures: list[Figure]) -> str:
         if table.changed
     ]
     if figures:
-        told.append(plural(len(figures), "other figure"))
+        told.append(plural(figures, "other figure"))
     head = get_text_list(told, gettext("and"))
     return gettext("%(head)s would change.") % {"head": head}

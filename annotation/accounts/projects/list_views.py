@@ -8,12 +8,8 @@ from typing import Any
 
 from django import forms
 from django.db.models import (
-    Aggregate,
     Count,
-    DurationField,
-    ExpressionWrapper,
     F,
-    FloatField,
     OuterRef,
     Q,
     Subquery,
@@ -41,21 +37,9 @@ from annotation.panels.actions import panels
 from annotation.payouts.actions.many import ProposedPay, amounts_seen, approve_pay_of
 from annotation.payouts.actions.rules import why_not_decide_in
 from annotation.payouts.selectors.proposals import proposed_lines
+from crowdqc.database.quantiles import Quantile, seconds_between
 
 ZERO = Decimal("0.00")
-EARNED = (LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS)
-
-
-class MedianSeconds(Aggregate):
-    """Median seconds from opening to submitting an assignment."""
-
-    function = "percentile_cont"
-    template = "percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM %(expressions)s))"
-    output_field = FloatField()
-
-    def __init__(self) -> None:
-        taken = ExpressionWrapper(F("submitted_at") - F("opened_at"), output_field=DurationField())
-        super().__init__(taken)
 
 
 COLUMNS = (
@@ -99,17 +83,18 @@ def worker_list(access: Access) -> Listing:
     rejected = Rejection.objects.filter(assignment__worker=OuterRef("pk")).order_by()
     standing = rejected.exclude(outcome=Rejection.Outcome.OVERTURNED)
     refused = standing.values("assignment__worker").annotate(n=Count("pk"))
-    booked = LedgerEntry.objects.filter(worker=OuterRef("pk"), kind__in=EARNED).order_by()
+    booked = LedgerEntry.objects.owed().filter(worker=OuterRef("pk")).order_by()
     earned = booked.values("worker").annotate(s=Sum("amount"))
     work = Assignment.objects.filter(
         worker=OuterRef("pk"), state=AssignmentState.SUBMITTED, opened_at__isnull=False
     )
-    took = work.exclude(source="import").order_by().values("worker")
+    took = work.filter(quiz=None).exclude(source="import").order_by().values("worker")
+    spent = seconds_between("opened_at", "submitted_at")
     rows = list_workers(project).annotate(
         proposed=Coalesce(Subquery(amount.values("s")), ZERO),
         rejected=Coalesce(Subquery(refused.values("n")), 0),
         approved=Coalesce(Subquery(earned.values("s")), ZERO),
-        pace=Subquery(took.annotate(m=MedianSeconds()).values("m")),
+        pace=Subquery(took.annotate(m=Quantile(spent, share=0.5)).values("m")),
     )
     on = [
         Choice(str(one.pk), one.name, Q(pk__in=_members(one.pk)))

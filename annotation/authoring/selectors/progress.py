@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import (
-    Aggregate,
     Count,
     DecimalField,
     ExpressionWrapper,
@@ -20,25 +19,18 @@ from django.db.models import (
     QuerySet,
     Sum,
 )
-from django.db.models.functions import Coalesce, Extract, NullIf, Round, TruncDate
+from django.db.models.functions import Coalesce, NullIf, Round, TruncDate
 from django.utils import timezone
 
 from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
+from crowdqc.database.quantiles import Quantile, seconds_between
 from crowdqc.money import as_decimal, round_money
 
 ZERO = Decimal("0.00")
 MONEY: DecimalField = DecimalField(max_digits=14, decimal_places=2)
 WEEK = dt.timedelta(days=7)
-
-
-class Quantile(Aggregate):
-    """A quantile, as the database counts it."""
-
-    function = "percentile_cont"
-    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
 
 
 @dataclass(frozen=True)
@@ -198,7 +190,7 @@ def progress_of(
 
 # None where it took less than a millisecond: there is no rate without time.
 HOURS = ExpressionWrapper(
-    NullIf(Round(Extract(F("submitted_at") - F("opened_at"), "epoch"), 3), 0.0) / 3600.0,
+    NullIf(Round(seconds_between("opened_at", "submitted_at"), 3), 0.0) / 3600.0,
     output_field=FloatField(),
 )
 
@@ -303,7 +295,6 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
 
 def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
     """By task: the middle of the seconds from opening to submitting, and how many there are."""
-    spent = Extract(F("submitted_at") - F("opened_at"), "epoch")
     rows = (
         Assignment.objects.filter(
             task__project=project,
@@ -312,7 +303,7 @@ def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
             quiz__isnull=True,
         )
         .exclude(source="import")
-        .annotate(spent=ExpressionWrapper(spent, output_field=FloatField()))
+        .annotate(spent=seconds_between("opened_at", "submitted_at"))
         .order_by()
         .values_list("task_id")
         .annotate(m=Quantile("spent", share=0.5), n=Count("pk"))

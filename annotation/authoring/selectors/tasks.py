@@ -23,7 +23,7 @@ from annotation.models import (
     TaskVersion,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.models.payouts import PAID_OUT
+from annotation.models.payouts import OWED, PAID_OUT
 from annotation.task_types import TaskType, get_type
 from annotation.task_types.rating.type import by_document
 from crowdqc.numbers import plural, several
@@ -172,11 +172,10 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         leased=Count("pk", filter=Q(state=AssignmentState.LEASED, quiz__isnull=True)),
         last=Max("submitted_at"),
     )
-    owed = Q(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS])
     books = _by_task(
         LedgerEntry.objects.filter(task__in=found),
         "task_id",
-        approved=Sum("amount", filter=owed, default=ZERO),
+        approved=Sum("amount", filter=OWED, default=ZERO),
         paid=PAID_OUT,
     )
     return [

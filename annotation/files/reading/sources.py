@@ -56,6 +56,7 @@ ZIP = b"PK\x03\x04"
 # What a file begins with that is no table, and what to do about it.
 TABLE = gettext_lazy("Choose a CSV, JSONL, Parquet or Excel file.")
 ARCHIVE = gettext_lazy("Unpack it, and choose the table in it.")
+TAR, TAR_AT = (b"ustar\0", b"ustar  \0"), 257  # POSIX and GNU, behind the name of the first file
 FOREIGN = (
     (ZIP, gettext_lazy("a ZIP archive"), ARCHIVE),
     (b"PK\x05\x06", gettext_lazy("an empty ZIP archive"), ARCHIVE),
@@ -65,6 +66,7 @@ FOREIGN = (
     (b"\x28\xb5\x2f\xfd", gettext_lazy("a Zstandard archive"), ARCHIVE),
     (b"7z\xbc\xaf\x27\x1c", gettext_lazy("a 7z archive"), ARCHIVE),
     (b"Rar!", gettext_lazy("a RAR archive"), ARCHIVE),
+    (TAR, gettext_lazy("a tar archive"), ARCHIVE),
     (b"%PDF", gettext_lazy("a PDF"), TABLE),
     (b"\x89PNG", gettext_lazy("a picture"), TABLE),
     (b"\xff\xd8\xff", gettext_lazy("a picture"), TABLE),
@@ -80,7 +82,7 @@ FOREIGN = (
 def refuse_foreign(head: bytes) -> None:
     """Refuse what is no table by its first bytes, whatever its name says."""
     for mark, what, mend in FOREIGN:
-        if head.startswith(mark):
+        if head.startswith(mark, TAR_AT if mark == TAR else 0):
             raise Invalid(
                 _("The file is %(what)s, not a table.") % {"what": what}, fields={"file": mend}
             )

@@ -94,12 +94,12 @@ def open_table(
     if head.startswith(GZIP):
         source, name = _unpacked(source, limits), name.removesuffix(".gz")
         head = source.head()
-    if head.startswith(ZIP) and (found := _archive(source, limits)) is not None:
-        return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(found, limits))
     if (book := workbook.read(source, limits)) is not None:
         columns, note, rows = book
         columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
         return Table("Excel", "", note, "", columns, _counted(_objects(rows, columns), limits))
+    if head.startswith(ZIP) and (spans := _archive(source, limits)) is not None:
+        return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(spans, limits))
     refuse_foreign(head)
     if head.startswith(b"PAR1"):
         columns, values = parquet.read(source, limits)
@@ -113,9 +113,9 @@ def open_table(
             gettext("The file holds no rows."), fields={"file": gettext("Choose a file with rows.")}
         )
     if name.lower().endswith(conll.SUFFIXES):
-        spans = conll.table_rows(conll.read_conll(lines(source, encoding, limits.line)))
+        marked = conll.table_rows(conll.read_conll(lines(source, encoding, limits.line)))
         columns = list(conll.COLUMNS)
-        return Table("CoNLL", encoding.name, encoding.note, "", columns, _counted(spans, limits))
+        return Table("CoNLL", encoding.name, encoding.note, "", columns, _counted(marked, limits))
     is_list = first == "[" and name.lower().endswith(".json")
     if is_list or first == "{" or name.lower().endswith((".jsonl", ".ndjson")):
         return _json(source, encoding, name.lower(), first, limits)
@@ -152,11 +152,6 @@ def _unpacked(source: Source, limits: Limits) -> Source:
         ) from error
     found = Source(size, lambda: iter(held))
     check_size(size, limits.decoded)
-    if found.head()[257:262] == b"ustar":
-        raise Invalid(
-            gettext("The file is %(what)s, not a table.") % {"what": gettext("a tar archive")},
-            fields={"file": gettext("Unpack it, and choose the table in it.")},
-        )
     return found
 
 

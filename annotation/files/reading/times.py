@@ -30,13 +30,15 @@ def parse_moment(raw: str, day_first: bool | None = None) -> dt.datetime | None:
 
 def is_day_first(values: Iterable[str]) -> bool | None:
     """Whether dates with slashes begin with the day; None where no date or both tell."""
-    told = set()
+    found = None
     for value in values:
         if (match := SLASHES.fullmatch(value.strip())) and match[2] == "/":
             first, second = int(match[1]), int(match[3])
             if max(first, second) > 12:
-                told.add(first > 12)
-    return told.pop() if len(told) == 1 else None
+                if found is not None and found != (first > 12):
+                    return None
+                found = first > 12
+    return found
 
 
 def _from_number(raw: str) -> dt.datetime | None:

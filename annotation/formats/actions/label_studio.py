@@ -426,7 +426,7 @@ def _choice(
 
 def _labels(task: Task) -> Labels:
     """What a task asks: dimension or scale -> points by number and by label."""
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     words = {
         row["name"]: {point["label"]: point["value"] for point in row["points"]}
         for row in version.settings.get("scales", [])

@@ -87,7 +87,7 @@ def attribute_table(task: Task, form: str, dimension: str = "") -> Table:
 
 def sample_table(task: Task, form: str, dimension: str = "") -> Table:
     """The samples in force, a row each, with the rubric of their dimension on every one."""
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     groups = task.groups.in_version(version.number).order_by("position", "pk")
     rows = (
         {
@@ -208,7 +208,7 @@ def document_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def _documents(task: Task) -> Iterator[Row]:
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     rows = Item.objects.filter(task=task).in_version(version.number)
     for row in (
         rows.select_related("group", "first__system")

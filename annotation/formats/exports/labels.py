@@ -37,7 +37,7 @@ def label_table(task: Task, form: str, dimension: str = "") -> Table:
 
 def item_table(task: Task, form: str, dimension: str = "") -> Table:
     """The items in force with their known answers and all that was kept with them."""
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     items = task.items.in_version(version.number).order_by("position", "pk")
     shown = FILES if items.filter(media__isnull=False).exists() else ()
     kept: dict[str, None] = {}

@@ -263,8 +263,7 @@ PAIR_EXPORTS: dict[str, PairExport] = {
 
 def exports_of(task: Task) -> dict[str, PairExport]:
     """The exports that a task's type gives, as it is set."""
-    version = task.current or task.versions.order_by("-number").first()
-    found = get_type(task.type).exports_of(version.settings if version else {})
+    found = get_type(task.type).exports_of(task.version_or_draft().settings)
     return {slug: PAIR_EXPORTS[slug] for slug in found}
 
 

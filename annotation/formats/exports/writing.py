@@ -181,7 +181,7 @@ def _surveys(task: Task, names: Sequence[str]) -> Iterator[Row]:
 
 
 def _topics(task: Task) -> Iterator[Row]:
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     asked = task.items.in_version(version.number).order_by("-pk")
     queries = dict(asked.values_list("group_id", "question"))
     groups = task.groups.in_version(version.number).order_by("position", "pk")

@@ -60,8 +60,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
 
 
 def _title(task: Task) -> str:
-    version = task.current or task.versions.order_by("-number").first()
-    return version.title if version else ""
+    return task.version_or_draft().title
 
 
 def _file(task: Task, file_id: int) -> ImportFile:

@@ -115,7 +115,7 @@ def panel_task(
 
 def _as_before(new: Task, task: Task, by: User, *, redundancy: int, items: int) -> TaskVersion:
     """Give the new draft the wording and rules of the version in force."""
-    old = task.current or task.versions.latest("number")
+    old = task.version_or_draft()
     settings = {**old.settings, "gold_per_assignment": 0, "made": "", "left_out": []}
     if settings["sides"] == "authored":
         settings["sides"] = "balanced"

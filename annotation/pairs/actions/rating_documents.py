@@ -34,10 +34,16 @@ BATCH = 2000
 Rows = Sequence[Mapping[str, Any]]
 
 
+def documents_version(task: Task) -> TaskVersion | None:
+    """The task's newest version; None where its ratings are not about documents."""
+    version = task.versions.order_by("-number").first()
+    return version if version and version.settings.get("layout") == DOCUMENT else None
+
+
 def require(task: Task) -> TaskVersion:
     """The task's newest version; Invalid where its ratings are not about documents."""
-    version = task.versions.order_by("-number").first()
-    if version is None or version.settings.get("layout") != DOCUMENT:
+    version = documents_version(task)
+    if version is None:
         raise Invalid(
             _("This task rates texts by themselves."),
             fields={"layout": _("Choose documents first.")},

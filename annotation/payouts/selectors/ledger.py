@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from annotation.models import LedgerEntry, Membership, Project, Role, Task
+from annotation.models.payouts import OWED
 from crowdqc.numbers import parse_whole
 
 ZERO = Decimal("0.00")
@@ -70,14 +71,13 @@ def entries(project: Project, filters: LedgerFilter) -> QuerySet[LedgerEntry]:
 
 def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
     """Entries and amount moved by currency, and what of it is owed to how many people."""
-    owed = Q(kind__in=(LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS))
     return list(
         rows.order_by("currency")
         .values("currency")
         .annotate(
             entries=Count("pk"),
-            owed=Sum("amount", filter=owed),
-            people=Count("worker", filter=owed, distinct=True),
+            owed=Sum("amount", filter=OWED),
+            people=Count("worker", filter=OWED, distinct=True),
             amount=Sum("amount"),
         )
     )

@@ -19,6 +19,7 @@ from annotation.task_types.label_studio import (
     LabelStudio,
     Mark,
     Stored,
+    span_in_code_points,
 )
 from annotation.task_types.labels import fields as kinds
 from annotation.task_types.labels.fields import (
@@ -163,20 +164,19 @@ def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dic
 
 def _in_points(mark: Mark, field: Mapping[str, Any], text: str) -> Mark:
     """The mark counted in code points; before 2021 Label Studio counted UTF-16 units."""
-    units, quoted = text.encode("utf-16-le"), mark.quoted
+    quoted = mark.quoted
     if not isinstance(quoted, str):
         return mark
     if mark.end <= len(text) and text[mark.start : mark.end] == quoted:
         return mark
-    cuts = [units[: 2 * at] for at in (mark.start, mark.end)]
-    start, end = (len(cut.decode("utf-16-le", "ignore")) for cut in cuts)
-    if 2 * mark.end > len(units) or text[start:end] != quoted:
+    span = span_in_code_points(text, mark.start, mark.end)
+    if span is None or text[slice(*span)] != quoted:
         raise Invalid(
             gettext("“%(field)s” has a mark at %(start)s that is not “%(quoted)s”.")
             % {"field": field["question"], "start": mark.start, "quoted": quoted[:40]},
             fields={field["name"]: gettext("Its offsets count characters of another text.")},
         )
-    return mark._replace(start=start, end=end)
+    return mark._replace(start=span[0], end=span[1])
 
 
 def _values(field: Mapping[str, Any]) -> list[str]:

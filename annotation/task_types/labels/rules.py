@@ -33,7 +33,7 @@ from annotation.task_types.labels.fields import (
     label_of,
 )
 from crowdqc.errors import Invalid
-from crowdqc.numbers import exact, parse_whole, plural
+from crowdqc.numbers import exact, parse_whole, plain_decimal, plural
 from crowdqc.web.words import count_words
 
 PREFIX = "l-"
@@ -181,7 +181,7 @@ def _number(one: Field, raw: str) -> Answered:
         wrong = _("“%(field)s” goes in steps of %(step)s.")
         raise _refuse(one, wrong, _("Steps of %(step)s.") % {"step": step}, step=step)
     whole = number == number.to_integral_value()
-    code = str(int(number)) if whole else format(number.normalize(), "f")
+    code = str(int(number)) if whole else plain_decimal(number)
     ordinal = int(number) if whole and abs(number) <= SMALL else None
     found = Answered(frozenset({code}), given=True)
     found.values.choices.append((one["name"], code, ordinal))

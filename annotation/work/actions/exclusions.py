@@ -109,7 +109,7 @@ def _count_again(by: User, exclusion: Exclusion) -> None:
 
 def _tell(exclusion: Exclusion, key: str) -> None:
     """The worker concerned."""
-    version = exclusion.task.current or exclusion.task.versions.latest("number")
+    version = exclusion.task.version_or_draft()
     notify(
         to=[exclusion.worker.user],
         kind="work.excluded",

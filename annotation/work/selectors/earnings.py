@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Case, Count, F, Max, Q, QuerySet, Sum, When
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -23,7 +23,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.decisions import Decision, with_decision
-from annotation.models.payouts import PAID_OUT
+from annotation.models.payouts import DUE, OWED, PAID_OUT
 from crowdqc.money import round_money
 from crowdqc.numbers import money, plural, short_date
 
@@ -89,13 +89,8 @@ def compute_earnings(user: User) -> Earnings:
     """Compute the worker's earnings by three queries."""
     ever = current_and_past_work(user)
     begun = timezone.localtime().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    month = Q(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS], at__gte=begun)
+    month = OWED & Q(at__gte=begun)
     payment = Q(kind=LedgerEntry.Kind.PAYMENT)
-    owed = Case(
-        When(credit__startswith="worker:", then=F("amount")),
-        When(debit__startswith="worker:", then=-F("amount")),
-        default=Decimal(0),
-    )
     books = list(
         LedgerEntry.objects.filter(worker__in=ever)
         .order_by("currency")
@@ -105,7 +100,7 @@ def compute_earnings(user: User) -> Earnings:
             works=Count("assignment", filter=month, distinct=True),
             paid=PAID_OUT,
             last=Max("at", filter=payment),
-            due=Sum(owed),
+            due=DUE,
         )
     )
     waiting = list(

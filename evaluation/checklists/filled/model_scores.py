@@ -12,9 +12,9 @@ from django.utils.translation import gettext_noop
 
 from annotation.task_types.sentences import sentences
 from crowdqc.errors import Invalid
-from evaluation.embeddings import embeddings, folders
+from evaluation.embeddings import folders
 from evaluation.embeddings.seq2seq import Progress, Seq2SeqModel, is_seq2seq
-from evaluation.embeddings.token_vectors import tokens_of
+from evaluation.embeddings.token_vectors import has_tokens, tokens_of
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.core.params import TEXT, Param, flag
 from evaluation.methods.text.mover import inverse_frequencies, mover_score, token_weights
@@ -75,8 +75,7 @@ def with_folders(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name in (BART, UNIEVAL):
         if named := str(found.get(name) or "").strip():
             found[name] = folders.clean_folder(named, is_seq2seq, name)
-    encoder = str(found.get("encoder", ""))
-    if found.get(MOVER) and (encoder == "char-svd" or encoder.startswith(embeddings.ENDPOINT)):
+    if found.get(MOVER) and not has_tokens(found["encoder"]):
         said = _("MoverScore needs the tokens of a sentence model on this machine.")
         raise Invalid(said, fields={MOVER: said})
     return found

@@ -14,7 +14,7 @@ from annotation.models import Candidate, Item, Task
 from annotation.task_types.scales import name_of
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.checks import counting_checks
-from crowdqc.numbers import score
+from crowdqc.numbers import p_value
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.checklists.filled.run import ASKED_LIST, SLUG
@@ -271,11 +271,6 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
     return made
 
 
-def p_words(p: float | None) -> str:
-    """``.034``, or ``< .001``."""
-    return "< .001" if p is not None and p < 0.001 else score(p)
-
-
 # One run ---------------------------------------------------------------------------------------
 
 
@@ -289,7 +284,7 @@ def conditions(told: Mapping[str, Any]) -> Row:
     ]
     for row in rows:
         for name in ("adjusted", "independent_p", "dependent_p"):
-            row[f"{name}_words"] = p_words(row[name])
+            row[f"{name}_words"] = p_value(row[name])
     known = [row for row in rows if row["difference"] is not None]
     scale = Scale.around(
         [row[part] for row in known for part in ("difference", "low", "high")],
@@ -355,7 +350,7 @@ def questions(told: Mapping[str, Any], by: int) -> Row:
                 ],
                 "signal": found,
                 "plot": _plot(scale, found, asked["label"]),
-                "p": p_words(found["adjusted"]) if found else "",
+                "p": p_value(found["adjusted"]) if found else "",
                 "carries": bool(
                     found and found["adjusted"] is not None and found["adjusted"] <= 0.05
                 ),

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Task, User
 from crowdqc.numbers import score
-from evaluation.charts.scatter import Axis, Point, scatter
-from evaluation.charts.svg import nice_ticks
+from evaluation.charts.scatter import Point, scatter
+from evaluation.charts.svg import Axis, nice_ticks
 from evaluation.checklists.filled.run import SLUG as CHECKS
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.comparison import PREFERS, QUESTIONS, names
@@ -255,4 +255,4 @@ def _axis(name: str, low: float, high: float) -> Axis:
     ticks = nice_ticks(low, max(high, low + 0.1), 4)
     step = ticks[1] - ticks[0]
     low, high = min(low, ticks[0]), max(high, ticks[-1]) + step / 2
-    return Axis(name, low, high, [(tick, score(tick, 2)) for tick in ticks])
+    return Axis(low, high, ticks, lambda tick: score(tick, 2), name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.models import Item, TextValue
+from evaluation.grading.compare.rows import texts_and_questions
 from evaluation.grading.messages import MESSAGES
 from evaluation.results.columns import Column
 from evaluation.results.tables import Group, ResultTable
@@ -30,13 +30,8 @@ def classes_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
     rows = figures.get("classes", [])
     if not rows:
         return {"finding": MESSAGES.find("classes_single", asked=asked), "table": None}
-    texts = dict(
-        TextValue.objects.filter(
-            answer__in=[row["answer"] for row in rows], field="answer", index=0
-        ).values_list("answer_id", "text")
-    )
+    texts, questions = texts_and_questions(rows)
     items = dict.fromkeys(row["item"] for row in rows)
-    questions = dict(Item.objects.filter(pk__in=items).values_list("pk", "question"))
     groups = [
         Group(
             questions.get(item, ""),

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import interval, score
-from evaluation.charts.svg import nice_ticks
-from evaluation.charts.writing import MODELS, PEOPLE, Axis, Curve, panel, sign
+from evaluation.charts.svg import Axis, correlation_axis, nice_ticks
+from evaluation.charts.writing import MODELS, PEOPLE, Curve, panel, sign
 from evaluation.grading.messages import MESSAGES
 from evaluation.methods.aqer_study.curves import QUESTIONS, WORKERS
 from evaluation.results.columns import Column, head_column
@@ -63,19 +63,14 @@ def _chart(kind: str, rows: Sequence[Row]) -> SafeString:
         ]
         if kind == QUESTIONS or key == "r":
             made.append(Curve(shape, points, points, band))
-    foot = min([0.0, *(one["low"] for one in rows if one["low"] is not None)])
     last = rows[-1]["size"]
     ticks = [tick for tick in nice_ticks(0, last, 5) if tick == round(tick)]
     return panel(
         made,
         Axis(0, last, ticks, name=str(HEADINGS[kind]).lower()),
-        Axis(max(-1.0, foot), 1.0, [0, 0.5, 1] if foot > -0.3 else [-0.5, 0, 0.5, 1], write=_tick),
+        correlation_axis(min((one["low"] for one in rows if one["low"] is not None), default=0)),
         sentence=_("%(kind)s: correlation with the experts by number") % {"kind": HEADINGS[kind]},
     )
-
-
-def _tick(value: float) -> str:
-    return f"{value:g}" if value in (0, 1) else score(value, 1)
 
 
 def _table(known: Mapping[str, Sequence[Row]]) -> ResultTable:

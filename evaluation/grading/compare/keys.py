@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.models import Item, TextValue
 from crowdqc.numbers import score
+from evaluation.grading.compare.rows import texts_and_questions
 from evaluation.grading.measures import measures_table
 from evaluation.methods.aqer_study.workers import AQER, KEY
 from evaluation.results.columns import Column
@@ -44,15 +44,10 @@ def keys_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable:
-    texts = dict(
-        TextValue.objects.filter(
-            answer__in=[row["answer"] for row in rows], field="answer", index=0
-        ).values_list("answer_id", "text")
-    )
-    questions = dict(
-        Item.objects.filter(pk__in={row["item"] for row in rows}).values_list("pk", "question")
-    )
+def _examples(rows: Sequence[Mapping[str, Any]]) -> ResultTable | None:
+    if not rows:
+        return None
+    texts, questions = texts_and_questions(rows)
     groups = []
     for item in dict.fromkeys(row["item"] for row in rows):
         own = [row for row in rows if row["item"] == item]

@@ -65,7 +65,7 @@ class LabelPlanner(Planner):
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target = values["target"] / 100
-        found, price = _plan(task, run, values), _price(task)
+        found, price = _plan(task, run, values), price_of(task, task.version_or_draft())
         cost = Cost(price, values["items"], values["per_worker"])
         verdict, note = verdict_of(found, target, cost)
         majority = [
@@ -113,7 +113,7 @@ class LabelPlanner(Planner):
 class Cost:
     """What a number of workers per item costs, and what it takes."""
 
-    price: Price | None
+    price: Price
     items: int
     per_worker: int
 
@@ -121,8 +121,6 @@ class Cost:
         """``€133.33, about 17 workers, 3 days`` of so many workers per item."""
         labels = votes * self.items
         people = plural(self.people(votes), "worker")
-        if self.price is None:
-            return _("about %(people)s") % {"people": people}
         told = {"cost": self.total(votes), "people": people}
         if not self.price.a_day:
             return _("%(cost)s, about %(people)s") % told
@@ -135,25 +133,18 @@ class Cost:
 
     def total(self, votes: int) -> str:
         """With the platform's fee, by whole assignments."""
-        if self.price is None:
-            return ""
         return money(self.price.cost(votes * self.items), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
         """Labels, cost, people and days."""
         labels = votes * self.items
-        days = count(self.price.days(labels)) if self.price and self.price.a_day else ""
+        days = count(self.price.days(labels)) if self.price.a_day else ""
         return [
             (count(labels), ""),
             (self.total(votes), "l1r"),
             (count(self.people(votes)), ""),
             (days or _("unknown"), "" if days else "dim"),
         ]
-
-
-def _price(task: Task) -> Price | None:
-    version = task.current or task.versions.order_by("-number").first()
-    return price_of(task, version) if version is not None else None
 
 
 def _cells(row: Row) -> list[tuple[str, str]]:
@@ -181,7 +172,7 @@ def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
                 "run": run.number,
             }
             return planning.plan(pool, crowd, f"run:{run.pk}:{run.result_hash}", **sizes)
-    fields = collected.fields_of(task.current or task.versions.order_by("-number").first())
+    fields = collected.fields_of(task.version_or_draft())
     wanted = run.params.get("field") if run is not None else ""
     field = next((one for one in fields if wanted in ("", None, one.name)), None)
     if field is None:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop
 from annotation.models import Project
 from crowdqc.errors import Conflict, Missing
 from crowdqc.money import round_money
-from crowdqc.numbers import NBSP, amount, count, money, small_money
+from crowdqc.numbers import NBSP, amount, count, money, plain_decimal, small_money
 from evaluation.llm import prompting
 from evaluation.llm.endpoints import keys
 from evaluation.llm.endpoints.probe import is_probe_pending
@@ -22,8 +22,8 @@ from evaluation.llm.schemas import JSON_OBJECT, JSON_SCHEMA
 from evaluation.llm.wording import MILLION
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt
 
-# State of a call -> its mark.
 MINUTE, PRICE_PLACES = 60, 6  # seconds that a price of speech is for; digits of a stored price
+# State of a call -> its mark.
 CALL_MARKS = {
     CallState.QUEUED: "waiting",
     CallState.SENT: "running",
@@ -46,8 +46,7 @@ def price(value: Decimal | None) -> str:
     """A price for a million tokens, without its sign: ``0.15``, ``12.00``, "not known"."""
     if value is None:
         return _("not known")
-    plain = value.normalize()
-    return f"{plain:f}" if plain != round_money(plain) else amount(plain)
+    return plain_decimal(value) if value != round_money(value) else amount(value)
 
 
 def minute_price(model: LanguageModel) -> Decimal:

@@ -10,9 +10,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from annotation.formats.actions.system_answers import MOST, SystemAnswer
 from annotation.models import Candidate, Item, Task, User
-from annotation.pairs.actions.rating_documents import add_documents, require
+from annotation.pairs.actions.rating_documents import add_documents, documents_version, require
 from annotation.task_types import Values
-from annotation.task_types.rating.type import DOCUMENT
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm.prompting import Rendered, Template
 from evaluation.llm_runs.answering.questions import ParsedValues, Questions
@@ -35,8 +34,7 @@ class DocumentQuestions(Questions):
     )
 
     def fits(self, task: Task) -> bool:
-        version = task.current or task.versions.order_by("-number").first()
-        return version is not None and version.settings.get("layout") == DOCUMENT
+        return documents_version(task) is not None
 
     def items(self, task: Task) -> list[Item]:
         version = require(task)

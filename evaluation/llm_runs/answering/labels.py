@@ -46,6 +46,7 @@ class LabelQuestions(Questions):
     """Items with their fields. Fields in which text is marked are not asked."""
 
     first = family = "labels"
+    shows_examples = True
     does, given = gettext_noop("%(model)s labels %(items)s"), "label"
     results = "label_results"
     passage_label = gettext_noop("Show the model what stands beside the item")

@@ -44,6 +44,7 @@ class Questions:
     does, given = gettext_noop("%(model)s answers %(items)s"), "answer"  # in words
     results = "task_results_systems"  # where its answers stand; "" for no page of their own
     noun = ""  # what is answered, where it is not called as the task's items are
+    shows_examples = False  # whether answers of people can be examples in its prompts
     passage_label = ""  # of the choice to show what people are shown, where it is no one text
     # What follows once there are answers, where it is done, and what the link is called.
     next_step = (

@@ -284,11 +284,11 @@ def _examples(
 
 def _on_task(task: Task) -> dict[str, dict[str, Any] | None]:
     """The prompts for tasks of this shape, and what it is that people are shown."""
-    label = questions_for(task).passage_label
+    way = questions_for(task)
     return {
         "strategy": {"choices": strategies(task)},
-        "passage": {"label": label} if label else {},
-        **({} if questions_for(task).family == "labels" else examples.NOT_OFFERED),
+        "passage": {"label": way.passage_label} if way.passage_label else {},
+        **({} if way.shows_examples else examples.NOT_OFFERED),
     }
 
 

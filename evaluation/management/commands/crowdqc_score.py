@@ -138,11 +138,11 @@ def open_file(
         for role, column in given.items()
         if own & set(ROLES[role])
     }
-    guessed = reader.guess(sheet.columns, sheet.rows) if chosen else {}
     taken = set(chosen.values())
+    guessed = reader.guess(sheet.columns, sheet.rows)
     mapping = {name: one for name, one in guessed.items() if one not in taken} | chosen
     label = next((name for name in ROLES["label"] if name in own), "label")
-    column = (mapping or reader.guess(sheet.columns, sheet.rows)).get(label, label)
+    column = mapping.get(label, label)
     found = check_rows(None, slug, sheet, mapping, {column: uses} if uses else {})
     if found.unmapped:
         names = ", ".join(str(one.label).lower() for one in found.unmapped)

@@ -29,7 +29,6 @@ from evaluation.results.cells import beside, bold
 from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.engine import DEFAULT_SEED
-from evaluation.runs.exclusion_preview import Figure
 
 LISTED = 40  # labels that change, by pair
 WORDS = {
@@ -90,6 +89,19 @@ class Label:
     dimension: str
     before: str
     after: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure before and after."""
+
+    name: str
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        return None if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True)

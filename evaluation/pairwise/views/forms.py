@@ -17,7 +17,8 @@ from annotation.models.tasks import TaskState
 from annotation.task_types import get_type
 from annotation.work.actions import exclusions
 from crowdqc.errors import Invalid
-from crowdqc.numbers import money, plural
+from crowdqc.numbers import plural
+from evaluation.runs.planning.price import price_of
 
 MOST_MEMBERS = 50
 
@@ -96,10 +97,9 @@ class ExclusionForm(forms.Form):
             del self.fields["collect_again"]
             return
         again.initial = self.fields["stop_work"].initial = task.state != TaskState.CLOSED
-        most = version.pay * -(-n // version.items_per_assignment)
         again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
             "answers": plural(n, get_type(task.type).answer_noun),
-            "price": money(most, task.project.currency),
+            "price": price_of(task, version).words(n),
         }
 
     def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:

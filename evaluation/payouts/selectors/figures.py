@@ -15,11 +15,12 @@ from django.db.models import Avg, Case, Count, F, FloatField, Func, Q, QuerySet,
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.authoring.selectors.progress import HOURS, Quantile, progress_of
+from annotation.authoring.selectors.progress import HOURS, progress_of
 from annotation.models import Answer, Assignment, ChoiceValue, LedgerEntry, Task, TextValue
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 from annotation.templatetags.crowdqc import named
+from crowdqc.database.quantiles import Quantile
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import count, duration, money, plural, score, several
 from evaluation.results.columns import Column, head_column

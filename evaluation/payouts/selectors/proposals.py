@@ -16,7 +16,7 @@ from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
 from annotation.payouts.selectors.proposals import approved_total, lines_of
 from annotation.task_types import get_type
-from crowdqc.numbers import count, money, plural, score
+from crowdqc.numbers import count, money, plain_decimal, plural, score
 from evaluation.models import Run, WorkerScore
 from evaluation.payouts.selectors.evidence import (
     Evidence,
@@ -482,7 +482,7 @@ def rule_words(rule: PayoutRule | None, project: Project) -> str:
             _("bonus by %(label)s: %(steps)s") % {"label": By(rule.bonus_by).label, "steps": steps}
         )
     if rule.flat_percent:
-        percent = f"{rule.flat_percent.normalize():f}"
+        percent = plain_decimal(rule.flat_percent)
         said.append(_("bonus of %(percent)s%% of the base") % {"percent": percent})
     limits = (
         (project.hourly_floor if rule.top_up else None, _("raised to %(amount)s an hour")),

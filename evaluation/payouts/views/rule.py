@@ -17,6 +17,7 @@ from annotation.payouts.actions.bonus_rule import bases_of, set_rule
 from annotation.records.cleaning import MOST
 from crowdqc.errors import Invalid
 from crowdqc.money import parse_amount
+from crowdqc.numbers import plain_decimal
 from evaluation.payouts.selectors.proposals import rule_words, score_name, why_no_bonus
 from evaluation.runs.official.selectors import official_run
 
@@ -73,7 +74,7 @@ def _values(rule: PayoutRule | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "bonus_by": rule.bonus_by,
         "top_up": "on" if rule.top_up else "",
-        "flat_percent": f"{rule.flat_percent.normalize():f}" if rule.flat_percent else "",
+        "flat_percent": plain_decimal(rule.flat_percent) if rule.flat_percent else "",
         "cap_each": "" if rule.cap_each is None else str(rule.cap_each),
         "cap_total": "" if rule.cap_total is None else str(rule.cap_total),
     }

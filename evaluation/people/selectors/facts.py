@@ -8,12 +8,10 @@ from decimal import Decimal
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, ExpressionWrapper, F, FloatField, Q, Sum
-from django.db.models.functions import Extract
+from django.db.models import Count, Q, Sum
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.authoring.selectors.progress import Quantile
 from annotation.models import (
     Answer,
     Assignment,
@@ -26,10 +24,11 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.models.payouts import PAID_OUT
+from annotation.models.payouts import OWED, PAID_OUT
 from annotation.task_types import get_type
 from annotation.work.selectors.known import exclude_quizzes, mark_answers
 from annotation.work.selectors.log import LogSummary
+from crowdqc.database.quantiles import Quantile, seconds_between
 from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
 from evaluation.models import Run, RunFigure
@@ -134,9 +133,6 @@ def attention_of(worker: Membership, tasks: Mapping[int, Task]) -> list[Attentio
 def times_of(own: Assignments, tasks: Mapping[int, Task]) -> list[Times]:
     """The worker's times by task beside the quartiles of all assignments there (one query)."""
     spent = _spent(own)
-    took = ExpressionWrapper(
-        Extract(F("submitted_at") - F("opened_at"), "epoch"), output_field=FloatField()
-    )
     rows = (
         Assignment.objects.filter(
             task__in=spent,
@@ -145,7 +141,7 @@ def times_of(own: Assignments, tasks: Mapping[int, Task]) -> list[Times]:
             quiz__isnull=True,
         )
         .exclude(source="import")
-        .annotate(took=took)
+        .annotate(took=seconds_between("opened_at", "submitted_at"))
         .order_by()
         .values_list("task_id")
         .annotate(
@@ -265,11 +261,10 @@ def _writes(task: Task) -> bool:
 def money_of(worker: Membership) -> Money:
     """The worker's account in the books, work that waits, and payments by state (3 queries)."""
     account = f"worker:{worker.pk}"
-    kinds = LedgerEntry.Kind
     books = LedgerEntry.objects.filter(
         Q(debit=account) | Q(credit=account), project=worker.project_id
     ).aggregate(
-        approved=Sum("amount", filter=Q(kind__in=[kinds.BASE, kinds.BONUS])),
+        approved=Sum("amount", filter=OWED),
         came=Sum("amount", filter=Q(credit=account)),
         went=Sum("amount", filter=Q(debit=account)),
         paid=PAID_OUT,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 from annotation.templatetags.crowdqc import state
-from crowdqc.numbers import score
+from crowdqc.numbers import p_value, score
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
@@ -126,7 +126,7 @@ PEOPLE = (
         _lazy("p, corrected"),
         "p",
         term="p-value",
-        html=lambda row: "< .001" if row.p < 0.001 else score(row.p),
+        html=lambda row: p_value(row.p),
         classes="dim",
     ),
     Column.text("result", _lazy("Result"), html=lambda row: row.result),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from crowdqc.numbers import format_signed, plural, score
 from evaluation.charts.agreement import heat_step
-from evaluation.charts.scatter import Axis, Point, scatter
+from evaluation.charts.scatter import Point, scatter
+from evaluation.charts.svg import Axis
 from evaluation.models import AnswerScore
 from evaluation.rescaling.selectors.boards import (
     SETTINGS,
@@ -136,23 +137,23 @@ def _panels(
     told: NamedFigures, row: Row, names: tuple[str, str], items: Sequence[SharedItem]
 ) -> list[tuple[str, SafeString]]:
     """A chart of the labels and one of the scores; dots are shifted across, not up."""
-    points = [(float(value), f"{value:g}") for value, _label in told.frame["points"]]
-    room = 0.08 * (points[-1][0] - points[0][0])
-    before = (points[0][0] - room, points[-1][0] + room, points)
-    after = (-8.0, 108.0, [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)])
+    points = [float(value) for value, _label in told.frame["points"]]
+    room = 0.08 * (points[-1] - points[0])
+    before = Axis(points[0] - room, points[-1] + room, points)
+    after = Axis(-8.0, 108.0, (0, 25, 50, 75, 100))
     rng = np.random.default_rng([told.run.seed, row["first"], row["second"]])
     panels = []
     for title, axis, values in (
         (gettext("Before"), before, [(one.first, one.second) for one in items]),
         (gettext("After"), after, [(one.first_after, one.second_after) for one in items]),
     ):
-        shift = (rng.uniform(-1, 1, len(values)) * JITTER * (axis[1] - axis[0])).tolist()
+        shift = (rng.uniform(-1, 1, len(values)) * JITTER * (axis.high - axis.low)).tolist()
         words = {"when": title, "items": plural(len(items), "item")}
         words |= {"first": names[0], "second": names[1]}
         chart = scatter(
             [Point(x + by, y) for (x, y), by in zip(values, shift, strict=True)],
-            across=Axis(names[0], *axis),
-            up=Axis(names[1], *axis),
+            across=replace(axis, name=names[0]),
+            up=replace(axis, name=names[1]),
             sentence=gettext("%(when)s: ratings of %(items)s by %(first)s and %(second)s") % words,
         )
         panels.append((title, chart))

@@ -30,7 +30,7 @@ def report(checked: CheckedRows, options: Options) -> Report:
     about = {row["item"]: row for row in rows}
     systems, system = index_of([about[name]["system"] for name in texts])
     _, topic = index_of([about[name]["topic"] for name in texts])
-    factor = checked.about.get("factor", 1)  # by which decimals are stored
+    factor = checked.about["factor"]  # by which decimals are stored
     data = method.Ratings.build(
         [worker[row["worker"]] for row in rows],
         [text[row["item"]] for row in rows],

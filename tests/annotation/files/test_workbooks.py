@@ -13,6 +13,7 @@ import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.files import conll
 from annotation.files.reading.limits import Limits
 from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import Row, Table, open_table
@@ -38,6 +39,15 @@ def workbook(write: Callable[[Any, Any], None]) -> bytes:
 def read(content: bytes, limits: Limits = LIMITS) -> tuple[Table, list[dict[str, str]]]:
     table = open_table(of_bytes(content), "votes.xlsx", limits)
     return table, [event.values for event in table.events if isinstance(event, Row)]
+
+
+def test_a_workbook_that_holds_other_files_too_is_read_as_a_workbook() -> None:
+    file = io.BytesIO(workbook(lambda _book, sheet: sheet.write_column(0, 0, ["item", "a"])))
+    with zipfile.ZipFile(file, "a") as archive:
+        for name in (conll.SPANS, conll.ABOUT, conll.LEFT):
+            archive.writestr(name, "")
+    table, rows = read(file.getvalue())
+    assert (table.kind, rows) == ("Excel", [{"item": "a"}])
 
 
 def test_cells_are_read_as_somebody_would_type_them() -> None:

@@ -442,6 +442,8 @@ def test_rankings_go_out_as_rankers_of_a_list_and_come_back() -> None:
     [
         ("🙂 a word", 4, 8, "word", (4, 8)),
         ("🙂 a word", 5, 9, "word", (4, 8)),  # counted in UTF-16
+        ("🙂\ud83d a word", 6, 10, "word", (5, 9)),  # in UTF-16 behind half a character
+        ("\ud83d here", 0, 1, "\ud83d", (0, 1)),
         ("a\r\nb c", 3, 4, "b", (2, 3)),
         (" Over\n the hill", 11, 15, "hill", (10, 14)),
         ("Size: 9   mm", 6, 12, "9 mm", (6, 12)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,37 @@ def test_a_wide_matrix_with_a_row_per_worker_is_recognised(corner: str) -> None:
     names = {one["worker" if corner else "item"] for one in found.checked.good}
     assert names == {f"w{k}" for k in range(5)}
     assert len(list(found.checked.good)) == 60
+
+
+def argilla(n: int, status: str) -> dict[str, Any]:
+    said = {"value": "ab"[n % 2], "user_id": f"w{n % 3}", "status": status}
+    return {"id": f"i{n // 3}", "fields": {"text": "A text"}, "responses": {"mood": [said]}}
+
+
+def doccano(n: int, *annotations: dict[str, Any]) -> dict[str, Any]:
+    given = [{"user": f"w{n % 3}", **one} for one in annotations]
+    return {"id": f"i{n // 3}", "text": "A text", "annotations": given}
+
+
+@pytest.mark.parametrize(
+    ("column", "good", "empty"),
+    [
+        ("responses", [argilla(n, "submitted") for n in range(24)], [argilla(24, "draft")]),
+        (
+            "annotations",
+            [doccano(n, {"label": "ab"[n % 2]}) for n in range(24)],
+            [doccano(24), doccano(25, {"label": "c", "start_offset": 0, "end_offset": 1})],
+        ),
+    ],
+    ids=["Argilla", "doccano"],
+)
+def test_a_row_of_a_tool_that_gives_no_label_is_named(
+    column: str, good: list[dict[str, Any]], empty: list[dict[str, Any]]
+) -> None:
+    kind, found = opened("\n".join(map(json.dumps, [*good, *empty])), "votes.jsonl")
+    assert (kind, len(list(found.checked.good))) == ("label_table", 24)
+    problems = [(one.line, one.column) for one in found.checked.problems]
+    assert problems == [(25 + at, column) for at in range(len(empty))]
 
 
 def test_arena_battles_are_comparisons_about_texts_of_their_own() -> None:

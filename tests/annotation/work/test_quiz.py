@@ -12,9 +12,11 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from annotation.access import Access
+from annotation.accounts.projects.list_views import worker_list
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
-from annotation.models import Answer, Assignment, AuditEntry, Membership, Notice, Task, Visit
+from annotation.models import Answer, Assignment, AuditEntry, Membership, Notice, Role, Task, Visit
 from annotation.work.actions import answers, assignments, leases, visits
 from annotation.work.actions import quiz as actions
 from annotation.work.actions.drafts import DraftChanged, Version
@@ -110,6 +112,15 @@ def test_who_fails_once_and_passes_can_claim_and_quiz_answers_enter_no_results()
     assert set(snapshots.counting_rows(task).values_list("assignment", flat=True)) == {held.pk}
     told = Answer.objects.filter(assignment__quiz__isnull=False)
     assert set(told.values_list("uncounted_reason", flat=True)) == {"an answer of the quiz"}
+
+
+def test_the_median_time_of_a_worker_leaves_out_the_quiz() -> None:
+    task = make_quiz()
+    worker = factories.make_worker(task.project)
+    factories.took(take(task, worker, SECRET), minutes=40)
+    factories.took(factories.claim_and_submit(task, worker), minutes=4)
+    access = Access(task.project, task.project.owner, frozenset({Role.REQUESTER}))
+    assert worker_list(access).rows.get().pace == pytest.approx(240)
 
 
 def test_the_second_try_asks_other_questions_where_there_are_enough() -> None:

@@ -14,6 +14,7 @@ import uuid
 import zipfile
 from io import StringIO
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from annotation.authoring.actions import tasks
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import Answer, ExportFile, Membership, Task, TextValue
@@ -34,6 +36,7 @@ from evaluation.bundles.kinds.base import Broken
 from evaluation.bundles.kinds.choices import others_bytes, read_others
 from evaluation.bundles.makers import live_file
 from evaluation.bundles.manifest import FIGURES, NAMES, RECIPE, results_file
+from evaluation.bundles.study import study_of
 from evaluation.bundles.tables import Bundled
 from evaluation.bundles.verdicts import first_ranked
 from evaluation.live import actions as live
@@ -351,6 +354,29 @@ def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Pat
     found = verify(changed(bundled, one_vote, mend=True))
     wrong = " ".join(text for good, text in found.lines if not good)
     assert "not those that the run saw" in wrong and "figure board, " in wrong
+
+
+def test_pay_and_design_are_of_the_newest_version_that_answers_were_given_to() -> None:
+    """A version published after the run changes no fact of it."""
+    run = run_of("labels")
+    task, by = run.task, run.project.owner
+    for minutes, done in zip((2, 6, 4), task.assignments.order_by("pk"), strict=False):
+        make.took(done, minutes)
+    old = task.current
+    assert old is not None
+    tasks.edit_draft(by=by, task=task, fields={"pay": old.pay + 3, "redundancy": 9})
+    tasks.publish(by=by, task=task)
+    run = Run.objects.get(pk=run.pk)
+    study = study_of(run)
+    assert run.task.current != old
+    assert (study["pay"], study["answers_per_item"]) == (str(old.pay), old.redundancy)
+    times = [
+        (one.submitted_at - one.opened_at).total_seconds() / 60
+        for one in task.assignments.all()
+        if one.submitted_at and one.opened_at
+    ]
+    assert study["assignments"] == len(times)
+    assert study["median_minutes"] == pytest.approx(median(times), abs=0.06)
 
 
 def test_what_cannot_be_run_again_is_refused_by_name() -> None:

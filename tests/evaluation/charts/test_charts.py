@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from evaluation.charts import boards as charts
 from evaluation.charts.replay import Paste, Writing, replay_strip
-from evaluation.charts.svg import nice_ticks
+from evaluation.charts.scatter import Point, scatter
+from evaluation.charts.svg import Axis, correlation_axis, nice_ticks
 
 MAIN = [0.3, 0.05, 0.004, 3e-4, 2e-5, 9e-7]
 
@@ -178,3 +179,19 @@ def test_the_replay_strip_dims_what_is_not_yet_played() -> None:
     assert "1 paste, 1 from outside; 1 absence" in root.get("aria-label", "")
     with pytest.raises(ValueError, match="length"):
         replay_strip(Writing(0))
+
+
+def test_points_of_a_scale_of_one_value_are_drawn() -> None:
+    axis = Axis(3.0, 3.0, (3.0,), name="label")
+    drawn = scatter([Point(3.0, 3.0)], across=axis, up=axis, sentence="one rating")
+    assert drawn.count("<circle") == 1
+
+
+def test_an_axis_of_correlations_has_no_tick_below_its_end() -> None:
+    assert correlation_axis(0.4).ticks == [0, 0.5, 1]
+    assert correlation_axis(-0.3).ticks == [0, 0.5, 1]
+    negative = correlation_axis(-0.6)
+    assert (negative.low, list(map(negative.write, negative.ticks))) == (
+        -0.6,
+        ["−.5", "0", ".5", "1"],
+    )

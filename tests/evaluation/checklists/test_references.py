@@ -123,8 +123,9 @@ def test_models_in_folders_score_texts_beside_them(tmp_path: Path, settings: Any
         done(task, "text_references", against="others", encoder="char-svd", bart="tiny-bart")
     assert "none is installed" in refused.value.fields["bart"]
     folder = build(tmp_path / "tiny-bart")
-    _, said, status = posted(task, against="others", mover="on")
-    assert status == 422 and "MoverScore needs the tokens" in text_of(said)
+    for encoder in ("char-svd", "word-tfidf", "minilm+spelling"):
+        _, said, status = posted(task, against="others", mover="on", encoder=encoder)
+        assert status == 422 and "MoverScore needs the tokens" in text_of(said), encoder
     named = f"path:{folder}"
     _, said, status = posted(task, against="others", unieval=named)
     assert status == 422 and "UniEval asks of summaries" in text_of(said)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from crowdqc.errors import Invalid
 from evaluation.embeddings.embeddings import get_encoder
-from evaluation.embeddings.token_vectors import token_vectors
+from evaluation.embeddings.token_vectors import has_tokens, token_vectors
 from evaluation.methods.text.metrics import bert_score
 
 
@@ -38,6 +41,16 @@ def test_a_paraphrase_is_closer_than_another_subject() -> None:
     assert score[0] > score[1] + 0.1
 
 
-def test_an_encoder_without_tokens_is_refused() -> None:
-    with pytest.raises(Invalid, match="char-svd"):
-        token_vectors(["a"], "char-svd")
+@pytest.mark.parametrize("encoder", ["char-svd", "word-tfidf", "minilm+spelling"])
+def test_an_encoder_without_tokens_is_refused(encoder: str) -> None:
+    assert not has_tokens(encoder)
+    with pytest.raises(Invalid) as refused:
+        token_vectors(["a"], encoder)
+    assert "encoder" in refused.value.fields
+
+
+def test_a_static_model_has_no_tokens_and_a_transformer_has(tmp_path: Path) -> None:
+    for name, has in (("StaticEmbedding", False), ("Transformer", True)):
+        module = {"idx": 0, "name": "0", "path": "", "type": f"sentence_transformers.models.{name}"}
+        (tmp_path / "modules.json").write_text(json.dumps([module]))
+        assert has_tokens(f"path:{tmp_path}") is has

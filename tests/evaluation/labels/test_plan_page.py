@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crowdqc.numbers import money
@@ -41,8 +43,8 @@ def test_the_plan_prices_any_number_of_items_in_whole_assignments_with_workers()
     assert version is not None
     cost = Cost(price_of(task, version), items=250, per_worker=100)
     assignments = -(-3 * 250 // version.items_per_assignment)
-    assert cost.price is not None and cost.price.cost(750) == version.pay * assignments
-    assert cost.people(3) == 8 and Cost(None, 2, 100).people(3) == 3
+    assert cost.price.cost(750) == version.pay * assignments
+    assert cost.people(3) == 8 and replace(cost, items=2).people(3) == 3
     text = text_of(plan_page(task, query="?items=250&target=90&accuracy=80&per_worker=100"))
     assert money(version.pay * assignments, "EUR") in text
 

@@ -101,3 +101,11 @@ def test_models_are_asked_in_a_task_of_documents_alone_and_before_it_is_publishe
         run = finished(task, "answers", model=model.pk)
     assert run.state == RunState.DONE
     assert [row[3] for row in texts(task)] == ["model 0", "stub-1"]
+
+
+def test_models_are_not_asked_once_a_draft_turned_away_from_documents() -> None:
+    world = factories.make_world(1)
+    task = ratings.make_documents(world.project, documents=1, per_document=1)
+    assert DocumentQuestions().fits(task)
+    drafts.edit_draft(by=world.requester, task=task, fields={"settings": {"layout": "text"}})
+    assert not DocumentQuestions().fits(task)

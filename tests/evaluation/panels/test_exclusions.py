@@ -11,11 +11,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Answer, Exclusion, Membership, Task
+from annotation.models import Answer, Exclusion, Membership, Recruitment, Task
 from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict
 from evaluation.embeddings.vectors import stored_vectors_only, vectors_of
 from evaluation.models import Run, Snapshot, SystemScore, WorkerScore
+from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.runs import engine as runs
 from evaluation.runs import exclusion_preview, schedules
 from tests.evaluation.corpora import checks as checks_corpus
@@ -206,6 +207,37 @@ def test_a_table_has_ranks_and_dimensions_where_a_row_has_them() -> None:
         row = exclusion_preview.ScoreChange("elm-01", "coverage", before, after)
         table = exclusion_preview.Table("Other workers", [row], 1, 1, 0)
         assert table.is_ranked is (ranked in (before, after)) and table.by_dimension
+
+
+def test_collecting_again_is_priced_with_the_fee_of_the_platform() -> None:
+    task = factories.make_task(n=4, redundancy=1, items_per_assignment=2, pay="2.00")
+    out = factories.make_worker(task.project)
+    factories.claim_and_submit(task, out)
+    Recruitment.objects.create(
+        task=task, name="Study", fee_percent=25, currency="EUR", created_by=task.project.owner
+    )
+    form = ExclusionForm(task=task, worker=out)
+    assert "€2.50" in str(form.fields["collect_again"].help_text)
+
+
+def test_items_with_too_few_labels_leave_out_those_of_excluded_workers_and_other_stages() -> None:
+    task = MAKE["labels"]()
+    out, worker = Membership.objects.filter(answers__item__task=task).distinct().order_by("pk")[:2]
+    counted(task, worker)
+    exclusions.exclude(by=task.project.owner, task=task, worker=out, reason="a test")
+    items = task.items.filter(expected__isnull=True)
+    exit_answer = Answer.objects.filter(item__in=items).exclude(worker__in=[out, worker]).last()
+    assert exit_answer is not None
+    Answer.objects.filter(pk=exit_answer.pk).update(stage=Answer.Stage.EXIT)
+    items.update(redundancy=3)
+    main = Answer.objects.filter(stage=Answer.Stage.MAIN).exclude(worker=out)
+
+    def few(rows: Any) -> int:
+        return sum(rows.filter(item=item).count() < 3 for item in items)
+
+    row = exclusion_preview.effect(task, worker).named[3]
+    assert few(main) > few(Answer.objects.all())
+    assert (row.before, row.after) == (str(few(main)), str(few(main.exclude(worker=worker))))
 
 
 def test_the_preview_names_five_effects_in_words() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +136,21 @@ def test_a_parquet_footer_that_lies_is_refused_in_words() -> None:
             assert "parquet" in refused.message
 
 
+def tar_of(content: bytes) -> bytes:
+    file, about = io.BytesIO(), tarfile.TarInfo("table.csv")
+    about.size = len(content)
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.addfile(about, io.BytesIO(content))
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"PK\x03\x04" + b"\0" * 50, "a ZIP archive"),
         (b"\x1f\x8b\x08" + b"\0" * 50, "gzip file is cut off"),
+        (tar_of(b"a,b\n1,2\n"), "a tar archive"),
+        (gzip.compress(tar_of(b"a,b\n1,2\n")), "a tar archive"),
         (b"%PDF-1.7\n", "a PDF"),
         (b"<!DOCTYPE html><title>Sign in</title>", "a web page"),
         (b"", "empty"),

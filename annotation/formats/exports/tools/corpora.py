@@ -271,7 +271,7 @@ def _dtype(arrow: str) -> str:
 
 
 def _card(task: Task, features: Features, empty: Sequence[str]) -> str:
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     configs, infos = [], []
     for name, columns in features.items():
         configs.append(f"- config_name: {name}")

@@ -52,7 +52,7 @@ def _controls(task: Task) -> list[str]:
 
 
 def _tasks(task: Task) -> Iterator[dict[str, Any]]:
-    version = task.current or task.versions.latest("number")
+    version = task.version_or_draft()
     looks = get_type(task.type).label_studio
     asked = {one.name: one for one in judgments.version_items(version)}
     about = {"type": task.type, "title": version.title, "settings": version.settings}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.tables import Event, Table
@@ -44,7 +45,11 @@ def _events(table: Table, columns: list[str]) -> Iterator[Event]:
             yield Problem(event.line, STATUS, REJECTED, wrong, _("Left out."))
             continue
         read = next((read for marks, read in TOOLS if marks <= event.values.keys()), None)
-        for values in [event.values] if read is None else read(event.values):
+        given = [event.values] if read is None else list(read(event.values))
+        if not given and read in EMPTY:
+            column, wrong = EMPTY[read]
+            yield Problem(event.line, column, event.values[column], _(wrong), _("Left out."))
+        for values in given:
             columns.extend(name for name in values if name not in known)
             known.update(values)
             yield Row(event.line, values)
@@ -151,3 +156,8 @@ TOOLS: tuple[tuple[set[str], Reader], ...] = (
     ({"id", "text", "annotations"}, _read_doccano),
     (MTURK, _read_mturk),
 )
+# What a row lacks of which a reader takes nothing, by its column.
+EMPTY: Mapping[Reader | None, tuple[str, str]] = {
+    _read_argilla: ("responses", gettext_noop("It has no submitted response.")),
+    _read_doccano: ("annotations", gettext_noop("It has no label of the whole text.")),
+}

@@ -29,6 +29,7 @@ from annotation.task_types.label_studio import (
     RATING,
     TEXT,
     Mark,
+    span_in_code_points,
 )
 from crowdqc.errors import Invalid
 from crowdqc.files.json_input import Unreadable, read_json
@@ -127,7 +128,7 @@ class BadValue(Exception):
 def read_label_studio(content: bytes, name: str) -> LSFile:
     """The tasks of a file. Raises Invalid whose ``rows`` name task, annotation and value."""
     try:
-        raw = read_json(content, any_text=True)
+        raw = read_json(content, replace=True)
     except Unreadable as error:
         says = _("%(name)s cannot be read. %(says)s") % {"name": name, "says": error.says}
         raise Invalid(says, fields={"file": _("One list.")}) from error
@@ -223,14 +224,9 @@ def _stored(mark: Mark, text: str) -> Mark:
     Marks may count UTF-16 units, and quote with collapsed space; another one stays as it is.
     """
     quoted = " ".join(mark.quoted.split()) if isinstance(mark.quoted, str) else None
-    units = text.encode("utf-16-le")
-    in_units = [len(units[: 2 * at].decode("utf-16-le", "ignore")) for at in mark[:2]]
-    for start, end in ((mark.start, mark.end), in_units):
-        if (
-            2 * mark.end <= len(units)
-            and end <= len(text)
-            and " ".join(text[start:end].split()) == quoted
-        ):
+    in_units = span_in_code_points(text, mark.start, mark.end)
+    for start, end in () if in_units is None else ((mark.start, mark.end), in_units):
+        if end <= len(text) and " ".join(text[start:end].split()) == quoted:
             stored = text.replace("\r\n", "\n").strip()
             lead = len(text) - len(text.lstrip())
             low, high = (len(text[lead:at].replace("\r\n", "\n")) for at in (start, end))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crowdqc.files.cells import csv_text
-from crowdqc.numbers import format_signed, interval, listed, score
+from crowdqc.numbers import format_signed, interval, listed, p_value, score
 from evaluation.charts import agreement as drawn
 from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.pairwise.factors import Factor, compare_factors
@@ -48,7 +48,7 @@ def difference_cell(value: float | None, p: float | None, reason: str, *, differ
         return Cell(format_html('<span class="zero">{}</span>', _("none")), "c")
     text = format_signed(value, 2)
     html = bold(text) if differs else format_html('<span class="zero">{}</span>', text)
-    words = reason if p is None else "p < .001" if p < 0.001 else f"p {score(p, 3)}"
+    words = reason if p is None else f"p {p_value(p)}"
     return Cell(note_below(html, words), "c")
 
 
