@@ -75,7 +75,8 @@ def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
 class RunForm(forms.Form):
     """The options of a method that a person may choose, and a seed; ``noun`` is what it reads.
 
-    ``choices`` are those of the task, by option; those of the encoder are offered beside the
+    ``choices`` are those of the task, by option: one of which nothing can be chosen is left out,
+    and those of the encoder are offered beside the
     known ones. An encoder may also be one that an endpoint of the project has: ``offer``.
     """
 
@@ -89,8 +90,9 @@ class RunForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         for param in options.options:
-            if param.label:
-                own = None if param.name == "encoder" else (choices or {}).get(param.name)
+            own = None if param.name == "encoder" else (choices or {}).get(param.name)
+            nothing_to_choose = own is not None and not own
+            if param.label and not nothing_to_choose:
                 self.fields[param.name] = field_of(param, own)
         if "encoder" in self.fields:
             more = (choices or {}).get("encoder", ())
