@@ -236,11 +236,11 @@ FORMATS: dict[str, Format] = {
             fill_topics,
             Words(
                 gettext_lazy("passages to search"),
-                "topic",
+                "passage",
                 gettext_lazy("Search a collection"),
                 gettext_lazy("key, title, text"),
                 gettext_lazy("Passages to search for topics that have none"),
-                unit="topic",
+                unit="passage",
             ),
             markdown=("text",),
             seen_in="",

@@ -72,6 +72,10 @@ class CrossEncoder:
         tokenizer, model, label = self._loaded
         import torch
 
+        # Some tokenizers are saved without the model's limit.
+        room = getattr(model.config, "max_position_embeddings", None)
+        longest = min(tokenizer.model_max_length, room or tokenizer.model_max_length)
+
         out = np.empty(len(premises))
         # Pairs of like length together: a batch costs what its longest pair costs.
         order = sorted(range(len(out)), key=lambda k: len(premises[k]) + len(hypotheses[k]))
@@ -85,6 +89,7 @@ class CrossEncoder:
                     [hypotheses[k] for k in part],
                     padding=True,
                     truncation=True,
+                    max_length=longest,
                     return_tensors="pt",
                 )
                 with torch.inference_mode():

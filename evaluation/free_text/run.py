@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,7 @@ ENCODER = Param(
     TEXT,
     label=gettext_noop("Encoder"),
     help=gettext_noop(
-        "What turns an answer into numbers. Vectors are kept, so a text is encoded once. A "
-        "cross-encoder reads two answers at once instead, at every run."
+        "What turns an answer into numbers. Vectors are kept, so a text is encoded once."
     ),
 )
 ENTAILMENT = Param(
@@ -58,6 +58,13 @@ ENTAILMENT = Param(
     help=gettext_noop(
         "Only for a first round by entailment: a cross-encoder for natural language inference, or "
         "a language model that was asked about the answers."
+    ),
+)
+OR_PAIRS = replace(
+    ENCODER,
+    help=gettext_noop(
+        "What turns an answer into numbers. Vectors are kept, so a text is encoded once. A "
+        "cross-encoder reads two answers at once instead, at every run."
     ),
 )
 # What says of which data a run is; the method knows none of it.
@@ -276,7 +283,7 @@ RUNS = RunType(
     compute,
     write,
     fail,
-    own=(ENCODER, ENTAILMENT),
+    own=(OR_PAIRS, ENTAILMENT),
     stored=STORED,
     choices=model_choices,
     complete=with_models,

@@ -265,8 +265,9 @@ def remove_topic(*, by: User, task: Task, group: ItemGroup) -> None:
 def fill_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name: str = "") -> int:
     """Give each topic of the draft that has no passages the best of a collection, by BM25.
 
-    ``rows`` hold key, title and text. Returns how many topics got passages; one whose query shares
-    no word with any passage stays empty. Raises Conflict where every topic has some.
+    ``rows`` hold key, title and text. Returns how many passages were searched. A topic whose query
+    shares no word with any passage stays empty. Raises Conflict where every topic has some, and
+    where none gets any.
     """
     require(task)
     shown = task.versions.latest("number")
@@ -282,7 +283,7 @@ def fill_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name
     )
     filled = {key: own for key, own in zip(queries, places, strict=True) if own}
     if not filled:
-        return 0
+        raise Conflict(gettext("No passage shares a word with the query of a topic without any."))
     draft = lock_draft(task, by=by)
     for key, own in filled.items():
         group = live_group(task, key, TOPIC)
@@ -297,7 +298,7 @@ def fill_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name
         )
     sync_items(task, draft, {key: queries[key] for key in filled})
     record(by=by, project=task.project, action="topics.fill", on=task, file=name, new=len(filled))
-    return len(filled)
+    return len(found)
 
 
 def topics_without_passages(task: Task, version: TaskVersion) -> list[ItemGroup]:

@@ -69,7 +69,7 @@ MEASURE = choice(
     ),
     help=gettext_noop(
         "UniEval needs an endpoint that tells probabilities, BARTScore one whose /completions "
-        "repeats the prompt with them (echo), as vLLM's does."
+        "repeats the prompt with them (echo), as that of vLLM."
     ),
 )
 OPTIONS = Params(PROBABILITIES, (MODEL, MEASURE, DIMENSION, PARAM_AGAINST))
@@ -159,7 +159,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 ASKING = LLMRunSpec(
     PROBABILITIES,
     "1.0",
-    gettext_noop("BARTScore and UniEval by a model's probabilities"),
+    gettext_noop("BARTScore and UniEval by a model’s probabilities"),
     plan,
     OPTIONS,
     on_task=_on_task,

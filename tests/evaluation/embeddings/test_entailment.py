@@ -60,6 +60,13 @@ def test_a_local_cross_encoder_starts_aqer(tmp_path: Path) -> None:
     assert scorer.identity.startswith(tmp_path.name)
 
 
+def test_pairs_longer_than_the_model_are_cut(tmp_path: Path) -> None:
+    scorer = CrossEncoder(build(tmp_path, LABELS))  # 32 tokens, and no limit in its tokenizer
+    long, longer = "red " * 40, "red " * 90
+    found = scorer([long, longer], ["blue", "blue"])
+    assert np.all((found > 0) & (found < 1)) and found[0] == pytest.approx(found[1])
+
+
 def test_a_folder_without_an_entailment_model_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="holds no classifier"):
         CrossEncoder(tmp_path)(["a"], ["b"])
