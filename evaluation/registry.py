@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluation.checklists.adapter import Attributes, Checks
 from evaluation.checklists.filled import ask as checks_ask
-from evaluation.checklists.filled import g_eval
+from evaluation.checklists.filled import g_eval, probability_scores
 from evaluation.checklists.filled import references as reference_runs
 from evaluation.checklists.filled import run as checks
 from evaluation.checklists.making import diversity as attribute_diversity
@@ -69,6 +69,7 @@ RUN_TYPES = {
         reference_runs.RUNS,
         checks_ask.RUNS,
         g_eval.RUNS,
+        probability_scores.RUNS,
         trial.RUNS,
     )
 }

@@ -162,6 +162,7 @@ GET: dict[str, str] = {
     "models_model_probe": POST_ONLY, "models_model_archive": POST_ONLY, "task_models": STAFF,
     "task_models_live": STAFF, "task_ask": STAFF, "task_ask_preview": POST_ONLY,
     "rescaling": STAFF, "rescaling_scores": REQUESTER, "rescaling_run": STAFF,
+    "rescaling_tuning": "LNFNF",
     "audit_list": STAFF, "audit": STAFF, "audit_judge": MANAGER, "audit_close": POST_ONLY,
     "checklist_results": STAFF, "checklist_scores": POST_ONLY,
     "think_aloud_results": STAFF, "checklist_new": REQUESTER, "set_comparisons": STAFF,
@@ -399,6 +400,8 @@ OPENED_ELSEWHERE = {
     "entry_leave": "test_whoever_leaves_frees_their_slots",
     "pair_published":
         "test_printed_figures_stand_beside_measured_ones_with_the_reason_where_they_differ",
+    "rescaling_tuning":
+        "test_the_tuning_file_has_each_prompt_and_its_score_once_without_doubted_ones",
     "writing_export": "test_a_run_leaves_as_files_with_every_figure_and_signal",
     "grading_mark": "test_a_grader_sees_neither_author_nor_score_nor_the_other_mark",
     "work_transcript": "test_only_a_confirmed_transcript_is_used_as_the_words_of_a_person",

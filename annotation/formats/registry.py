@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
-from annotation.authoring.actions.writing_topics import add_topics
+from annotation.authoring.actions.writing_topics import add_topics, fill_topics
 from annotation.files.reading.importer import CheckedRows, Field, Importer, Row, guess
 from annotation.files.reading.recognise import is_usual
 from annotation.formats.actions.answers import import_answers, import_system_answers
@@ -42,6 +42,7 @@ from annotation.formats.imports.tables.labels import LabelMatrix, LabelTable
 from annotation.formats.imports.tables.ratings import RatingTable
 from annotation.formats.imports.think_aloud import Attributes, Samples
 from annotation.formats.imports.tools.arena import Battles
+from annotation.formats.imports.writing.collection import Collection
 from annotation.formats.imports.writing.responses import Responses
 from annotation.formats.imports.writing.topics import Topics
 from annotation.formats.selectors import known
@@ -227,6 +228,21 @@ FORMATS: dict[str, Format] = {
                 unit="topic",
             ),
             markdown=("query", "passage", "passages", "references_texts"),
+            seen_in="",
+        ),
+        Format(
+            Collection(),
+            known.topics_to_fill,
+            fill_topics,
+            Words(
+                gettext_lazy("passages to search"),
+                "passage",
+                gettext_lazy("Search a collection"),
+                gettext_lazy("key, title, text"),
+                gettext_lazy("Passages to search for topics that have none"),
+                unit="passage",
+            ),
+            markdown=("text",),
             seen_in="",
         ),
         Format(

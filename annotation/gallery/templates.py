@@ -28,6 +28,7 @@ NAMES = (
     "comparison",
     "rating",
     "questions",
+    "asking",
     "checklist",
 )
 

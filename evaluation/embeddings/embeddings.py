@@ -313,6 +313,7 @@ ENCODERS: dict[str, Callable[[int], Encoder]] = {
 
 
 ENDPOINT = "endpoint:"  # before the id of a model that a project reaches over the network
+PAIRS = "pairs:"  # before the folder of a cross-encoder that scores pairs of answers; AQER only
 SPELLING = "+spelling"  # behind an encoder before which spelling is corrected
 
 

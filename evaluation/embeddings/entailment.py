@@ -1,7 +1,7 @@
-"""Entailment scorers for AQER's other start: a local cross-encoder by its folder.
+"""Cross-encoders by their folder: entailment for AQER's other start, or similarity of two texts.
 
-None is bundled: any sequence classifier trained on natural language inference will do, as long as
-one of its labels is called entailment. Anything else that fits
+None is bundled. Entailment takes any sequence classifier with a label called entailment;
+similarity takes such a classifier too, or a model with a single output. Anything else that fits
 ``evaluation.methods.aqer.entailment.Entailment`` may stand in, such as a language model's endpoint.
 """
 
@@ -23,12 +23,16 @@ from evaluation.methods.core.base import FloatArray
 class CrossEncoder:
     """Probability of a classifier's label "entailment"; never reaches for the network.
 
-    ``folder`` holds a transformers model. Raises Invalid, when it is first used, where it cannot
-    be loaded or has no such label.
+    ``folder`` holds a transformers model. With ``similarity`` a model with a single output will
+    do too: its score is the logistic function of that output. Raises Invalid, when it is first
+    used, where the model cannot be loaded or gives neither.
     """
 
-    def __init__(self, folder: str | Path, *, threads: int = THREADS) -> None:
+    def __init__(
+        self, folder: str | Path, *, similarity: bool = False, threads: int = THREADS
+    ) -> None:
         self.folder, self.threads = Path(folder).expanduser().resolve(), threads
+        self.similarity, self.field = similarity, "encoder" if similarity else "entailment"
 
     @cached_property
     def identity(self) -> str:
@@ -36,8 +40,8 @@ class CrossEncoder:
         return f"{self.folder.name}@{_folder_hash(self.folder)[:16]}"
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, int]:
-        """Tokenizer, model, and the place of the label."""
+    def _loaded(self) -> tuple[Any, Any, int | None]:
+        """Tokenizer, model, and the place of the label; None for a single output."""
         before_torch()
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -49,21 +53,28 @@ class CrossEncoder:
         except (OSError, ValueError) as problem:
             raise Invalid(
                 f"The folder {str(self.folder)!r} holds no classifier: {problem}",
-                fields={"entailment": "no model could be loaded from this folder"},
+                fields={self.field: "no model could be loaded from this folder"},
             ) from problem
+        if self.similarity and model.config.num_labels == 1:
+            return tokenizer, model, None
         labels = {str(name).lower(): int(at) for at, name in model.config.id2label.items()}
         if "entailment" not in labels:
             known = ", ".join(sorted(labels))
+            also = " and no single output" if self.similarity else ""
             raise Invalid(
-                f"The model in {str(self.folder)!r} has no label entailment, but {known}.",
-                fields={"entailment": "this model does not judge entailment"},
+                f"The model in {str(self.folder)!r} has no label entailment{also}, but {known}.",
+                fields={self.field: "this model does not judge pairs of texts"},
             )
         return tokenizer, model, labels["entailment"]
 
     def __call__(self, premises: Sequence[str], hypotheses: Sequence[str], /) -> FloatArray:
-        """Probabilities (k,) that each premise entails its hypothesis; long pairs are cut."""
+        """Scores (k,) in 0..1 that each premise entails its hypothesis; long pairs are cut."""
         tokenizer, model, label = self._loaded
         import torch
+
+        # Some tokenizers are saved without the model's limit.
+        room = getattr(model.config, "max_position_embeddings", None)
+        longest = min(tokenizer.model_max_length, room or tokenizer.model_max_length)
 
         out = np.empty(len(premises))
         # Pairs of like length together: a batch costs what its longest pair costs.
@@ -78,11 +89,13 @@ class CrossEncoder:
                     [hypotheses[k] for k in part],
                     padding=True,
                     truncation=True,
+                    max_length=longest,
                     return_tensors="pt",
                 )
                 with torch.inference_mode():
                     logits = model(**inputs).logits.double()
-                out[part] = torch.softmax(logits, dim=1)[:, label].numpy()
+                chance = torch.sigmoid(logits) if label is None else torch.softmax(logits, dim=1)
+                out[part] = chance[:, label or 0].numpy()
         finally:
             torch.set_num_threads(before)
         return out

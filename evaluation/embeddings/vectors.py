@@ -93,6 +93,15 @@ def stored_vectors_only() -> Iterator[None]:
         _kept_only.reset(before)
 
 
+def refuse_new_vectors(texts: int) -> None:
+    """Raise Conflict within ``stored_vectors_only`` where this many texts need a model."""
+    if texts and _kept_only.get():
+        raise Conflict(
+            f"{plural(texts, 'text has', 'texts have')} no vectors yet: run first, then "
+            "this can be foreseen."
+        )
+
+
 # advance(done, cached): called after each batch, stored already; it may raise to stop.
 Advance = Callable[[int, int], None]
 
@@ -115,17 +124,13 @@ def look_up(texts: Sequence[str], identity: str) -> StoredVectors:
     """Which texts have no vector of this encoder, in the order of encoding: shortest first.
 
     A text that is there twice is missing once. Those found count as used today. Raises Conflict
-    for a missing one within ``kept_only``.
+    for a missing one within ``stored_vectors_only``.
     """
     hashes = [text_hash(text) for text in texts]
     there = _stored(identity, hashes)
     first = {key: at for at, key in reversed(list(enumerate(hashes)))}
     missing = [at for key, at in first.items() if key not in there]
-    if missing and _kept_only.get():
-        raise Conflict(
-            f"{plural(len(missing), 'text has', 'texts have')} no vectors yet: run first, then "
-            "this can be foreseen."
-        )
+    refuse_new_vectors(len(missing))
     if not _kept_only.get():
         _mark_used(identity, hashes)
     # Texts of like length together: a batch costs what its longest text costs.

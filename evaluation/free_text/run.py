@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.models import Task
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural
-from evaluation.embeddings import embeddings, folders
+from evaluation.embeddings import embeddings, folders, vectors
 from evaluation.embeddings.entailment import CrossEncoder
 from evaluation.free_text import encoding, entailment
 from evaluation.free_text.columns import TABLES
 from evaluation.free_text.entailment import AskedEntailment
 from evaluation.methods.aqer.entailment import Entailment, start_votes
 from evaluation.methods.aqer.method import METHOD
+from evaluation.methods.aqer.pair_scores import vectors_of_pairs
 from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.core.params import TEXT, Param
 from evaluation.methods.registry import get_method
@@ -58,6 +60,13 @@ ENTAILMENT = Param(
         "a language model that was asked about the answers."
     ),
 )
+OR_PAIRS = replace(
+    ENCODER,
+    help=gettext_noop(
+        "What turns an answer into numbers. Vectors are kept, so a text is encoded once. A "
+        "cross-encoder reads two answers at once instead, at every run."
+    ),
+)
 # What says of which data a run is; the method knows none of it.
 OF_THE_RUN = ("encoder", "entailment", "panel", "also")
 # What a requester may choose; the method's other parameters keep their defaults.
@@ -91,8 +100,12 @@ def encoder_of(run: Run, steps: Recorder) -> embeddings.Encoder:
 
 
 def with_models(settings: dict[str, Any]) -> dict[str, Any]:
-    """The options with encoder and cross-encoder as they are stored; raises Invalid."""
-    found = with_encoder(settings)
+    """The options with encoder and cross-encoders as they are stored; raises Invalid."""
+    encoder = str(settings["encoder"])
+    if encoder.startswith(embeddings.PAIRS):
+        found = {**settings, "encoder": _clean_cross_encoder(encoder)}
+    else:
+        found = with_encoder(settings)
     named = (found.pop(ENTAILMENT.name, "") or "").strip()
     if found.get("start") != "entailment":
         return found
@@ -109,6 +122,15 @@ def with_models(settings: dict[str, Any]) -> dict[str, Any]:
         raise Invalid(said, fields={ENTAILMENT.name: said})
     slug = folders.clean_folder(named, folders.is_classifier, ENTAILMENT.name)
     return {**found, ENTAILMENT.name: slug}
+
+
+def _clean_cross_encoder(slug: str) -> str:
+    """``pairs:<folder>`` of a cross-encoder from its folder or name; raises Invalid."""
+    named = slug.removeprefix(embeddings.PAIRS)
+    if named in map(str, folders.model_folders(folders.is_classifier).values()):
+        return slug
+    found = folders.clean_folder(named, folders.is_classifier, ENCODER.name)
+    return embeddings.PAIRS + found.removeprefix(folders.PATH)
 
 
 def with_encoder(settings: dict[str, Any]) -> dict[str, Any]:
@@ -128,10 +150,13 @@ def compute(
     steps.set_words(
         sub=snapshot.content_hash[:8], mono=True, count=f"{counts['answers']:,} answers{of_systems}"
     )
-    steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
-    encoder = encoder_of(run, steps)
-    steps.write()
-    encoded = encoding.rows_of(run, steps, frozen, encoder)
+    if run.params["encoder"].startswith(embeddings.PAIRS):
+        compared, encoded = _pair_scores(run, steps, frozen)
+    else:
+        steps.begin(EMBEDDINGS, total=len(frozen.texts), sub="opening the encoder")
+        encoder = encoder_of(run, steps)
+        steps.write()
+        compared, encoded = frozen, encoding.rows_of(run, steps, frozen, encoder)
     people = f"{counts['workers']:,} workers"
     if counts["systems"]:
         people += f", {counts['systems']:,} systems"
@@ -139,12 +164,31 @@ def compute(
     steps.set_words(count=people)
     hooks = Hooks(progress=steps.stage, change=steps.change)
     scorer = _scorer(run)
-    result = fit(run, frozen, encoded.rows, hooks, scorer)
+    result = fit(run, compared, encoded.rows, hooks, scorer)
     if steps.current is not steps.steps[CHECKS]:
         steps.begin(CHECKS)
     _say_counts(steps, result, run.params.get("resamples", 0))
     judged_by = scorer.identity if scorer else ""
     return results.Computed(snapshot, frozen, encoded.encoder, result, judged_by)
+
+
+def _pair_scores(
+    run: Run, steps: Recorder, frozen: snapshots.AnswersDataset
+) -> tuple[snapshots.AnswersDataset, encoding.Encoded]:
+    """The answers by question, with vectors from what a cross-encoder gives pairs of them."""
+    vectors.refuse_new_vectors(len(frozen.texts))
+    model = CrossEncoder(run.params["encoder"].removeprefix(embeddings.PAIRS), similarity=True)
+    split, question = frozen.split_by_question()
+    sizes = np.bincount(question)
+    pairs = int((sizes * (sizes - 1)).sum())
+    steps.begin(EMBEDDINGS, total=pairs, sub=model.folder.name)
+    hooks = Hooks(progress=lambda stage, done, total: steps.advance(done))
+    found = vectors_of_pairs(split.texts, question, model, hooks=hooks)
+    steps.set_words(
+        count=plural(pairs, "pair of answers", "pairs of answers"),
+        sub=f"scores moved by up to {found.moved:.3f}, so that they are cosines",
+    )
+    return split, encoding.Encoded(found.vectors, f"pairs+{model.identity}")
 
 
 def _scorer(run: Run) -> CrossEncoder | AskedEntailment | None:
@@ -198,18 +242,25 @@ def fail(run: Run, done: results.Computed) -> str:
     return results.why_not_converged(done.result)
 
 
-def entailment_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
-    """The cross-encoders that are installed and models that were asked, for the form of a run."""
+def model_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
+    """The cross-encoders that are installed and models that were asked, for the form of a run.
+
+    Those for ``encoder`` are offered beside the encoders.
+    """
     there, asked = folders.model_folders(folders.is_classifier), entailment.asked_runs(task)
     none = (
         gettext("None") if there or asked else gettext("None is installed, and no model was asked")
     )
+    scores = gettext("%(model)s, scores pairs of answers")
     return {
+        ENCODER.name: [
+            (f"{embeddings.PAIRS}{at}", scores % {"model": name}) for name, at in there.items()
+        ],
         ENTAILMENT.name: [
             ("", none),
             *((f"{folders.PATH}{at}", name) for name, at in there.items()),
             *asked,
-        ]
+        ],
     }
 
 
@@ -232,9 +283,9 @@ RUNS = RunType(
     compute,
     write,
     fail,
-    own=(ENCODER, ENTAILMENT),
+    own=(OR_PAIRS, ENTAILMENT),
     stored=STORED,
-    choices=entailment_choices,
+    choices=model_choices,
     complete=with_models,
     refuse=refuse_unasked,
     export="task_results_export",

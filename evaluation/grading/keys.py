@@ -53,6 +53,21 @@ def right_answer_of(grading: Grading, answer_id: int) -> str:
     return text
 
 
+def topics_of(right: str) -> list[str]:
+    """The topics of a right answer, its lines; [] where it has one line alone."""
+    lines = [line.strip() for line in right.splitlines() if line.strip()]
+    return lines if len(lines) > 1 else []
+
+
+def topic_mark(named: int, topics: int, wrong: int) -> int:
+    """The mark by topics: 100 x right ones named / (all right ones + wrong ones named).
+
+    The share of the union of right and named topics that is common to both (Geva et al. 2025,
+    App. A.1). ``topics`` is 1 or more, ``named`` at most ``topics``.
+    """
+    return round(100 * named / (topics + wrong))
+
+
 def keys_of(task: Task) -> dict[int, str]:
     """Right answers by question; of two gradings that have one, the later one's."""
     found: dict[int, str] = {}

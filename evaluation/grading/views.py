@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
@@ -21,13 +21,15 @@ from crowdqc.errors import Conflict, DomainError, Invalid, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
 from evaluation.grading import actions
 from evaluation.grading import selectors as reads
-from evaluation.grading.keys import right_answer_of, right_answers
+from evaluation.grading.keys import right_answer_of, right_answers, topic_mark, topics_of
 from evaluation.grading.study_run import SLUG
 from evaluation.models import Grading
 from evaluation.runs import engine as runs
 from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as run_reads
+
+MOST_WRONG = 100  # wrong topics of an answer
 
 
 class OpenForm(forms.Form):
@@ -191,8 +193,8 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
     asked = (number_of(request, "answer") if request.method != "POST" else None) or 0
     error = ""
     if request.method == "POST":
-        value = parse_whole(request.POST.get("value", ""), high=100)
         asked = parse_whole(request.POST.get("answer", "")) or 0
+        value, note = _mark_given(request.POST, found, asked)
         try:
             if value is None:
                 raise Invalid(gettext("A mark is a whole number from 0 to 100."))
@@ -201,7 +203,7 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
                 grading=found,
                 answer_id=asked,
                 value=value,
-                note=request.POST.get("note", ""),
+                note=note,
             )
             return redirect("grading_mark", project_id, task_id)
         except (Invalid, Conflict) as problem:
@@ -220,6 +222,7 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "error": error,
         "one": reads.answers_for_grader([at])[at],
         "right": right_answer_of(found, at),
+        "topics": topics_of(right_answer_of(found, at)),
         "value": value,
         "note": note,
         "number": number,
@@ -229,6 +232,19 @@ def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         "done": found.grades.filter(grader=access.user).count(),
     }
     return render(request, "evaluation/grading/mark.html", context, status=422 if error else 200)
+
+
+def _mark_given(given: QueryDict, found: Grading, answer_id: int) -> tuple[int | None, str]:
+    """The mark that was written, else that of the topics ticked, and the note that goes with it."""
+    value, note = parse_whole(given.get("value", ""), high=100), given.get("note", "")
+    topics = topics_of(right_answer_of(found, answer_id)) if answer_id in found.answer_ids else []
+    if value is not None or given.get("value") or not topics:
+        return value, note
+    ticked = {parse_whole(one, high=len(topics) - 1) for one in given.getlist("topic")} - {None}
+    wrong = parse_whole(given.get("wrong", ""), high=MOST_WRONG) or 0
+    counted = gettext("%(named)s of %(topics)s topics, %(wrong)s wrong")
+    counted %= {"named": len(ticked), "topics": len(topics), "wrong": wrong}
+    return topic_mark(len(ticked), len(topics), wrong), note or counted
 
 
 @login_required

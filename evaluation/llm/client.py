@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from crowdqc import outbound
 from crowdqc.files.json_input import Unreadable, read_json
 from evaluation.llm.completion import (
+    COMPLETIONS,
     EMBEDDINGS,
     TRANSCRIPTIONS,
     Completion,
     Link,
     Outcome,
+    PromptToken,
     Top,
 )
 from evaluation.llm.endpoints import keys
@@ -92,6 +94,8 @@ class Sender:
             ready = self._streaming.embeddings.create(
                 input="", model="", encoding_format="float", **more
             )
+        elif path == COMPLETIONS:
+            ready = self._streaming.completions.create(prompt="", model="", **more)
         else:
             ready = self._streaming.chat.completions.create(messages=[], model="", **more)
         with ready as response:
@@ -147,6 +151,24 @@ def _vectors(told: Mapping[str, Any], status: int) -> Completion:
     )
 
 
+def _echo(told: Mapping[str, Any], status: int) -> Completion:
+    """The tokens of the prompt with their probabilities, where the endpoint tells them."""
+    choice, usage = told["choices"][0], told.get("usage") or {}
+    logprobs = choice.get("logprobs") or {}
+    echoed = [
+        PromptToken(str(token), None if chance is None else float(chance))
+        for token, chance in zip(
+            logprobs.get("tokens") or [], logprobs.get("token_logprobs") or [], strict=True
+        )
+    ]
+    return Completion(
+        status=status,
+        echoed=echoed,
+        tokens_in=_count(usage.get("prompt_tokens")),
+        tokens_out=_count(usage.get("completion_tokens")),
+    )
+
+
 def _speech(told: Mapping[str, Any], status: int) -> Completion:
     """What was said; ``tokens_in`` are seconds of sound, where the endpoint tells them."""
     usage = told.get("usage") or {}
@@ -160,7 +182,7 @@ def _speech(told: Mapping[str, Any], status: int) -> Completion:
     )
 
 
-READERS = {EMBEDDINGS: _vectors, TRANSCRIPTIONS: _speech}
+READERS = {COMPLETIONS: _echo, EMBEDDINGS: _vectors, TRANSCRIPTIONS: _speech}
 
 
 def _count(value: Any) -> int | None:

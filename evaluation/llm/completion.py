@@ -11,7 +11,7 @@ from evaluation.models import Endpoint, LLMAttempt
 
 Outcome = LLMAttempt.Outcome
 CHAT, EMBEDDINGS = "/chat/completions", "/embeddings"
-TRANSCRIPTIONS = "/audio/transcriptions"
+COMPLETIONS, TRANSCRIPTIONS = "/completions", "/audio/transcriptions"
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,14 @@ class Top:
 
     token: str
     others: Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class PromptToken:
+    """A token of a prompt that came back with it: its words and log-probability, if one is told."""
+
+    text: str
+    logprob: float | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Completion:
     wait: float | None = None
     tops: Sequence[Top] = ()
     vectors: Sequence[Sequence[float]] = ()
+    echoed: Sequence[PromptToken] = ()  # the prompt and what was written after it
     spoken: str = ""  # what was said in a recording; apart from ``text``, which calls store
 
 

@@ -13,13 +13,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from django.utils.translation import gettext, gettext_noop
 
 from annotation.models import Answer, ChoiceValue, Task
 from crowdqc.errors import Conflict
+from evaluation.embeddings.embeddings import Encoder, local_encoder
+from evaluation.embeddings.vectors import vectors_of
 from evaluation.llm.prompting import Rendered
+from evaluation.methods.core.base import FloatArray
 from evaluation.methods.core.params import choice, whole_number
-from evaluation.methods.text.nearest import NEAREST, RANDOM, draw_examples
+from evaluation.methods.text.nearest import MEANING, NEAREST, RANDOM, WAYS, draw_examples
 from evaluation.runs.adapters import adapter_of
 
 MOST = 8
@@ -36,10 +40,15 @@ EXAMPLES = whole_number(
 EXAMPLES_BY = choice(
     "examples_by",
     NEAREST,
-    (NEAREST, RANDOM),
+    WAYS,
     label=gettext_noop("Which examples"),
-    words=(gettext_noop("The most similar in words"), gettext_noop("Random")),
+    words=(
+        gettext_noop("The most similar in words"),
+        gettext_noop("The most similar in meaning (MiniLM)"),
+        gettext_noop("Random"),
+    ),
 )
+ENCODER = "minilm"  # of examples that are similar in meaning
 EXAMPLES_SEED = whole_number("examples_seed", 0, 0, 2**31)
 OPTIONS = (EXAMPLES, EXAMPLES_BY, EXAMPLES_SEED)
 NOT_OFFERED = {"examples": None, "examples_by": None}
@@ -75,8 +84,9 @@ def label_of(params: Mapping[str, Any]) -> str:
     n = params.get("examples", 0)
     if not n:
         return ""
-    seed = f" {params['examples_seed']}" if params["examples_by"] == RANDOM else ""
-    return f", {n} {params['examples_by']} examples{seed}"
+    by = params["examples_by"]
+    seed = f" {params['examples_seed']}" if by == RANDOM else ""
+    return f", {n} {'nearest (MiniLM)' if by == MEANING else by} examples{seed}"
 
 
 def choose_examples(
@@ -85,11 +95,14 @@ def choose_examples(
     wanted: Sequence[Shown],
     known: Sequence[Shown],
     fields: Mapping[str, bool],
+    *,
+    encode: bool,
 ) -> Examples:
     """Examples for each item ``wanted`` among ``known``; none where a run asks for none.
 
-    ``fields``: those asked, and whether each may be left open. Raises Conflict where people agree
-    on no item yet.
+    ``fields``: those asked, and whether each may be left open. Examples by meaning need a model:
+    a page that only foresees a run does not ``encode``, and counts with those nearest in words.
+    Raises Conflict where people agree on no item yet, Invalid where there is no such model.
     """
     most = params.get("examples", 0)
     if not most or not wanted:
@@ -102,11 +115,19 @@ def choose_examples(
         raise Conflict(
             gettext("No item has an answer of most people on every field yet: ask for no examples.")
         )
+    by, sides = params["examples_by"], None
+    if by == MEANING:
+        encoder = local_encoder(ENCODER)
+        if encode:
+            sides = _vectors([one.words for one in wanted], [one.words for one in pool], encoder)
+        else:
+            by = NEAREST
     drawn = draw_examples(
         [one.words for one in wanted],
         [one.words for one in pool],
         most=most,
-        by=params["examples_by"],
+        by=by,
+        vectors=sides,
         seeds=[_seed(params["examples_seed"], one.words) for one in wanted],
         same=[one.name for one in pool],
         own=[one.name for one in wanted],
@@ -120,6 +141,16 @@ def choose_examples(
         {at[name].id: found for name, found in codes.items()},
         len(pool),
     )
+
+
+def _vectors(
+    wanted: Sequence[str], known: Sequence[str], encoder: Encoder
+) -> tuple[FloatArray, FloatArray]:
+    """Unit vectors of the texts on both sides, which are kept."""
+    strings = list(dict.fromkeys([*wanted, *known]))
+    at = {text: row for row, text in enumerate(strings)}
+    matrix = np.asarray(vectors_of(strings, encoder).matrix, dtype=np.float64)
+    return matrix[[at[text] for text in wanted]], matrix[[at[text] for text in known]]
 
 
 def _seed(seed: int, words: str) -> int:

@@ -78,7 +78,7 @@ def by_import(run: Run, frozen: ExplanationsDataset, source_id: int) -> ScoredEx
     used = [
         CallUse(run=run, call_id=use.call_id, subject=use.subject)
         for use in uses.iterator(BATCH)
-        if _answer_of(use) in wanted
+        if answer_of_use(use) in wanted
     ]
     CallUse.objects.bulk_create(used, batch_size=BATCH, ignore_conflicts=True)
     told = {
@@ -92,7 +92,8 @@ def by_import(run: Run, frozen: ExplanationsDataset, source_id: int) -> ScoredEx
     return to_scores(given_scores(run), told)
 
 
-def _answer_of(use: CallUse) -> int:
+def answer_of_use(use: CallUse) -> int:
+    """The answer whose explanation a call was asked about."""
     return int(use.subject.partition(":")[2].partition("#")[0])
 
 
@@ -107,7 +108,7 @@ def given_scores(run: Run) -> list[GivenScore]:
         value = call.value if call.state == CallState.DONE else None
         given = None if value is None else float(value["score"])
         why = "" if given is not None else call.reason or "no number in the answer"
-        answer = _answer_of(use)
+        answer = answer_of_use(use)
         found[answer] = GivenScore(answer, call.pk, call.key, given, why)
     return list(found.values())
 

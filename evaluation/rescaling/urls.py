@@ -12,6 +12,7 @@ urlpatterns = [
     path(RESCALING, rescaling.results, name="rescaling"),
     path(f"{RESCALING}scores/", rescaling.scores, name="rescaling_scores"),
     path(f"{RESCALING}run/", rescaling.run_imported, name="rescaling_run"),
+    path(f"{RESCALING}tuning.jsonl", rescaling.tuning_file, name="rescaling_tuning"),
     path(AUDITS, audits.audit_list, name="audit_list"),
     path(AUDIT, audits.audit, name="audit"),
     path(f"{AUDIT}judge/", audits.judge, name="audit_judge"),

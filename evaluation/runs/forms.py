@@ -75,8 +75,9 @@ def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
 class RunForm(forms.Form):
     """The options of a method that a person may choose, and a seed; ``noun`` is what it reads.
 
-    ``choices`` are those of the task, by option. An encoder may also be one that an endpoint of
-    the project has: ``offer``.
+    ``choices`` are those of the task, by option: one of which nothing can be chosen is left out,
+    and those of the encoder are offered beside the
+    known ones. An encoder may also be one that an endpoint of the project has: ``offer``.
     """
 
     def __init__(
@@ -89,10 +90,13 @@ class RunForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         for param in options.options:
-            if param.label:
-                self.fields[param.name] = field_of(param, (choices or {}).get(param.name))
+            own = None if param.name == "encoder" else (choices or {}).get(param.name)
+            nothing_to_choose = own is not None and not own
+            if param.label and not nothing_to_choose:
+                self.fields[param.name] = field_of(param, own)
         if "encoder" in self.fields:
-            self.fields["encoder"].widget = forms.Select(choices=self._encoders())
+            more = (choices or {}).get("encoder", ())
+            self.fields["encoder"].widget = forms.Select(choices=self._encoders(more))
         self.fields["seed"] = forms.IntegerField(
             min_value=0,
             max_value=2**53,
@@ -102,11 +106,11 @@ class RunForm(forms.Form):
             widget=forms.NumberInput(attrs={"class": "mid num"}),
         )
 
-    def _encoders(self) -> Sequence[tuple[str, str]]:
+    def _encoders(self, more: Choices) -> Sequence[tuple[str, str]]:
         asked = self.data.get("encoder") or self.initial.get("encoder") or ""
         there = model_folders(is_sentence_model)
         own = [(slug, gettext(words)) for slug, words in ENCODERS]
-        known = [*own, *((f"{PATH}{folder}", name) for name, folder in there.items())]
+        known = [*own, *((f"{PATH}{folder}", name) for name, folder in there.items()), *more]
         if asked and asked not in dict(known):
             return [*known, (asked, asked)]  # a model's folder, as the last run used it
         return known

@@ -30,11 +30,13 @@ from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from annotation.task_types.scales import MAX_ASKED
+from annotation.task_types.writing.ranking import rank_passages
 from annotation.task_types.writing.type import with_passages
-from crowdqc.errors import Invalid
+from crowdqc.errors import Conflict, Invalid
 
 MAX_PASSAGES, MAX_CHARACTERS = 200, 20_000  # of a topic, of a passage
 MAX_KEY, MAX_DOCUMENT, MAX_TITLE = 39, 80, 300  # a style's name and a hyphen follow a topic's key
+SEARCHED = 20  # passages of a topic that a collection gives, as in Gienapp et al. (2025), 3.1.2
 LIMITS = (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_CHARACTERS))
 TOPIC, PASSAGE = "topic", "passage"  # what messages call them
 Passage = dict[str, str]
@@ -257,6 +259,52 @@ def remove_topic(*, by: User, task: Task, group: ItemGroup) -> None:
     """Take a topic and its items out of the draft; what was written stays with older versions."""
     require(task)
     remove_group(by=by, task=task, group=group)
+
+
+@transaction.atomic
+def fill_topics(*, by: User, task: Task, rows: Iterable[Mapping[str, Any]], name: str = "") -> int:
+    """Give each topic of the draft that has no passages the best of a collection, by BM25.
+
+    ``rows`` hold key, title and text. Returns how many passages were searched. A topic whose query
+    shares no word with any passage stays empty. Raises Conflict where every topic has some, and
+    where none gets any.
+    """
+    require(task)
+    shown = task.versions.latest("number")
+    empty = topics_without_passages(task, shown)
+    if not empty:
+        raise Conflict(gettext("Every topic has passages, so none are searched."))
+    found = [{field: str(row.get(field, "")) for field, _most in LIMITS} for row in rows]
+    queries = {group.key: query_of(group, shown) for group in empty}
+    places = rank_passages(
+        list(queries.values()),
+        [f"{one['title']}\n{one['text']}" for one in found],
+        most=SEARCHED,
+    )
+    filled = {key: own for key, own in zip(queries, places, strict=True) if own}
+    if not filled:
+        raise Conflict(gettext("No passage shares a word with the query of a topic without any."))
+    draft = lock_draft(task, by=by)
+    for key, own in filled.items():
+        group = live_group(task, key, TOPIC)
+        save_group(
+            by=by,
+            task=task,
+            group=group,
+            title=group.title,
+            passage=group.passage,
+            passages=clean_passages([found[at] for at in own]),
+            look_back=group.look_back,
+        )
+    sync_items(task, draft, {key: queries[key] for key in filled})
+    record(by=by, project=task.project, action="topics.fill", on=task, file=name, new=len(filled))
+    return len(found)
+
+
+def topics_without_passages(task: Task, version: TaskVersion) -> list[ItemGroup]:
+    """The topics of a version that have nothing to cite, in their order."""
+    rows = task.groups.in_version(version.number).order_by("position", "pk")
+    return list(rows.filter(passages=[]))
 
 
 # Passages of one topic -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models.functions import Length
 
+from annotation.authoring.actions.writing_topics import topics_without_passages
 from annotation.files.reading.keys import TextDigests
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.authors import Author
@@ -25,6 +26,7 @@ from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Sai
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.think_aloud import content_of as sample_of
 from annotation.formats.imports.tools.arena import OVERALL, Battle, print_of
+from annotation.formats.imports.writing.collection import TopicsToFill
 from annotation.formats.imports.writing.responses import KnownResponses
 from annotation.formats.imports.writing.topics import KnownTopics
 from annotation.formats.imports.writing.topics import content_of as topic_of
@@ -110,6 +112,11 @@ def topics(task: Task) -> KnownTopics:
             for group in task.groups.in_version(version.number)
         }
     )
+
+
+def topics_to_fill(task: Task) -> TopicsToFill:
+    """How many topics of the draft have no passages."""
+    return TopicsToFill(len(topics_without_passages(task, task.versions.latest("number"))))
 
 
 def samples(task: Task) -> KnownSamples:

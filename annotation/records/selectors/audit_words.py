@@ -206,6 +206,7 @@ SENTENCES: dict[str, Words] = {
     "task.resume": gettext_lazy("let a task go on"),
     "task.template": gettext_lazy("began a task from the template {template}"),
     "topics.add": gettext_lazy("added topics"),
+    "topics.fill": gettext_lazy("searched passages for topics"),
     "upload.keep": gettext_lazy("uploaded a file"),
     "upload.map": gettext_lazy("said what the columns of a file are"),
     "upload.read": gettext_lazy("said how a file is read"),

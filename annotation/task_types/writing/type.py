@@ -202,7 +202,7 @@ class Writing(TaskType):
 
     # files
     exports = ("responses", "surveys", "topics", "writing-logs", *TaskType.exports)
-    imports = ("topics", "responses")
+    imports = ("topics", "collection", "responses")
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         low, high = word_limits(raw, (200, 0, 5000), (300, 1, 10_000))

@@ -29,7 +29,7 @@ from evaluation.bundles.kinds.base import (
     snapshot_of,
 )
 from evaluation.embeddings import vectors
-from evaluation.embeddings.embeddings import get_encoder, text_hash
+from evaluation.embeddings.embeddings import PAIRS, get_encoder, text_hash
 from evaluation.free_text import run as text_runs
 from evaluation.free_text.joint import run as joint_runs
 from evaluation.methods.core.base import Hooks
@@ -61,6 +61,8 @@ class OfTexts:
             raise Conflict(
                 _("A run that begins by entailment needs its model, so it has no bundle.")
             )
+        if run.params["encoder"].startswith(PAIRS):
+            raise Conflict(_("A run on scores of pairs needs its model, so it has no bundle."))
         snapshot = snapshot_of(run)
         frozen = snapshots.load(snapshot)  # refuses what was erased or changed since
         found = answers.texts_of(snapshot.answer_ids)

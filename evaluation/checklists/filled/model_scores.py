@@ -82,27 +82,35 @@ def with_folders(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_choices() -> dict[str, list[tuple[str, str]]]:
-    """The encoder-decoder models that are installed, for the form of a run."""
+    """The encoder-decoder models that are installed, for the form of a run; empty for none."""
     there = folders.model_folders(is_seq2seq)
-    none = _("None") if there else _("None is installed in CROWDQC_ENCODER_DIRS")
-    offered = [("", none), *((f"{folders.PATH}{at}", name) for name, at in there.items())]
+    models = [(f"{folders.PATH}{at}", name) for name, at in there.items()]
+    offered = [("", _("None")), *models] if models else []
     return {BART: offered, UNIEVAL: offered}
 
 
 def refuse_unasked(params: Mapping[str, Any], dimension: str, *, of_source: bool) -> None:
     """Raise Invalid where UniEval has no question for the dimension, or not of these references."""
-    if not params.get(UNIEVAL):
-        return
-    said = ""
-    if dimension not in QUESTIONS:
-        known = ", ".join(QUESTIONS)
-        said = _("UniEval asks of summaries for these dimensions alone: %(known)s.")
-        said %= {"known": known}
-    elif dimension in OF_SOURCE and not of_source:
-        said = _("UniEval asks for %(dimension)s of the source of each text; choose it above.")
-        said %= {"dimension": dimension}
-    if said:
+    if params.get(UNIEVAL) and (said := missing_question(dimension, of_source=of_source)):
         raise Invalid(said, fields={UNIEVAL: said})
+
+
+def missing_question(dimension: str, *, of_source: bool) -> str:
+    """Why UniEval has no question for the dimension and these references; "" where it has."""
+    if dimension not in QUESTIONS:
+        said = _("UniEval asks of summaries for these dimensions alone: %(known)s.")
+        return said % {"known": ", ".join(QUESTIONS)}
+    if dimension in OF_SOURCE and not of_source:
+        said = _("UniEval asks for %(dimension)s of the source of each text; choose it above.")
+        return said % {"dimension": dimension}
+    return ""
+
+
+def questions_on(dimension: str, text: str, reference: str) -> list[str]:
+    """UniEval's questions on a text: one, or one a sentence, whose mean counts."""
+    parts = (sentences(text) or [text]) if dimension in BY_SENTENCE else [text]
+    filled = (QUESTIONS[dimension].format(text=part, reference=reference) for part in parts)
+    return [f"question: {one}" for one in filled]
 
 
 def model_scores(
@@ -182,12 +190,9 @@ def _unieval(
 ) -> FloatArray:
     asked, place = list[str](), list[int]()
     for at, (k, other) in enumerate(compared.pairs):
-        text = compared.texts[k]
-        parts = (sentences(text) or [text]) if dimension in BY_SENTENCE else [text]
-        for part in parts:
-            filled = QUESTIONS[dimension].format(text=part, reference=other)
-            asked.append(f"question: {filled}")
-            place.append(at)
+        own = questions_on(dimension, compared.texts[k], other)
+        asked += own
+        place += [at] * len(own)
     chance = model.chance_of_yes(asked, progress=progress)
     size = len(compared.pairs)
     mean = np.bincount(place, weights=chance, minlength=size) / np.bincount(place, minlength=size)

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -123,7 +123,7 @@ class Computed:
 def load(task: Task, against: str) -> TextsDataset:
     """The texts with their references as they are now; Conflict where no text has one."""
     items = [item for item in texts_of(task) if item.first is not None and item.first.text.strip()]
-    found = [[one for one in told if one.strip()] for told in _references(task, items, against)]
+    found = [[one.text for one in told] for told in references_of(task, items, against)]
     if not any(found):
         raise Conflict(
             _("No text can be compared with %(against)s: there is none. Choose other references.")
@@ -145,9 +145,19 @@ def load(task: Task, against: str) -> TextsDataset:
     )
 
 
-def _references(task: Task, items: Sequence[Item], against: str) -> list[list[str]]:
+class Reference(NamedTuple):
+    """A string that a text is compared with, and the text of the project that it is, if one."""
+
+    text: str
+    candidate: int | None = None
+
+
+def references_of(task: Task, items: Sequence[Item], against: str) -> list[list[Reference]]:
+    """What the text of each item is compared with; blank strings are left out."""
     if against == SOURCE:
-        return [[item.group.passage] for item in items]
+        return [
+            [Reference(item.group.passage)] * bool(item.group.passage.strip()) for item in items
+        ]
     topics = {item.first.topic for item in items if item.first is not None}
     rows = Candidate.objects.filter(project=task.project_id, topic__in=topics)
     rows = (
@@ -155,11 +165,12 @@ def _references(task: Task, items: Sequence[Item], against: str) -> list[list[st
         if against == PEOPLE
         else rows.filter(pk__in=[item.first_id for item in items])
     )
-    by_topic: dict[str, list[tuple[int, str]]] = {}
+    by_topic: dict[str, list[Reference]] = {}
     for pk, topic, text in rows.order_by("pk").values_list("pk", "topic", "text"):
-        by_topic.setdefault(topic, []).append((pk, text))
+        if text.strip():
+            by_topic.setdefault(topic, []).append(Reference(text, pk))
     return [
-        [text for pk, text in by_topic.get(item.first.topic, []) if pk != item.first_id]
+        [one for one in by_topic.get(item.first.topic, []) if one.candidate != item.first_id]
         for item in items
         if item.first is not None
     ]

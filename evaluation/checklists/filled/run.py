@@ -17,6 +17,7 @@ from crowdqc.numbers import plural
 from evaluation.checklists.filled.dataset import ChecksDataset, freeze_checks, load
 from evaluation.checklists.filled.text_scores import (
     JUDGE,
+    PROBABILITIES,
     REFERENCES,
     dimension_name,
     plain,
@@ -165,7 +166,8 @@ def answerers_of(run: Run) -> dict[int, Row]:
     if figure is None:
         return {}
     if figure.name == "asked":
-        return {0: {"kind": "model", "name": figure.data["model"], "detail": ""}}
+        detail = figure.data.get("measure", "")
+        return {0: {"kind": "model", "name": figure.data["model"], "detail": detail}}
     return {row["component"]: row for row in figure.data}
 
 
@@ -174,7 +176,7 @@ def _condition(run: Run) -> str:
         return f"{condition_of(run.task)}, “{shown_version(run.task).title}”"
     if run.is_published:
         return "published judge" if run.params.get("role") == JUDGE else "published"
-    if run.method == REFERENCES:
+    if run.method in (REFERENCES, PROBABILITIES):
         return "no checklist"
     return "rating by a form, after G-Eval"
 

@@ -36,7 +36,14 @@ OTHERS = "others_against_these"  # figure of human scores: the same of runs that
 MEASURED = "measured_against_people"  # figure: the same of each measure of a run
 CHECKLIST = "checklist"  # the own method of tasks of filled checklists
 REFERENCES = "text_references"  # the method of scores against references
-SCORING = (CHECKLIST, "g_eval", REFERENCES, PUBLISHED)  # methods whose runs score texts
+PROBABILITIES = "probability_scores"  # the method of scores by a model's probabilities
+SCORING = (
+    CHECKLIST,
+    "g_eval",
+    PROBABILITIES,
+    REFERENCES,
+    PUBLISHED,
+)  # methods whose runs score texts
 COLUMNS = ("key", "dimension", "score")  # of a file of human scores
 IMPORTED = "from a file"  # version of such a run
 NO_INTERVAL = "published without an interval"

@@ -23,6 +23,7 @@ from evaluation.checklists.filled.text_scores import (
     HUMAN,
     MEASURED,
     OTHERS,
+    PROBABILITIES,
     REFERENCES,
     scoring_runs,
 )
@@ -217,6 +218,8 @@ def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
     if run.is_published:
         return str(run.params.get("name", "")), gettext("published judge")
     asked = told.get("asked", {})
+    if run.method == PROBABILITIES:
+        return str(asked.get("model", "")), str(asked.get("measure", ""))
     way = gettext("by probability") if asked.get("way") == "chance" else gettext("mean of samples")
     return str(asked.get("model", "")), gettext("rating by a form, after G-Eval, %(way)s") % {
         "way": way

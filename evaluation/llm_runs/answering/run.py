@@ -210,14 +210,19 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 
 
 def _plan(
-    task: Task, params: Mapping[str, Any], wanted: Sequence[AnswerRequest], there: int
+    task: Task,
+    params: Mapping[str, Any],
+    wanted: Sequence[AnswerRequest],
+    there: int,
+    *,
+    encode: bool = False,
 ) -> Plan:
     model = chat_model(task, params["model"])
     strategy = strategy_of(task, params["strategy"])
     prompt, name = prompt_of(task, strategy)
     way = questions_for(task)
     schema = way.schema(task, name)
-    found, pool = _examples(task, params, way, wanted)
+    found, pool = _examples(task, params, way, wanted, encode=encode)
 
     def rendered(one: AnswerRequest) -> Rendered:
         own = found.of.get(one.item.pk, ())
@@ -264,7 +269,12 @@ def _plan(
 
 
 def _examples(
-    task: Task, params: Mapping[str, Any], way: Questions, wanted: Sequence[AnswerRequest]
+    task: Task,
+    params: Mapping[str, Any],
+    way: Questions,
+    wanted: Sequence[AnswerRequest],
+    *,
+    encode: bool,
 ) -> tuple[examples.Examples, dict[int, Item]]:
     """The examples of each item, and the items that are ones by id."""
     if not params.get("examples"):
@@ -279,7 +289,10 @@ def _examples(
     pool = {item.pk: item for item in way.items(task) if item.expected is None}
     asked = {one.item.pk: shown(one.item) for one in wanted}
     known = [shown(item) for item in pool.values()]
-    return examples.choose_examples(task, params, list(asked.values()), known, fields), pool
+    found = examples.choose_examples(
+        task, params, list(asked.values()), known, fields, encode=encode
+    )
+    return found, pool
 
 
 def _on_task(task: Task) -> dict[str, dict[str, Any] | None]:
@@ -328,7 +341,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
     task, params = run.task, run.params
     steps.begin(PREPARE)
     wanted, there = wanted_of(task, params)
-    asked = _plan(task, params, wanted, there)
+    asked = _plan(task, params, wanted, there, encode=True)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
     replies = fetch_replies(run, asked.model, asked.asks, steps)

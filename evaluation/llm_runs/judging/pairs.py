@@ -195,7 +195,7 @@ def _shown(item: Item) -> examples.Shown:
 
 
 def _with_examples(
-    task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest]
+    task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], *, encode: bool
 ) -> tuple[list[PairRequest], examples.Examples, dict[int, Item]]:
     """The requests with their examples, what people say of these, and the pairs by id."""
     if not params.get("examples") or not wanted:
@@ -203,7 +203,12 @@ def _with_examples(
     pool = pairs_of(task, only_judged=True)
     asked = {one.item.pk: _shown(one.item) for one in wanted}
     found = examples.choose_examples(
-        task, params, list(asked.values()), [_shown(item) for item in pool], _codes_needed(task)
+        task,
+        params,
+        list(asked.values()),
+        [_shown(item) for item in pool],
+        _codes_needed(task),
+        encode=encode,
     )
     made = [replace(one, examples=found.of[one.item.pk]) for one in wanted]
     return made, found, {item.pk: item for item in pool}
@@ -228,11 +233,18 @@ def plan(task: Task, params: Mapping[str, Any], only: Collection[int] | None = N
     return _plan(task, params, *wanted_of(task, params, only))
 
 
-def _plan(task: Task, params: Mapping[str, Any], wanted: Sequence[PairRequest], there: int) -> Plan:
+def _plan(
+    task: Task,
+    params: Mapping[str, Any],
+    wanted: Sequence[PairRequest],
+    there: int,
+    *,
+    encode: bool = False,
+) -> Plan:
     model = chat_model(task, params["model"])
     template = template_of(task.project_id, params["mode"], params["prompt"])
     forms = forms_of(_dimensions(task), params["mode"], template) if wanted else {}
-    wanted, shown, pool = _with_examples(task, params, wanted)
+    wanted, shown, pool = _with_examples(task, params, wanted, encode=encode)
 
     def prompt(one: PairRequest, part: str) -> Rendered:
         # Every second example is turned, and all of them with the pair, so that no side is
@@ -316,7 +328,7 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
     steps.begin(PREPARE)
     only = run.limits.get("items")
     wanted, there = wanted_of(task, params, None if only is None else frozenset(only))
-    asked = _plan(task, params, wanted, there)
+    asked = _plan(task, params, wanted, there, encode=True)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
     replies = fetch_replies(run, asked.model, asked.asks, steps)

@@ -49,17 +49,33 @@ def start_votes(
         raise EmptyData("no question has two answers, so none can entail another")
     size = len(texts)
     keys, at = np.unique(data.vector[premise] * size + data.vector[hypothesis], return_inverse=True)
-    scored = np.empty(len(keys))
-    hooks = hooks or Hooks()
-    for start in range(0, len(keys), BATCH):
-        part = keys[start : start + BATCH]
-        scored[start : start + BATCH] = _checked(
-            scorer([texts[i] for i in part // size], [texts[i] for i in part % size]), len(part)
-        )
-        hooks.step("entailment", min(start + BATCH, len(keys)), len(keys))
+    scored = score_pairs(texts, keys // size, keys % size, scorer, hooks=hooks)
     summed = np.bincount(hypothesis, weights=scored[at], minlength=len(data))
     others = np.bincount(hypothesis, minlength=len(data))
     return summed / np.maximum(others, 1)
+
+
+def score_pairs(
+    texts: Sequence[str],
+    first: IntArray,
+    second: IntArray,
+    scorer: Entailment,
+    *,
+    hooks: Hooks | None = None,
+) -> FloatArray:
+    """Scores (k,) of the pairs of ``texts`` at ``first`` (k,) and ``second`` (k,).
+
+    Raises BadShape for the wrong number of scores, BadVector for one outside 0..1, Cancelled.
+    """
+    hooks, scored = hooks or Hooks(), np.empty(len(first))
+    for start in range(0, len(first), BATCH):
+        part = slice(start, start + BATCH)
+        scored[part] = _checked(
+            scorer([texts[i] for i in first[part]], [texts[i] for i in second[part]]),
+            len(first[part]),
+        )
+        hooks.step("entailment", min(start + BATCH, len(first)), len(first))
+    return scored
 
 
 def _pairs(data: Texts) -> tuple[IntArray, IntArray]:

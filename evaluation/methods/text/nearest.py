@@ -1,4 +1,6 @@
-"""Which known texts are most like a text: cosine of tf-idf, for examples in a prompt.
+"""Which known texts are most like a text, for examples in a prompt: in words or in meaning.
+
+In words by the cosine of tf-idf, in meaning by that of vectors which are given.
 
 Salton and Buckley (1988), "Term-weighting approaches in automatic text retrieval": a word counts
 1 + log(times in the text), and log(1 + texts / texts with it); vectors have length 1.
@@ -13,10 +15,11 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import scipy
 
-from evaluation.methods.core.base import BadParameter
+from evaluation.methods.core.base import BadParameter, FloatArray
 
 WORD = re.compile(r"\w+")
-NEAREST, RANDOM = "nearest", "random"
+NEAREST, MEANING, RANDOM = "nearest", "meaning", "random"
+WAYS = (NEAREST, MEANING, RANDOM)
 
 
 def draw_examples(
@@ -28,21 +31,28 @@ def draw_examples(
     seeds: Sequence[int],
     same: Sequence[Hashable] = (),
     own: Sequence[Hashable] = (),
+    vectors: tuple[FloatArray, FloatArray] | None = None,
 ) -> list[list[int]]:
     """Places in ``known`` (m,) of up to ``most`` examples for each text ``wanted`` (n,).
 
-    ``by`` 'nearest' (the most similar first; of equals the first known) or 'random', drawn by the
-    text's own number in ``seeds`` (n,). Never one that has the same words in the same order as
-    the text or as another example, nor one whose name in ``same`` (m,) is that in ``own`` (n,),
-    where these are given. Raises BadParameter.
+    ``by`` 'nearest' (the most similar in words first; of equals the first known), 'meaning' (the
+    same by unit ``vectors`` (n, d) and (m, d)) or 'random', drawn by the text's own number in
+    ``seeds`` (n,). Never one that has the same words in the same order as the text or as another
+    example, nor one whose name in ``same`` (m,) is that in ``own`` (n,), where these are given.
+    Raises BadParameter.
     """
-    if by not in (NEAREST, RANDOM):
-        raise BadParameter(f"by is {by!r}; it must be {NEAREST} or {RANDOM}")
+    if by not in WAYS:
+        raise BadParameter(f"by is {by!r}; it must be one of {', '.join(WAYS)}")
     plain, pool = [_plain(text) for text in wanted], [_plain(text) for text in known]
     near = _cosines(plain, pool) if by == NEAREST and most and pool else None
+    sides = vectors if by == MEANING else None
+    if by == MEANING and (sides is None or [*map(len, sides)] != [len(plain), len(pool)]):
+        raise BadParameter(f"by {MEANING!r} needs a vector of each text")
     found = []
     for at, text in enumerate(plain):
-        if near is None:
+        if sides is not None:
+            order = np.argsort(-(sides[1] @ sides[0][at]), kind="stable")
+        elif near is None:
             order = np.random.default_rng(seeds[at]).permutation(len(pool))
         else:
             order = np.argsort(-near[at].toarray().ravel(), kind="stable")

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
@@ -25,6 +25,7 @@ from evaluation.rescaling.selectors import boards as reads
 from evaluation.rescaling.selectors import pairs as rescaling_pairs
 from evaluation.rescaling.selectors import scorer as rescaling_scorer
 from evaluation.rescaling.selectors import use as rescaling_use
+from evaluation.rescaling.training import training_lines
 from evaluation.runs import engine as runs
 from evaluation.runs.engine import ACTIVE
 from evaluation.runs.next_actions import page_screen
@@ -76,6 +77,19 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         told_words=reads.told_words(told.figures["recipe"]["calls"]),
     )
     return render(request, f"evaluation/rescaling/{view}.html", context)
+
+
+@login_required
+@require_safe
+def tuning_file(request: HttpRequest, project_id: int, task_id: int) -> StreamingHttpResponse:
+    """Scored explanations of a rescaling run as examples to tune a language model on."""
+    _, task = study(request, project_id, task_id, Role.REQUESTER)
+    run = _run(request, task)
+    if run is None:
+        raise Missing(gettext("No explanation was scored yet."))
+    response = StreamingHttpResponse(training_lines(run), content_type="application/jsonl")
+    response["Content-Disposition"] = f'attachment; filename="tuning-run-{run.number}.jsonl"'
+    return response
 
 
 def _frame(task: Task, run: Run | None, view: str, keep: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,27 @@ class AnswersDataset:
     systems: tuple[int, ...]
     items: tuple[int, ...]
     texts: tuple[str, ...]
+
+    def split_by_question(self) -> tuple[AnswersDataset, IntArray]:
+        """The same answers with a text for each question that it answers, and these questions.
+
+        For vectors that mean something within one question alone.
+        """
+        pairs = np.concatenate(
+            [
+                np.stack([self.question, self.text], axis=1),
+                np.stack([self.system_question, self.system_text], axis=1),
+            ]
+        )
+        known, at = np.unique(pairs, axis=0, return_inverse=True)
+        n = len(self.text)
+        split = replace(
+            self,
+            texts=tuple(self.texts[text] for text in known[:, 1]),
+            text=at.reshape(-1)[:n],
+            system_text=at.reshape(-1)[n:],
+        )
+        return split, known[:, 0]
 
     def with_vectors(self, vectors: VectorRows) -> Texts:
         """The data of a text method; ``vectors`` (len(texts), width) are those of ``texts``."""

@@ -28,6 +28,7 @@ ANSWERS: dict[str, dict[str, str]] = {
     "comparison": {"d-helpfulness": "left", "d-clarity": "neutral", "seen": "left right"},
     "rating": {"r-completeness": "30", "r-correctness": "1", "explanation": WHY},
     "questions": {"text": "Because the bay freezes in winter."},
+    "asking": {"l-sentence": '[[0, 20, "asked"]]', "l-question": "Who will repair the lamp?"},
     "checklist": {
         f"c-{name}": "yes" for name in ("main_point", "dates", "nothing_added", "readable", "short")
     },

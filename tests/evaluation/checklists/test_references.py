@@ -117,12 +117,16 @@ def test_references_that_do_not_exist_are_refused_beside_the_field() -> None:
 def test_models_in_folders_score_texts_beside_them(tmp_path: Path, settings: Any) -> None:
     settings.CROWDQC_ENCODER_DIRS = [str(tmp_path)]
     task = corpus.make_study(topics=2)
-    _, said, status = posted(task, against="others", bart="tiny-bart")
-    assert status == 422 and "None is installed" in text_of(said)
+    client = Client()
+    client.force_login(task.project.owner)
+    address = reverse("run_start", args=[task.project_id, task.pk]) + "?method=text_references"
+    offered = text_of(html_of(client.get(address)))
+    assert "MoverScore" in offered and "BARTScore by" not in offered and "UniEval by" not in offered
     with pytest.raises(Invalid) as refused:
         done(task, "text_references", against="others", encoder="char-svd", bart="tiny-bart")
     assert "none is installed" in refused.value.fields["bart"]
     folder = build(tmp_path / "tiny-bart")
+    assert "BARTScore by" in text_of(html_of(client.get(address)))
     for encoder in ("char-svd", "word-tfidf", "minilm+spelling"):
         _, said, status = posted(task, against="others", mover="on", encoder=encoder)
         assert status == 422 and "MoverScore needs the tokens" in text_of(said), encoder

@@ -60,8 +60,31 @@ def test_a_local_cross_encoder_starts_aqer(tmp_path: Path) -> None:
     assert scorer.identity.startswith(tmp_path.name)
 
 
+def test_pairs_longer_than_the_model_are_cut(tmp_path: Path) -> None:
+    scorer = CrossEncoder(build(tmp_path, LABELS))  # 32 tokens, and no limit in its tokenizer
+    long, longer = "red " * 40, "red " * 90
+    found = scorer([long, longer], ["blue", "blue"])
+    assert np.all((found > 0) & (found < 1)) and found[0] == pytest.approx(found[1])
+
+
 def test_a_folder_without_an_entailment_model_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="holds no classifier"):
         CrossEncoder(tmp_path)(["a"], ["b"])
     with pytest.raises(Invalid, match="no label entailment, but good, poor"):
         CrossEncoder(build(tmp_path, ["poor", "good"]))(["a"], ["b"])
+
+
+def test_a_single_output_is_a_similarity_by_the_logistic_function(tmp_path: Path) -> None:
+    folder = build(tmp_path, ["score"])
+    pairs = ["a red wall", "red"], ["red", "a wall is blue"]
+    found = CrossEncoder(folder, similarity=True)(*pairs)
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokens = AutoTokenizer.from_pretrained(folder)(*pairs, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        raw = model(**tokens).logits[:, 0].double().numpy()
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-raw)), atol=1e-6)
+    with pytest.raises(Invalid, match="no label entailment, but score"):
+        CrossEncoder(folder)(*pairs)

@@ -10,6 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Task
+from crowdqc.errors import Conflict
+from evaluation.bundles.kinds.texts import OfTexts
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -82,3 +84,34 @@ def test_without_a_cross_encoder_the_form_says_what_is_missing(task: Task) -> No
     assert status == 422 and "needs a cross-encoder from a folder" in text_of(said)
     assert "none is installed" in text_of(said)
     assert not Run.objects.filter(task=task).exists()
+
+
+def test_a_cross_encoder_scores_pairs_in_place_of_cosines(
+    task: Task, settings: Any, tmp_path: Path
+) -> None:
+    settings.CROWDQC_ENCODER_DIRS = [str(tmp_path)]
+    folder = tmp_path / "tiny-sts"
+    folder.mkdir()
+    build(folder, ["score"])
+    client = Client()
+    client.force_login(task.project.owner)
+    form = html_of(client.get(reverse("run_start", args=[task.project_id, task.pk])))
+    assert f'<option value="pairs:{folder}">' in form
+    _, status = posted(task, encoder=f"pairs:{folder}")
+    assert status == 302
+    run = Run.objects.get(task=task)
+    assert runs.execute(run.pk) == RunState.DONE, Run.objects.get(pk=run.pk).error
+    assert reads.figures_of(run, "recipe")["recipe"]["encoder"].startswith("pairs+tiny-sts@")
+    estimates = WorkerScore.objects.filter(run=run).values_list("estimate", flat=True)
+    assert len(set(estimates)) > 1
+    page = reverse("task_results", args=[task.project_id, task.pk]) + f"?run={run.number}"
+    assert "pairs+tiny-sts" in text_of(html_of(client.get(page)))
+    with pytest.raises(Conflict):
+        list(OfTexts().pack(run))
+    # A name will do for a program, and a folder without a model is refused.
+    again = runs.start(by=task.project.owner, task=task, params={"encoder": "pairs:tiny-sts"})
+    assert again.params["encoder"] == f"pairs:{folder}"
+    runs.cancel(by=task.project.owner, run=again)
+    settings.CROWDQC_ENCODER_DIRS = []
+    said, status = posted(task, encoder="pairs:tiny-sts")
+    assert status == 422 and "none is installed" in text_of(said)

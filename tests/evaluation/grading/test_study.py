@@ -13,6 +13,7 @@ from annotation.models import Answer, Membership, Role, User
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from evaluation.grading import actions as grading
 from evaluation.grading import selectors as reads
+from evaluation.grading.keys import topic_mark
 from evaluation.models import Run, RunFigure, RunState
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import texts as corpus
@@ -62,6 +63,46 @@ def test_a_grader_sees_neither_author_nor_score_nor_the_other_mark(graded: Any) 
     )  # each in an order of their own
     over = client.get(reverse("grading", args=[task.project_id, task.pk])).content.decode()
     assert "Neither sees the other" in over and "mine" not in over
+
+
+@pytest.mark.parametrize(
+    ("named", "topics", "wrong", "mark"),
+    [(3, 3, 0, 100), (2, 3, 1, 50), (0, 2, 0, 0), (1, 2, 1, 33), (2, 3, 0, 67)],
+)
+def test_a_mark_by_topics_is_the_share_of_the_union_that_is_named_and_right(
+    named: int, topics: int, wrong: int, mark: int
+) -> None:
+    right = {f"topic {k}" for k in range(topics)}
+    said = {f"topic {k}" for k in range(named)} | {f"wrong {k}" for k in range(wrong)}
+    assert (
+        topic_mark(named, topics, wrong)
+        == mark
+        == round(100 * len(right & said) / len(right | said))
+    )
+
+
+def test_topics_of_a_right_answer_are_ticked_and_counted_unless_a_mark_is_written(
+    graded: Any,
+) -> None:
+    task, found, owner, _ = graded
+    answer = Answer.objects.get(pk=found.answer_ids[0])
+    right = "Jupiter\nSaturn\n\n Titan "
+    grading.save_right_answers(by=owner, grading=found, texts={answer.item_id: right})
+    client = Client()
+    client.force_login(owner)
+    page = reverse("grading_mark", args=[task.project_id, task.pk])
+    shown = client.get(f"{page}?answer={answer.pk}").content.decode()
+    assert shown.count('name="topic"') == 3
+    client.post(page, {"answer": answer.pk, "topic": ["0", "2", "9"], "wrong": "1", "value": ""})
+    assert reads.own_mark(found, owner, answer.pk) == (50, "2 of 3 topics, 1 wrong")
+    client.post(page, {"answer": answer.pk, "topic": ["0"], "value": "40", "note": "vague"})
+    assert reads.own_mark(found, owner, answer.pk) == (40, "vague")
+    bad = client.post(page, {"answer": answer.pk, "topic": ["0"], "value": "400"})
+    assert bad.status_code == 422 and reads.own_mark(found, owner, answer.pk) == (40, "vague")
+    # An answer in one line has no topics to tick.
+    grading.save_right_answers(by=owner, grading=found, texts={answer.item_id: "Jupiter"})
+    assert 'name="topic"' not in client.get(f"{page}?answer={answer.pk}").content.decode()
+    assert client.post(page, {"answer": answer.pk, "value": ""}).status_code == 422
 
 
 def test_marks_far_apart_must_be_settled_before_the_grading_closes(graded: Any) -> None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -14,9 +15,11 @@ from django.urls import reverse
 from annotation.models import Answer, ChoiceValue, Item, System, Task
 from annotation.task_types.pairwise.sides import STORED
 from crowdqc.errors import Invalid
+from evaluation.embeddings.embeddings import get_encoder
 from evaluation.llm_runs.answering import run as answering
-from evaluation.methods.text.nearest import NEAREST, RANDOM, draw_examples
-from evaluation.models import CallUse, RunState
+from evaluation.methods.core.base import BadParameter
+from evaluation.methods.text.nearest import MEANING, NEAREST, RANDOM, draw_examples
+from evaluation.models import CallUse, Embedding, RunState
 from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora import texts as text_corpus
@@ -36,6 +39,49 @@ def test_the_nearest_text_comes_first_and_never_the_same_words() -> None:
         ["Other words"], KNOWN, most=9, by=NEAREST, seeds=[1], same=list("vwxyz"), own=["y"]
     )
     assert named == [[0, 2, 4]]
+
+
+def test_the_nearest_in_meaning_is_that_of_the_largest_cosine_and_never_the_same_words() -> None:
+    known = np.array([[1, 0], [1, 0], [0.6, 0.8], [0, 1], [-1, 0]])
+    found = draw_examples(
+        ["A kitten naps.", "A cat sleeps"],
+        KNOWN,
+        most=3,
+        by=MEANING,
+        seeds=[1, 2],
+        vectors=(np.array([[0.8, 0.6], [1.0, 0.0]]), known),
+    )
+    # Cosines .8, .8, .96, .6 and -.8 of the first; 0 and 1 have the same words.
+    assert found == [[2, 0, 3], [2, 3, 4]]
+    with pytest.raises(BadParameter):
+        draw_examples(["A kitten naps."], KNOWN, most=1, by=MEANING, seeds=[1])
+
+
+@pytest.mark.django_db
+def test_examples_by_meaning_are_those_of_minilm_and_the_preview_encodes_nothing() -> None:
+    task = label_corpus.make_labelled(items=8, known=0, workers=6, guessing=0)
+    with serving(lambda body: turns(body)[-1][1]) as stub:
+        model = make_model(task.project, stub.base_url)
+        options = {"model": model.pk, "examples": 1, "examples_by": MEANING}
+        plan = answering.plan(task, {**answering.OPTIONS.defaults, **options})
+        assert Embedding.objects.count() == 0 and len(plan.asks) == 8
+        run = finished(task, "answers", **options)
+        shown = {body["messages"][-1]["content"]: turns(body)[0][0] for body in stub.asked}
+        finished(task, "answers", model=model.pk, examples=8, examples_by=RANDOM)
+        every = {prompt for body in stub.asked for prompt, _ in turns(body)}
+    assert (run.state, run.error) == (RunState.DONE, "")
+    strategies = System.objects.values_list("prompt_strategy", flat=True)
+    assert "labels@1, t=0, 1 nearest (MiniLM) examples" in strategies
+    items = list(task.items.select_related("group"))
+    words = [f"{item.group.passage}\n{item.question or item.key}" for item in items]
+    alike = get_encoder("minilm").encode(words)
+    cosines = alike @ alike.T
+    np.fill_diagonal(cosines, -1)
+    # Of items on which most people agree.
+    cosines[:, [not any(item.question in prompt for prompt in every) for item in items]] = -1
+    asked = {item.pk: next(p for p in shown if item.question in p) for item in items}
+    for at, item in enumerate(items):
+        assert items[int(cosines[at].argmax())].question in shown[asked[item.pk]]
 
 
 def test_random_examples_follow_from_the_seed_and_are_spread_evenly() -> None:

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import re
 import sys
 import threading
 import time
@@ -77,6 +78,8 @@ class Stub:
 
     def completion(self, body: Body, said: str | Fault | Chances) -> Body:
         """An answer as the endpoints give it."""
+        if "prompt" in body:
+            return self.echo(body)
         message: Body = {
             "role": "assistant",
             "content": said if isinstance(said, str) else said.text,
@@ -110,6 +113,18 @@ class Stub:
             with wave.open(io.BytesIO(body["file"]["bytes"])) as sound:
                 told["duration"] = sound.getnframes() / sound.getframerate()
         return told
+
+    def echo(self, body: Body) -> Body:
+        """The prompt with its tokens, as vLLM gives it: words with the space behind them.
+
+        A token's log-probability is minus a tenth of its length; the first one has none.
+        """
+        words = ["<s>", *re.findall(r"\S+\s*", body["prompt"]), "End"]
+        chances = [None, *(-len(word) / 10 for word in words[1:])]
+        found = {"tokens": words, "token_logprobs": chances if body.get("echo") else [None] * 3}
+        choice = {"index": 0, "text": "".join(words), "logprobs": found, "finish_reason": "length"}
+        usage = {"prompt_tokens": len(words) - 1, "completion_tokens": 1}
+        return {"object": "text_completion", "choices": [choice], "usage": usage}
 
     def vectors(self, body: Body) -> Body:
         """Vectors as the endpoints give them: how often each of some letters stands in a text."""

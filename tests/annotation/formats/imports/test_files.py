@@ -22,6 +22,7 @@ from annotation.formats.imports.judgment_lines import KnownJudgments
 from annotation.formats.imports.known_answers import KnownFields
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings
 from annotation.formats.imports.think_aloud import KnownSamples
+from annotation.formats.imports.writing.collection import TopicsToFill
 from annotation.formats.imports.writing.responses import KnownResponses
 from annotation.formats.imports.writing.topics import KnownTopics
 from annotation.formats.registry import FORMATS
@@ -140,6 +141,7 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
             KnownCandidates(),
             KnownJudgments(),
             KnownTopics(),
+            TopicsToFill(),
             KnownResponses(),
             KnownSamples(),
             authors.KnownAnswers(),
