@@ -1,15 +1,17 @@
-"""Payouts and the ledger as CSV, streamed row by row, with pseudonyms only."""
+"""Payouts and the ledger as CSV, streamed row by row, with pseudonyms only but in transfers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.models import LedgerEntry, Payment, PayoutBatch
+from annotation.models import LedgerEntry, Payment, PaymentDetails, PayoutBatch
 from annotation.models.decisions import LINE_OUTCOME
+from annotation.payouts.details.actions import Details
 from crowdqc.files.cells import csv_lines
 
 LEDGER = (
@@ -55,9 +57,43 @@ BY_HAND = (
 )
 
 
+BANK = ("name", "iban", "amount", "currency", "purpose", "worker", "payments")
+OTHER = ("reference", "name", "amount", "currency", "purpose", "worker", "payments")
+
+
+def transfer_rows(
+    way: str, payments: Iterable[Payment], details: Mapping[int, Details]
+) -> Iterator[Sequence[Any]]:
+    """One row a person: their payments of one way of payment together, in its file's columns.
+
+    The file of PayPal has no header: address, amount, currency, id, note, wallet (PayPal's own
+    columns of a payout file). Payments whose worker has no such details are left out.
+    """
+    by_worker: dict[int, list[Payment]] = {}
+    for payment in payments:
+        if payment.worker_id in details:
+            by_worker.setdefault(payment.worker_id, []).append(payment)
+    for worker, own in by_worker.items():
+        found, first = details[worker], own[0]
+        amount = sum((one.amount for one in own), Decimal(0))
+        name, ids = first.worker.pseudonym, " ".join(str(one.pk) for one in own)
+        purpose = f"{first.assignment.task.project.name}, {name}"
+        if way == PaymentDetails.PaymentWay.PAYPAL:
+            number = f"{name}-{first.pk}"[-30:]
+            yield found.reference, amount, first.currency, number, purpose, "PayPal"
+        elif way == PaymentDetails.PaymentWay.BANK:
+            yield found.name, found.reference, amount, first.currency, purpose, name, ids
+        else:
+            yield found.reference, found.name, amount, first.currency, purpose, name, ids
+
+
+HEADERS: dict[str, Sequence[str]] = {"bank": BANK, "paypal": (), "other": OTHER}
+
+
 def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """CSV text, one line at a time."""
-    yield from csv_lines([header])
+    if header:
+        yield from csv_lines([header])
     yield from csv_lines(rows)
 
 
