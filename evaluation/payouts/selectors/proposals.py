@@ -381,7 +381,7 @@ def _hourly(page: PayoutPage) -> Check | None:
         text = _("Without a measured time, and so without a rate: %(lines)s.")
         how = f"{how} {text % {'lines': plural(untimed, 'line')}}"
     if floor is None:
-        text = _("Hourly rates: the lowest is %(lowest)s; no floor is set")
+        text = _("Hourly pay with bonus: the lowest is %(lowest)s; no floor is set")
         return Check("done", text % {"lowest": lowest}, small=how)
     least = money(floor, currency)
     if under:
@@ -397,7 +397,7 @@ def _hourly(page: PayoutPage) -> Check | None:
             "more": len(under) - NAMED,
         }
         return Check("warn", text, small=how)
-    text = _("No hourly rate is under %(floor)s; the lowest is %(lowest)s")
+    text = _("No hourly pay with bonus is under %(floor)s; the lowest is %(lowest)s")
     return Check("done", text % {"floor": least, "lowest": lowest}, small=how)
 
 
