@@ -25,6 +25,11 @@ project_patterns = [
     path(f"{HAND}remind/", statements.payment_details_remind, name="payment_details_remind"),
     path("statements/", statements.statement_list, name="statement_list"),
     path("statements/<int:statement_id>/", statements.statement, name="statement"),
+    path(
+        "statements/<int:statement_id>/book/",
+        statements.statement_book_matching,
+        name="statement_book_matching",
+    ),
     path(f"{ROW}book/", statements.statement_book, name="statement_book"),
     path("rejections/", manager.rejection_list, name="rejection_list"),
     path(f"{REJECTION}decide/", manager.rejection_decide, name="rejection_decide"),

@@ -173,6 +173,11 @@ class HandPayments:
     currency: str
 
     @property
+    def key(self) -> str:
+        """What its row is called in addresses."""
+        return f"{self.number}-{self.way or 'none'}"
+
+    @property
     def word(self) -> Words:
         return WAYS[self.way][0]
 

@@ -238,6 +238,25 @@ def statement_book(
     return redirect("statement", project_id, statement_id)
 
 
+@login_required
+@require_POST
+def statement_book_matching(
+    request: HttpRequest, project_id: int, statement_id: int
+) -> HttpResponse:
+    """Book all rows at once that say what was approved here."""
+    access = get_access(request, project_id)
+    found = _statement(access, statement_id)
+    booked, waiting = statements.book_matching(by=access.user, statement=found)
+    if booked:
+        rows = plural(booked, "row")
+        messages.success(request, gettext("%(rows)s booked.") % {"rows": rows})
+    if waiting:
+        messages.info(request, str(statements.ABOVE_LIMIT))
+    if not booked and not waiting:
+        messages.info(request, gettext("They were booked before; nothing was booked twice."))
+    return redirect("statement", project_id, statement_id)
+
+
 PAGE = 50
 
 
