@@ -3,7 +3,7 @@
 from django.urls import path
 
 from annotation.payouts.corrections import views as corrections
-from annotation.payouts.views import details, manager, statements
+from annotation.payouts.views import details, manager, months, statements
 
 HAND = "payouts/by-hand/"
 ROW = "statements/<int:statement_id>/rows/<int:place>/"
@@ -31,6 +31,13 @@ project_patterns = [
         name="statement_book_matching",
     ),
     path(f"{ROW}book/", statements.statement_book, name="statement_book"),
+    path("payouts/months/", months.month_statement, name="month_statement"),
+    path("payouts/months/<str:month>.csv", months.month_export, name="month_export"),
+    path(
+        "payouts/months/<str:month>/<int:membership_id>/",
+        months.person_month,
+        name="person_month",
+    ),
     path("rejections/", manager.rejection_list, name="rejection_list"),
     path(f"{REJECTION}decide/", manager.rejection_decide, name="rejection_decide"),
     path("answers/<int:answer_id>/counts/", manager.answer_counts, name="answer_counts"),

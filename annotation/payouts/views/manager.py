@@ -126,8 +126,9 @@ def ledger_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
     """The ledger (as filtered) as CSV, with pseudonyms."""
     access = get_access(request, project_id)
     rows = books.entries(access.project, books.parse_filter(request.GET))
+    names = dict(correctable_accounts(access.project))
     response = StreamingHttpResponse(
-        exports.lines(exports.LEDGER, exports.ledger_rows(rows)), content_type="text/csv"
+        exports.lines(exports.LEDGER, exports.ledger_rows(rows, names)), content_type="text/csv"
     )
     response["Content-Disposition"] = 'attachment; filename="ledger.csv"'
     return response
