@@ -175,7 +175,7 @@ def _evidence_choices(evidence: Any) -> tuple[Choice, ...]:
     """Filters by what is known of workers (``hooks.worker_evidence``)."""
     return (
         Choice("look", _("Needs a look"), Q(pk__in=_LateIds(lambda: evidence.needs_look))),
-        Choice("below", _("Below the median"), Q(pk__in=_LateIds(lambda: evidence.below))),
+        Choice("below", _("Below the median"), Q(pk__in=_LateIds(lambda: evidence.below_median))),
         Choice("alike", _("Look-alikes"), Q(pk__in=_LateIds(lambda: evidence.alike))),
     )
 

@@ -63,7 +63,7 @@ class WorkerSummary:
             return _("below the median in %(below)s of %(n)s") % told
         if self.above:
             return _("above the median in %(above)s of %(n)s") % told
-        return _("not separable from the median") if self.boards else ""
+        return _("not separable") if self.boards else ""
 
 
 class WorkerEvidence:
@@ -98,7 +98,7 @@ class WorkerEvidence:
         return found
 
     @cached_property
-    def below(self) -> set[int]:
+    def below_median(self) -> set[int]:
         """Workers who are surely below the median of all in a task."""
         sides = beside_medians_by_worker(self.runs)
         return {worker for worker, own in sides.items() if -1 in own}
@@ -110,7 +110,7 @@ class WorkerEvidence:
             assignment__task__project=self.project, replied_at__isnull=False, outcome=""
         )
         open_replies = replies.values_list("assignment__worker", flat=True)
-        return self.below | set(self.alike) | set(open_replies)
+        return self.below_median | set(self.alike) | set(open_replies)
 
     def summaries(self, workers: Collection[int]) -> dict[int, WorkerSummary]:
         """What the rows of these workers say; a fixed number of queries."""
