@@ -137,8 +137,11 @@ def _new_form(request: HttpRequest, task: Task) -> HttpResponse:
     key = {"key": str(uuid.uuid4())}
     if len(rows) > BULK and request.GET.get("pick") in PICKS:
         return _many_form(request, task, ManyLines.of(task, rows, around), key)
-    terms = payout_form.terms_of(task, around, rows)
-    return _form(request, task, payout_form.start(rows, terms, _decision(request)), terms, key)
+    terms, decision = payout_form.terms_of(task, around, rows), _decision(request)
+    more: dict[str, Any] = dict(key)
+    if decision:
+        more["shared"] = payout_form.SharedDecision(decision=decision)
+    return _form(request, task, payout_form.start(rows, terms, decision), terms, more)
 
 
 def _propose(

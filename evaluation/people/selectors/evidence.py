@@ -6,9 +6,10 @@ Evidence for whoever reads it. Nothing acts on it: no score, payout, rejection o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -92,7 +93,8 @@ class WorkerEvidence:
         )
         for data in figures.order_by("run_id").values_list("data", flat=True):
             for row in data["rows"]:
-                add(*row["workers"], _same_answers(row))
+                one, other = row["workers"]
+                add(one, other, _same_answers(row))
         for one, other in _same_references(self.project):
             add(one, other, _("same payment reference"))
         return found
@@ -133,7 +135,7 @@ def worker_evidence(project: Project) -> WorkerEvidence:
     return WorkerEvidence(project)
 
 
-def _same_answers(row: dict[str, float]) -> str:
+def _same_answers(row: Mapping[str, Any]) -> str:
     told = {
         "agreement": percent(row["agreement"]),
         "n": count(int(row["shared"])),

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, LedgerEntry, PayoutBatch, Rejection
-from annotation.payouts.actions.proposals import approve_payout, total
+from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
 from annotation.payouts.actions.rejections import decide_reply, reply_to_rejection
 from crowdqc.errors import NotAllowed
 from tests.support import factories
@@ -119,3 +119,23 @@ def test_sharing_nothing_is_refused_and_changes_no_line(world: World) -> None:
     page = post(world, form_of(world, works, do="share"))
     assert page.status_code == 422
     assert {draft.decision for draft in page.context["lines"]} == {"approve"}
+
+
+def test_the_review_shows_rejections_and_leads_to_one_reason_for_those_ticked(
+    world: World,
+) -> None:
+    worker = factories.make_worker(world.project)
+    first = factories.claim_and_submit(world.task, worker)
+    lines = [ProposedLine(first.pk, "reject", reason_code="other", reason=REJECTION)]
+    batch = propose_payout(by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines)
+    approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+    other = factories.make_task(world.project, 1)
+    works = [factories.claim_and_submit(other, worker), factories.claim_and_submit(other)]
+    client = Client()
+    client.force_login(world.requester)
+    queue = client.get(reverse("review", args=[world.project.pk, other.pk])).context["queue"]
+    assert {row.assignment.pk: n for row, n in queue.rows} == {works[0].pk: 1, works[1].pk: 0}
+    url = reverse("payout_new", args=[world.project.pk, other.pk])
+    page = client.get(url, {"assignment": [one.pk for one in works], "decision": "reject"})
+    assert page.context["shared"].decision == "reject"
+    assert [draft.decision for draft in page.context["lines"]] == ["reject", "reject"]
