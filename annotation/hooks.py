@@ -13,6 +13,9 @@ export_makers: Hook[[], Mapping[str, Any]] = Hook("export_makers")
 run_recipes: Hook[[Any], list[dict[str, Any]]] = Hook("run_recipes")
 # Of a task: what its results say first, and where; None before the first run that says something.
 task_verdict: Hook[[Any], dict[str, str] | None] = Hook("task_verdict")
+# Of a project: what is known of its workers beyond their work and pay (``WorkerEvidence`` of
+# ``evaluation.people.selectors.evidence``).
+worker_evidence: Hook[[Any], Any] = Hook("worker_evidence")
 # Of tasks: the state of the results of each, by the task's id.
 run_states: Hook[[Any], dict[int, str]] = Hook("run_states")
 # Of a public board's address: its title and its pages; None where there is no such board.

@@ -42,6 +42,14 @@ def run_states(tasks: Any) -> dict[int, str]:
     return states.run_states(tasks)
 
 
+@annotation_hooks.worker_evidence.register
+def worker_evidence(project: Any) -> Any:
+    """Return the scores, look-alikes and flags of a project's workers."""
+    from evaluation.people.selectors import evidence
+
+    return evidence.worker_evidence(project)
+
+
 @annotation_hooks.public_board.register
 def public_board(slug: str) -> dict[str, str] | None:
     """Return the title and the addresses of a public board."""

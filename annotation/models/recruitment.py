@@ -227,6 +227,23 @@ class PaymentAttempt(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
 
+class PaymentDetails(models.Model):
+    """How a worker wants to be paid where no platform pays them; goes with their erasure."""
+
+    class PaymentWay(models.TextChoices):
+        BANK = "bank", gettext_lazy("Bank transfer (IBAN)")
+        PAYPAL = "paypal", gettext_lazy("PayPal")
+        OTHER = "other", gettext_lazy("Other, as the project asks for")
+
+    worker = models.OneToOneField(
+        Membership, on_delete=models.CASCADE, related_name="payment_details"
+    )
+    way = models.CharField(max_length=8, choices=PaymentWay.choices)
+    # Reference and name of the recipient, in two lines.
+    sealed = models.BinaryField()
+    changed_at = models.DateTimeField()
+
+
 class Statement(models.Model):
     """A file of what a platform really paid, held once against the books."""
 

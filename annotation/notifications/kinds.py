@@ -119,6 +119,12 @@ KINDS: dict[str, Kind] = {
         always=True,
     ),
     "payment.done": Kind(WORKER, gettext_lazy("Money was paid.")),
+    "payment.details": Kind(
+        WORKER, gettext_lazy("Your payment details were changed."), always=True
+    ),
+    "payment.details_missing": Kind(
+        WORKER, gettext_lazy("Approved pay waits for your payment details.")
+    ),
     "rejection": Kind(
         WORKER, gettext_lazy("Work was rejected; says until when a reply is open."), always=True
     ),

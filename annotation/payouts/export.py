@@ -1,15 +1,20 @@
-"""Payouts and the ledger as CSV, streamed row by row, with pseudonyms only."""
+"""Payouts and the ledger as CSV, streamed row by row, with pseudonyms only but in transfers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import LedgerEntry, Payment, PayoutBatch
+from annotation.models import LedgerEntry, Payment, PaymentDetails, PayoutBatch
 from annotation.models.decisions import LINE_OUTCOME
+from annotation.payouts.details.actions import Details
+from annotation.payouts.selectors.monthly import MonthStatement, PersonStatement
 from crowdqc.files.cells import csv_lines
 
 LEDGER = (
@@ -27,6 +32,8 @@ LEDGER = (
     "currency",
     "memo",
     "by",
+    "debit_name",
+    "credit_name",
 )
 PAYOUT = (
     "proposal",
@@ -55,14 +62,103 @@ BY_HAND = (
 )
 
 
+BANK = ("name", "iban", "amount", "currency", "purpose", "worker", "payments")
+OTHER = ("reference", "name", "amount", "currency", "purpose", "worker", "payments")
+
+
+def transfer_rows(
+    way: str, payments: Iterable[Payment], details: Mapping[int, Details]
+) -> Iterator[Sequence[Any]]:
+    """One row a person: their payments of one way of payment together, in its file's columns.
+
+    The file of PayPal has no header: address, amount, currency, id, note, wallet (PayPal's own
+    columns of a payout file). Payments whose worker has no such details are left out.
+    """
+    by_worker: dict[int, list[Payment]] = {}
+    for payment in payments:
+        if payment.worker_id in details:
+            by_worker.setdefault(payment.worker_id, []).append(payment)
+    for worker, own in by_worker.items():
+        found, first = details[worker], own[0]
+        amount = sum((one.amount for one in own), Decimal(0))
+        name, ids = first.worker.pseudonym, " ".join(str(one.pk) for one in own)
+        purpose = f"{first.assignment.task.project.name}, {name}"
+        if way == PaymentDetails.PaymentWay.PAYPAL:
+            number = f"{name}-{first.pk}"[-30:]
+            yield found.reference, amount, first.currency, number, purpose, "PayPal"
+        elif way == PaymentDetails.PaymentWay.BANK:
+            yield found.name, found.reference, amount, first.currency, purpose, name, ids
+        else:
+            yield found.reference, found.name, amount, first.currency, purpose, name, ids
+
+
+MONTH = (
+    "month", "worker", "recipient", "way", "reference", "assignments", "opening", "base", "bonus",
+    "corrections", "paid", "closing", "currency",
+)  # fmt: skip
+ENTRIES = (
+    "month", "worker", "entry", "date", "kind", "task", "proposal", "proposed_by", "approved_by",
+    "amount", "balance", "currency", "memo",
+)  # fmt: skip
+
+
+def month_rows(found: MonthStatement, details: Mapping[int, Details]) -> Iterator[Sequence[Any]]:
+    """One row a worker and currency; recipients are named as far as ``details`` holds them."""
+    for row in found.rows:
+        told = details.get(row.worker.pk)
+        yield (
+            found.month,
+            row.worker.pseudonym,
+            told.name if told else "",
+            told.way if told else "",
+            told.reference if told else "",
+            row.assignments,
+            row.opening,
+            row.base,
+            row.bonus,
+            row.corrected,
+            row.paid,
+            row.closing,
+            row.currency,
+        )
+
+
+def entry_rows(statements: Iterable[PersonStatement]) -> Iterator[Sequence[Any]]:
+    """One row an entry of the workers' accounts, with the balance after it."""
+    for found in statements:
+        for line in found.lines:
+            entry, batch = line.entry, line.entry.line.batch if line.entry.line else None
+            yield (
+                found.month,
+                found.worker.pseudonym,
+                line.number,
+                timezone.localtime(entry.at).date().isoformat(),
+                entry.kind,
+                entry.task.published_title,
+                batch.number if batch else "",
+                str(batch.proposed_by) if batch else "",
+                str(batch.decided_by) if batch else "",
+                line.amount,
+                line.balance,
+                found.currency,
+                entry.memo,
+            )
+
+
+HEADERS: dict[str, Sequence[str]] = {"bank": BANK, "paypal": (), "other": OTHER}
+
+
 def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """CSV text, one line at a time."""
-    yield from csv_lines([header])
+    if header:
+        yield from csv_lines([header])
     yield from csv_lines(rows)
 
 
-def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
-    """One row an entry, oldest first."""
+def ledger_rows(
+    entries: QuerySet[LedgerEntry], names: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Sequence[Any]]:
+    """One row an entry, oldest first; ``names`` are the accounts' by their code."""
     for entry in entries.order_by("id").iterator(chunk_size=500):
         yield (
             f"e-{entry.pk:05d}",
@@ -79,6 +175,8 @@ def ledger_rows(entries: QuerySet[LedgerEntry]) -> Iterator[Sequence[Any]]:
             entry.currency,
             entry.memo,
             str(entry.by) if entry.by else _("the platform’s report"),
+            names.get(entry.debit, ""),
+            names.get(entry.credit, ""),
         )
 
 

@@ -1,11 +1,12 @@
-"""What a platform says it paid: one row a payment, every fault of every row named."""
+"""What a platform says it paid: one row a payment or submission, every fault of every row named."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext as _
@@ -37,6 +38,13 @@ FIELDS = (
     Field("currency", gettext_lazy("Currency")),
     Field("fee", gettext_lazy("Fee"), also=("fees", "service_fee")),
     Field("paid_at", gettext_lazy("Paid at"), also=("date", "created_at", "paid_on")),
+)
+# Of an export of submissions, which has a status and no amount (Prolific's own, for instance).
+SUBMISSION_FIELDS = (
+    *FIELDS[:2],
+    Field("status", gettext_lazy("Status"), required=True),
+    Field("reviewed_at", gettext_lazy("Reviewed at")),
+    Field("completed_at", gettext_lazy("Completed at"), also=("ended_at",)),
 )
 KINDS = {
     "": "base",
@@ -80,23 +88,54 @@ class ReportedPayment:
         )
 
 
-def read_statement(content: bytes, name: str, currency: str) -> list[ReportedPayment]:
+@dataclass(frozen=True)
+class ReportedSubmission:
+    """One submission as the file tells it: approved there or not, without an amount."""
+
+    line: int
+    submission: str
+    participant: str
+    status: str  # in capitals, as APPROVED or AWAITING REVIEW
+    at: str  # when it was reviewed, else completed; ISO, or empty
+
+    @property
+    def is_approved(self) -> bool:
+        return self.status == "APPROVED"
+
+    def payment(self, amount: Decimal, currency: str) -> ReportedPayment:
+        """What an approval there paid, where the pay is known."""
+        return ReportedPayment(
+            self.line, self.submission, self.participant, "base", amount, currency, None, self.at
+        )
+
+
+Reported = list[ReportedPayment] | list[ReportedSubmission]
+
+
+def read_statement(content: bytes, name: str, currency: str) -> Reported:
     """Every row of the file, or Invalid naming all rows that cannot be read.
 
-    It is read no further where it passes one of ``LIMITS``, or after ``MOST_BAD`` such rows.
+    A file with a status and no amount holds submissions. It is read no further where it passes
+    one of ``LIMITS``, or after ``MOST_BAD`` such rows.
     """
     sheet = spooled(open_table(of_bytes(content), name, LIMITS))
     columns = guess(list(sheet.columns), FIELDS)
+    fields: Sequence[Field] = FIELDS
+    if "amount" not in columns and "status" in guess(list(sheet.columns), SUBMISSION_FIELDS):
+        fields, columns = SUBMISSION_FIELDS, guess(list(sheet.columns), SUBMISSION_FIELDS)
     problems = list(sheet.unreadable)
     problems += [
         _column(one.name, _("There is no column %(name)s.") % {"name": one.name})
-        for one in missing(columns, FIELDS)
+        for one in missing(columns, fields)
     ]
     if problems:
         refuse(name, problems, len(sheet.rows), "rows")
-    good, bad = [], 0
+    good: list[Any] = []
+    bad = 0
     for row in sheet.rows:
-        reported, wrong = _row(row, columns, currency)
+        reported, wrong = (
+            _row(row, columns, currency) if fields is FIELDS else _submission(row, columns)
+        )
         problems += wrong
         if reported is not None:
             good.append(reported)
@@ -162,6 +201,29 @@ def _row(
         currency=currency,
         fee=fee,
         paid_at=paid_at,
+    )
+    return told, []
+
+
+def _submission(
+    row: Row, columns: Mapping[str, str]
+) -> tuple[ReportedSubmission | None, list[Problem]]:
+    value = {field: row.values.get(column, "").strip() for field, column in columns.items()}
+    wrong: list[Problem] = []
+    if not value.get("submission") and not value.get("participant"):
+        says = _("Nothing says whom it is about.")
+        mend = _("A submission or a participant.")
+        wrong.append(Problem(row.line, columns.get("submission", "submission"), "", says, mend))
+    status = " ".join(value.get("status", "").replace("-", " ").replace("_", " ").upper().split())
+    if not status:
+        mend = _("As the platform calls it, for instance APPROVED.")
+        wrong.append(Problem(row.line, columns["status"], "", _("There is no status."), mend))
+    if wrong:
+        return None, wrong
+    # A platform writes words where there is no time.
+    at = _moment(value.get("reviewed_at", "")) or _moment(value.get("completed_at", "")) or ""
+    told = ReportedSubmission(
+        row.line, value.get("submission", "")[:120], value.get("participant", "")[:120], status, at
     )
     return told, []
 

@@ -1,13 +1,18 @@
-"""Addresses of money and of what counts, under a project."""
+"""Addresses of money and of what counts: of workers, and under a project."""
 
 from django.urls import path
 
 from annotation.payouts.corrections import views as corrections
-from annotation.payouts.views import manager, statements
+from annotation.payouts.views import details, manager, months, statements
 
 HAND = "payouts/by-hand/"
 ROW = "statements/<int:statement_id>/rows/<int:place>/"
+WORK = "work/projects/<int:project_id>/payment/"
 REJECTION, CORRECTION = "rejections/<int:rejection_id>/", "ledger/corrections/<int:correction_id>/"
+urlpatterns = [
+    path(WORK, details.payment_details, name="payment_details"),
+    path(f"{WORK}remove/", details.payment_details_remove, name="payment_details_remove"),
+]
 project_patterns = [
     path("ledger/", manager.ledger, name="ledger"),
     path("ledger.csv", manager.ledger_export, name="ledger_export"),
@@ -17,9 +22,22 @@ project_patterns = [
     path(HAND, statements.payment_by_hand, name="payment_by_hand"),
     path("payouts/by-hand.csv", statements.payment_by_hand_export, name="payment_by_hand_export"),
     path(f"{HAND}<int:number>/done/", statements.payment_by_hand_done, name="payment_by_hand_done"),
+    path(f"{HAND}remind/", statements.payment_details_remind, name="payment_details_remind"),
     path("statements/", statements.statement_list, name="statement_list"),
     path("statements/<int:statement_id>/", statements.statement, name="statement"),
+    path(
+        "statements/<int:statement_id>/book/",
+        statements.statement_book_matching,
+        name="statement_book_matching",
+    ),
     path(f"{ROW}book/", statements.statement_book, name="statement_book"),
+    path("payouts/months/", months.month_statement, name="month_statement"),
+    path("payouts/months/<str:month>.csv", months.month_export, name="month_export"),
+    path(
+        "payouts/months/<str:month>/<int:membership_id>/",
+        months.person_month,
+        name="person_month",
+    ),
     path("rejections/", manager.rejection_list, name="rejection_list"),
     path(f"{REJECTION}decide/", manager.rejection_decide, name="rejection_decide"),
     path("answers/<int:answer_id>/counts/", manager.answer_counts, name="answer_counts"),

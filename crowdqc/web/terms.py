@@ -389,6 +389,27 @@ STATISTICS = {
         ((_("none"), _("the usual case")), (_("some"), _("read the answer before you decide"))),
         f"{REQUESTER}#flags",
     ),
+    "look-alikes": Term(
+        _("Look-alikes"),
+        _(
+            "Workers who agree more than their quality explains, or are paid at the same place. "
+            "Two people who work together look the same."
+        ),
+        (
+            (_("by chance"), _("any pair of the crowd in 1 of 100 studies")),
+            (_("one or more"), _("read both cards before you decide")),
+        ),
+        f"{REQUESTER}#flags",
+    ),
+    "median-quality": Term(
+        _("Quality beside the median"),
+        _("Official runs in which a worker is surely above or below the median of all workers."),
+        (
+            (_("not separable"), _("the usual case; nothing is shown against anybody")),
+            (_("below"), _("read answers before you decide")),
+        ),
+        f"{REQUESTER}#flags",
+    ),
 }
 MONEY = {
     "base-pay": Term(

@@ -16,6 +16,7 @@ from annotation.payouts.actions.proposals import MIN_REASON, REASONS, ProposedLi
 from annotation.payouts.actions.reasons import MIN_LESS
 from annotation.payouts.actions.rules import why_not_base
 from annotation.payouts.selectors.proposals import bonus_given
+from crowdqc.errors import Invalid
 from crowdqc.money import NotAnAmount, parse_amount
 from crowdqc.numbers import money
 from evaluation.panels.watch import incentives_for, take_incentives
@@ -149,6 +150,58 @@ def fill_amounts(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
             if draft.decision != Decision.REJECT:
                 draft.bonus = str(draft.given.amount)
     return check(lines, terms)
+
+
+LESS = "less"  # approve at a lower base
+
+
+@dataclass(frozen=True)
+class SharedDecision:
+    """One decision and one reason for several lines of a form.
+
+    ``to`` is the decision that a line has now, or "" for every line. ``decision`` is what these
+    lines get: a value of ``Decision``, LESS, or "" to keep theirs.
+    """
+
+    to: str = ""
+    decision: str = ""
+    base: str = ""
+    reason_code: str = ""
+    reason: str = ""
+
+    @classmethod
+    def read(cls, post: Mapping[str, str]) -> SharedDecision:
+        """From the form's fields, whose names begin with ``shared_``."""
+        return cls(**{name: post.get(f"shared_{name}", "") for name in cls.__dataclass_fields__})
+
+
+def share(lines: list[DraftLine], shared: SharedDecision, terms: Terms) -> int:
+    """Write one decision and reason into the lines it is for; returns how many these are.
+
+    Nothing is proposed by it. Every line stays a decision of its own, with its own reply of the
+    worker. Raises Invalid where there is nothing to write.
+    """
+    if not (shared.decision or shared.reason_code or shared.reason.strip()):
+        raise Invalid(
+            _("Choose a decision or write a reason first."),
+            fields={"shared_reason": _("Write the reason that the workers share.")},
+        )
+    chosen = [draft for draft in lines if shared.to in ("", draft.decision)]
+    for draft in chosen:
+        if shared.decision:
+            less = shared.decision == LESS
+            draft.decision = str(Decision.APPROVE) if less else shared.decision
+            if less:
+                draft.base = shared.base
+            elif draft.decision == Decision.APPROVE:
+                draft.base = str(draft.evidence.assignment.pay)
+        if draft.decision == Decision.REJECT:
+            draft.reason_code = shared.reason_code or draft.reason_code
+            draft.reason = shared.reason or draft.reason
+        elif shared.reason and (shared.decision == LESS or draft.is_below_agreed):
+            draft.less = shared.reason
+    check(lines, terms)
+    return len(chosen)
 
 
 def check(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from annotation.accounts.projects.actions import invitation_token, invite
 from annotation.accounts.tokens import actions as tokens
@@ -277,6 +278,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "position": 1,
         "item_id": Item.objects.filter(task=task).first().pk,
         "number": batch.number,
+        "month": f"{timezone.localdate():%Y-%m}",
         "membership_id": world.worker.pk,
         "file_id": upload_row.pk,
         "table_id": table.pk,

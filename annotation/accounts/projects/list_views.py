@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy
 from annotation.access import Access
 from annotation.accounts.projects import actions
 from annotation.accounts.projects.selectors import list_workers
+from annotation.hooks import worker_evidence
 from annotation.lists.definition import (
     Bulk,
     Choice,
@@ -33,6 +34,7 @@ from annotation.lists.definition import (
 )
 from annotation.models import Assignment, LedgerEntry, Membership, PanelMember, Rejection
 from annotation.models.assignments import AssignmentState
+from annotation.models.payouts import DUE, PAID_OUT
 from annotation.panels.actions import panels
 from annotation.payouts.actions.many import ProposedPay, amounts_seen, approve_pay_of
 from annotation.payouts.actions.rules import why_not_decide_in
@@ -47,11 +49,16 @@ COLUMNS = (
     Column("consent", gettext_lazy("Consent"), sort=("agreed",)),
     Column("submitted", gettext_lazy("Submitted"), sort=("submitted",), number=True, down=True),
     Column("pace", gettext_lazy("Median time"), sort=("pace",), number=True),
+    Column("quality", gettext_lazy("Quality"), term="median-quality"),
+    Column("flags", gettext_lazy("Flags"), term="flags"),
+    Column("alike", gettext_lazy("Looks like"), term="look-alikes"),
     Column("rejected", gettext_lazy("Rejected"), sort=("rejected",), number=True, down=True),
     Column("approved", gettext_lazy("Approved pay"), sort=("approved",), number=True, down=True),
     Column("proposed", gettext_lazy("Proposed pay"), sort=("proposed",), number=True, down=True),
+    Column("unpaid", gettext_lazy("Unpaid"), sort=("unpaid",), number=True, down=True),
+    Column("paid", gettext_lazy("Paid"), sort=("paid",), number=True, down=True),
     Column("last", gettext_lazy("Last"), sort=("last_submit",), down=True),
-    Column("joined", gettext_lazy("Joined"), sort=("created_at",), down=True),
+    Column("joined", gettext_lazy("Joined"), sort=("created_at",), down=True, shown=False),
 )
 CONSENT = (
     Choice("yes", gettext_lazy("Agreed"), Q(agreed=True)),
@@ -60,6 +67,7 @@ CONSENT = (
 )
 WORK = (
     Choice("proposed", gettext_lazy("Pay awaits approval"), Q(proposed__gt=0)),
+    Choice("unpaid", gettext_lazy("Approved, not paid yet"), Q(unpaid__gt=0)),
     Choice("rejected", gettext_lazy("Rejected work"), Q(rejected__gt=0)),
     Choice("some", gettext_lazy("Submitted work"), Q(submitted__gt=0)),
     Choice("none", gettext_lazy("Nothing submitted"), Q(submitted=0)),
@@ -88,14 +96,18 @@ def worker_list(access: Access) -> Listing:
     work = Assignment.objects.filter(
         worker=OuterRef("pk"), state=AssignmentState.SUBMITTED, opened_at__isnull=False
     )
+    account = LedgerEntry.objects.filter(worker=OuterRef("pk")).order_by().values("worker")
     took = work.filter(quiz=None).exclude(source="import").order_by().values("worker")
     spent = seconds_between("opened_at", "submitted_at")
     rows = list_workers(project).annotate(
         proposed=Coalesce(Subquery(amount.values("s")), ZERO),
         rejected=Coalesce(Subquery(refused.values("n")), 0),
         approved=Coalesce(Subquery(earned.values("s")), ZERO),
+        paid=Coalesce(Subquery(account.annotate(s=PAID_OUT).values("s")), ZERO),
+        unpaid=Coalesce(Subquery(account.annotate(s=DUE).values("s")), ZERO),
         pace=Subquery(took.annotate(m=Quantile(spent, share=0.5)).values("m")),
     )
+    evidence = worker_evidence(project)
     on = [
         Choice(str(one.pk), one.name, Q(pk__in=_members(one.pk)))
         for one in project.panels.order_by("name")[:50]
@@ -114,12 +126,41 @@ def worker_list(access: Access) -> Listing:
         else _("Search by pseudonym"),
         filters=(
             Filter("consent", _("Consent"), CONSENT),
+            Filter("evidence", _("Evidence"), _evidence_choices(evidence)),
             Filter("work", _("Work"), WORK),
             Filter("panel", _("Panel"), on),
         ),
         bulk=_bulk(access),
         name_of=lambda worker: worker.pseudonym,
+        read=lambda found: _with_evidence(found, evidence),
     )
+
+
+class _LateIds:
+    """Ids that are read where a filter asks for them."""
+
+    def __init__(self, read: Callable[[], Iterable[int]]) -> None:
+        self.read = read
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.read())
+
+
+def _evidence_choices(evidence: Any) -> tuple[Choice, ...]:
+    """Filters by what is known of workers (``hooks.worker_evidence``)."""
+    return (
+        Choice("look", _("Needs a look"), Q(pk__in=_LateIds(lambda: evidence.needs_look))),
+        Choice("below", _("Below the median"), Q(pk__in=_LateIds(lambda: evidence.below_median))),
+        Choice("alike", _("Look-alikes"), Q(pk__in=_LateIds(lambda: evidence.alike))),
+    )
+
+
+def _with_evidence(rows: list[Membership], evidence: Any) -> list[Membership]:
+    """The rows of a page, each with ``summary``."""
+    found = evidence.summaries([row.pk for row in rows])
+    for row in rows:
+        row.summary = found[row.pk]  # type: ignore[attr-defined]
+    return rows
 
 
 def _members(panel: int) -> Any:

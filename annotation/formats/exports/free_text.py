@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Answer, ChoiceValue, Item, ItemGroup, LedgerEntry, Task, TextValue
 from annotation.payouts import export as payouts
+from annotation.payouts.selectors.balance import correctable_accounts
 from crowdqc.errors import Conflict, Invalid
 
 CHUNK = 2000
@@ -164,7 +165,8 @@ def _payouts(task: Task) -> Iterator[Row]:
         "task__current", "line__batch", "worker", "by"
     )
     amount = payouts.LEDGER.index("amount")
-    for values in payouts.ledger_rows(entries):
+    names = dict(correctable_accounts(task.project))
+    for values in payouts.ledger_rows(entries, names):
         yield *values[:amount], str(values[amount]), *values[amount + 1 :]
 
 

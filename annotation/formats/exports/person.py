@@ -31,6 +31,7 @@ from annotation.models import (
     Message,
     Notice,
     PanelMember,
+    PaymentDetails,
     Qualification,
     Recording,
     Rejection,
@@ -41,6 +42,7 @@ from annotation.models import (
     User,
     Visit,
 )
+from annotation.payouts.details.actions import open_details
 from annotation.records.selectors.audit_words import action_sentence, describe_subject
 from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import log
@@ -429,12 +431,31 @@ def _security(user: User) -> Rows:
     )
 
 
+def _payment_details(user: User) -> Rows:
+    """Payment details, for the person alone: staff who hand out a file see none."""
+    rows = PaymentDetails.objects.filter(worker__user=user).select_related("worker__project")
+
+    def opened(_members: Members) -> Iterator[Row]:
+        for one in rows.order_by("pk"):
+            found = open_details(one)
+            yield {
+                "project": one.worker.project.name,
+                "way": found.way,
+                "name": found.name,
+                "reference": found.reference,
+                "changed": one.changed_at,
+            }
+
+    return opened
+
+
 def _own_log(user: User) -> Rows:
     return lambda _: _entries(Q(actor=user, project=None))
 
 
 OWN: tuple[tuple[str, str, Callable[[User], Rows]], ...] = (
     ("account", "Your account.", _profile),
+    ("payment_details", "How you are paid where no platform pays you.", _payment_details),
     (
         "notices",
         "What you were told.",

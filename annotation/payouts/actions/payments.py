@@ -29,6 +29,8 @@ from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions.rules import require_decider
+from annotation.payouts.details.actions import ask_for_details
+from annotation.payouts.details.selectors import without_details
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
 from crowdqc import numbers
@@ -81,6 +83,9 @@ def plan_payments(
     Payment.objects.bulk_create(rows)
     if any(row.state == State.PLANNED for row in rows):
         send_soon()
+    ask_for_details(
+        project=batch.project, workers=without_details(batch.project, rows), key=f"{batch.pk}"
+    )
     return len(rows)
 
 
@@ -261,7 +266,7 @@ def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
 
 
 @transaction.atomic
-def mark_sent(*, by: User, payments: Iterable[Payment]) -> int:
+def mark_sent(*, by: User, payments: Iterable[Payment], memo: str = "by hand") -> int:
     """Note that these were done by hand, each once; gives how many were not noted before."""
     done = 0
     for chosen in sorted(payments, key=lambda one: one.pk):
@@ -274,7 +279,7 @@ def mark_sent(*, by: User, payments: Iterable[Payment]) -> int:
                 _("Payment %(payment_pk)s is not one to be done by hand.")
                 % {"payment_pk": payment.pk}
             )
-        done += confirm(payment=payment, by=by, memo="by hand")
+        done += confirm(payment=payment, by=by, memo=memo)
     return done
 
 

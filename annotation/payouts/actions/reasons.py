@@ -16,6 +16,7 @@ REASONS = {
     "not_followed": gettext_lazy("The instructions were not followed"),
     "not_own": gettext_lazy("The answers are not in the worker’s own words"),
     "failed_check": gettext_lazy("The attention questions were not answered as they asked"),
+    "guessing": gettext_lazy("The answers are no better than guessing"),
     "nothing": gettext_lazy("Nothing was handed in that could be used"),
     "other": gettext_lazy("Another reason, written below"),
 }
@@ -25,6 +26,7 @@ PROLIFIC_CATEGORIES = {
     "not_followed": "FAILED_INSTRUCTIONS",
     "not_own": "OTHER",
     "failed_check": "FAILED_CHECK",
+    "guessing": "LOW_EFFORT",
     "nothing": "NO_DATA",
     "other": "OTHER",
 }

@@ -107,9 +107,9 @@ def approvers(project: Project, proposer: User) -> list[User]:
 
 
 NOBODY = gettext_lazy(
-    "Nobody can approve this yet: every manager was let in by the proposer, or "
-    "by the same person. The administrator of this installation can confirm a "
-    "manager, or the owner can allow approval by one person in the settings."
+    "A second manager must approve this, one whom somebody other than the proposer has confirmed. "
+    "Invite one, have the administrator of this installation confirm one, or let the owner allow "
+    "approval by one person."
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -11,8 +11,17 @@ from django.db.models import Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Task, Visit
-from annotation.payouts.statement_file import ReportedPayment
+from annotation.models import (
+    Assignment,
+    LedgerEntry,
+    Payment,
+    Recruitment,
+    Statement,
+    Task,
+    Visit,
+)
+from annotation.models.decisions import Decision, with_decision
+from annotation.payouts.statement_file import Reported, ReportedPayment, ReportedSubmission
 from crowdqc.numbers import money
 
 ZERO = Decimal("0.00")
@@ -32,14 +41,77 @@ class _Known:
     taken_back: dict[int, str] = field(default_factory=dict)  # booked back, as a file lacked it
     taken: set[int] = field(default_factory=set)
 
+    def is_base(self, pk: int) -> bool:
+        """Whether a payment is base pay."""
+        return self.payments[pk].what == Payment.What.BASE
+
 
 def hold_against(
-    task: Task, recruitment: Recruitment | None, reported: Sequence[ReportedPayment]
+    task: Task, recruitment: Recruitment | None, reported: Reported
 ) -> list[dict[str, Any]]:
-    """What becomes of every row, and behind them a row for each payment that the file lacks."""
+    """What becomes of every row, and behind them a row for each payment that the file lacks.
+
+    A file of submissions tells of base pay alone.
+    """
     known = _known(task, recruitment)
-    rows = [_held(one, known, task.project.currency) for one in reported]
-    return rows + [_lacking(one, known) for one in _missing(known, reported)]
+    currency = task.project.currency
+    works = _works(known) if any(isinstance(one, ReportedSubmission) for one in reported) else {}
+    rows, days, kinds = [], [], {str(Payment.What.BASE)}
+    for one in reported:
+        if isinstance(one, ReportedSubmission):
+            rows.append(_held_submission(one, known, works, currency))
+            days.append(one.at)
+        else:
+            rows.append(_held(one, known, currency))
+            days.append(one.paid_at)
+            kinds.add(str(Payment.What.BONUS))
+    return rows + [_lacking(one, known) for one in _missing(known, days, kinds)]
+
+
+def _works(known: _Known) -> dict[int, Any]:
+    """The assignments that a file may name, with what was decided about them."""
+    names = (*known.submissions.values(), *known.participants.values())
+    ids = {pk for found in names for pk in found}
+    rows = Assignment.objects.filter(pk__in=ids).select_related("worker")
+    return {row.pk: row for row in with_decision(rows)}
+
+
+def _held_submission(
+    one: ReportedSubmission, known: _Known, works: Mapping[int, Any], currency: str
+) -> dict[str, Any]:
+    """One submission of the file with its outcome, and what there is to book."""
+    ids = known.submissions.get(one.submission) or known.participants.get(one.participant, [])
+    work = works[ids[0]] if len(ids) == 1 else None
+    base = [pk for pk in known.of_assignment.get(work.pk, []) if known.is_base(pk)] if work else []
+    if work is not None and base and one.is_approved:
+        row = _held(one.payment(work.pay, currency), known, currency)
+        return {**row, "status": one.status}
+    row = {
+        **_told(one.payment(ZERO, currency)),
+        "amount": "",
+        "status": one.status,
+        "worker": work.worker.pseudonym if work else "",
+    }
+    if work is None:
+        outcome = "unknown" if one.is_approved else "matched"
+        note = _("nobody known here came by this submission")
+        return _row(row, outcome, note)
+    word = str(Decision(work.decision).label).lower()
+    done = [known.payments[pk] for pk in base if known.payments[pk].state == State.DONE]
+    if done:
+        known.taken.add(done[0].pk)
+        lacks = _lacking(done[0], known)
+        names = {name: row[name] for name in ("line", "submission", "participant", "status")}
+        note = _("not approved there, and here: %(state)s") % {"state": word}
+        return {**lacks, **names, "note": note}
+    known.taken.update(base)
+    differs = {
+        "APPROVED": work.pay > 0,
+        "REJECTED": work.decision != Decision.REJECTED,
+        "AWAITING REVIEW": work.decision == Decision.REJECTED,
+    }.get(one.status, work.decision != Decision.NONE)
+    note = _("here: %(state)s") % {"state": word}
+    return _row(row, "different" if differs else "matched", note)
 
 
 def _known(task: Task, recruitment: Recruitment | None) -> _Known:
@@ -85,6 +157,8 @@ def _remember(statement: Statement, known: _Known) -> None:
             if f"statement:{statement.pk}:{place}" in back:
                 known.taken_back[row["payment"]] = statement.name
             continue
+        if row.get("status") and not row["payment"]:
+            continue  # it told of no payment
         identity = tuple(row[name] for name in IDENTITY)
         told.setdefault(identity, []).append({**row, "statement": statement.name})
         if row["payment"] and row["outcome"] in ("matched", "different"):
@@ -115,20 +189,7 @@ def _fees(task: Task) -> dict[int, Decimal]:
 
 def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
     """One row of the file with its outcome, in words, and what there is to book."""
-    row = {
-        "line": one.line,
-        "submission": one.submission,
-        "participant": one.participant,
-        "kind": one.kind,
-        "amount": str(one.amount),
-        "currency": one.currency,
-        "fee": None if one.fee is None else str(one.fee),
-        "paid_at": one.paid_at,
-        "worker": "",
-        "payment": None,
-        "ours": None,
-        "waits": False,
-    }
+    row = _told(one)
     again = known.before.get(one.identity)
     if again:
         told = again.pop(0)
@@ -160,6 +221,24 @@ def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
         }
         return _row(row, "different", note, one.amount, one.fee or ZERO)
     return _row(row, *_compared(one, payment, known.fees.get(payment.pk, ZERO)))
+
+
+def _told(one: ReportedPayment) -> dict[str, Any]:
+    """A row of the file as it is kept, before it is known whose it is."""
+    return {
+        "line": one.line,
+        "submission": one.submission,
+        "participant": one.participant,
+        "kind": one.kind,
+        "amount": str(one.amount),
+        "currency": one.currency,
+        "fee": None if one.fee is None else str(one.fee),
+        "paid_at": one.paid_at,
+        "worker": "",
+        "payment": None,
+        "ours": None,
+        "waits": False,
+    }
 
 
 def _payments_of(one: ReportedPayment, known: _Known) -> list[int]:
@@ -214,13 +293,14 @@ def _compared(
     return "different" if said else "matched", "; ".join(said), more, more_fee
 
 
-def _missing(known: _Known, reported: Sequence[ReportedPayment]) -> list[Payment]:
+def _missing(known: _Known, days: Sequence[str], kinds: Set[str]) -> list[Payment]:
     """Payments that we hold for done, or sent, up to the file's last day, and that it lacks."""
-    last = max((one.paid_at[:10] for one in reported), default="")
+    last = max((day[:10] for day in days), default="")
     return [
         row
         for row in known.payments.values()
         if row.pk not in known.taken
+        and row.what in kinds
         and row.state in (State.DONE, State.SENDING)
         and (not last or _day(row) <= last)
     ]

@@ -8,6 +8,7 @@ with a second person.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -122,6 +123,34 @@ def book_difference(*, by: User, statement: Statement, place: int) -> Correction
             return proposal
     _write(plan, place, by)
     return True
+
+
+def book_matching(*, by: User, statement: Statement) -> tuple[int, int]:
+    """Book every row that the platform paid as was approved here, and that had not left here.
+
+    Each in a transaction of its own. Returns how many were booked and how many, since a fee goes
+    above what one person may book in a day, await a second one. Rows that differ are left alone.
+    Raises NotAllowed without a manager's role.
+    """
+    require_decider(statement.task.project, by)
+    booked = waiting = 0
+    for place, row in enumerate(statement.rows):
+        if not is_matching(row):
+            continue
+        try:
+            done = book_difference(by=by, statement=statement, place=place)
+        except (Conflict, NotAllowed):
+            continue  # being sent just now, or the manager's own: it stays open on the page
+        if isinstance(done, Correction):
+            waiting += done.state == Correction.State.PROPOSED
+        else:
+            booked += done
+    return booked, waiting
+
+
+def is_matching(row: Mapping[str, Any]) -> bool:
+    """Whether a row tells of a payment that waited here, at the very amount that was approved."""
+    return bool(row["books"] and row["waits"] and row["amount"] == row["ours"])
 
 
 def write_row(*, by: User, statement: Statement, place: int, most: Decimal) -> None:

@@ -8,7 +8,14 @@ from django.db.models import QuerySet
 
 from annotation.accounts.roles.selectors import load_ties
 from annotation.models import Correction, Project, User
-from annotation.payouts.actions.rules import GONE, proposers, why_not_decide_in, why_not_second
+from annotation.payouts.actions.rules import (
+    GONE,
+    NOBODY,
+    approvers,
+    proposers,
+    why_not_decide_in,
+    why_not_second,
+)
 from annotation.payouts.selectors.balance import account_names
 
 
@@ -21,6 +28,7 @@ class WaitingCorrection:
     credit: str
     why_not: str  # why the viewer may not approve it; "" when they may
     own: bool
+    stuck: str  # why nobody may approve it; "" when somebody may
 
 
 def corrections_of(project: Project) -> QuerySet[Correction]:
@@ -41,7 +49,7 @@ def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrectio
         gone = "" if row.proposed_by_id in may else str(GONE)
         reason = why_not or gone or why_not_second(project, row.proposed_by, viewer, chain)
         own = row.proposed_by_id == viewer.pk
-        found.append(
-            WaitingCorrection(row, names.get(row.debit, ""), names.get(row.credit, ""), reason, own)
-        )
+        stuck = "" if approvers(project, row.proposed_by) else str(NOBODY)
+        debit, credit = names.get(row.debit, ""), names.get(row.credit, "")
+        found.append(WaitingCorrection(row, debit, credit, reason, own, stuck))
     return found

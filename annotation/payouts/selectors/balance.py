@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, Payment, PayoutBatch, Project
 from annotation.payouts.actions.ledger import channels
+from annotation.payouts.details.selectors import FILED, MISSING, WAY, WAYS, hand_payments_open
 from crowdqc.numbers import plural
+from crowdqc.web.terms import Words
 
 ZERO = Decimal("0.00")
 # Kind of account: what one is called, in the order in which they stand.
@@ -158,27 +160,76 @@ def correctable_accounts(project: Project) -> list[tuple[str, str]]:
 # To be paid by hand ----------------------------------------------------------------------------
 
 
-def by_hand(project: Project) -> list[dict[str, Any]]:
-    """Proposals with payments that people still have to make: how many, to whom, how much."""
+@dataclass(frozen=True)
+class HandPayments:
+    """Open payments by hand of one way of payment; of one proposal, or of all (``number`` 0)."""
+
+    way: str
+    number: int
+    title: str
+    n: int
+    people: int
+    amount: Decimal
+    currency: str
+
+    @property
+    def key(self) -> str:
+        """What its row is called in addresses."""
+        return f"{self.number}-{self.way or 'none'}"
+
+    @property
+    def word(self) -> Words:
+        return WAYS[self.way][0]
+
+    @property
+    def next_step(self) -> Words:
+        return WAYS[self.way][1]
+
+    @property
+    def has_file(self) -> bool:
+        """Whether a file names where the money goes."""
+        return self.way in FILED
+
+    @property
+    def is_missing(self) -> bool:
+        return self.way == MISSING
+
+
+def by_hand(project: Project) -> list[HandPayments]:
+    """Payments that people still have to make, by way of payment and proposal."""
     rows = (
-        Payment.objects.filter(
-            assignment__task__project=project, what__in=("base", "bonus"), state="by_hand"
-        )
+        hand_payments_open()
+        .filter(assignment__task__project=project)
+        .annotate(way=WAY)
         .order_by()
-        .values("line__batch__number", "currency", title=F("assignment__task__current__title"))
+        .values("way", "currency", "line__batch__number", "assignment__task__current__title")
         .annotate(n=Count("pk"), amount=Sum("amount"), people=Count("worker", distinct=True))
-        .order_by("-line__batch__number")
     )
-    return list(rows)
+    found = [
+        HandPayments(
+            way=row["way"],
+            number=row["line__batch__number"],
+            title=row["assignment__task__current__title"],
+            n=row["n"],
+            people=row["people"],
+            amount=row["amount"],
+            currency=row["currency"],
+        )
+        for row in rows
+    ]
+    order = list(WAYS)
+    return sorted(found, key=lambda row: (order.index(row.way), -row.number))
 
 
-def hand_payments(project: Project, number: int | None = None) -> Any:
-    """Open payments by hand, of one proposal or of all, with what a transfer needs to name."""
-    rows = Payment.objects.filter(
-        assignment__task__project=project, what__in=("base", "bonus"), state="by_hand"
-    )
+def hand_payments(
+    project: Project, number: int | None = None, way: str | None = None
+) -> QuerySet[Payment]:
+    """Open payments by hand, of one proposal or way or of all, with what a transfer names."""
+    rows = hand_payments_open().filter(assignment__task__project=project)
     if number is not None:
         rows = rows.filter(line__batch__number=number)
+    if way is not None:
+        rows = rows.annotate(way=WAY).filter(way=way)
     return rows.select_related(
         "worker", "line__batch", "assignment__task__current", "recruitment"
     ).order_by("line__batch__number", "worker__pseudonym", "pk")

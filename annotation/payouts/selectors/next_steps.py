@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotation.access import Access
-from annotation.accounts.roles.selectors import Ties, load_ties
+from annotation.accounts.roles.selectors import Ties, can_give_roles, load_ties
 from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.hooks import run_states
-from annotation.models import PayoutBatch
+from annotation.models import PayoutBatch, Project, User
 from annotation.payouts.actions.rules import why_not_second
 
 
@@ -28,6 +30,17 @@ def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
     decides = access.is_manager or (access.project.single_approval and access.is_owner)
     second = not why_not_second(access.project, batch.proposed_by, access.user, chain)
     return decides and second and not batch.own  # type: ignore[attr-defined]
+
+
+def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
+    """Where a viewer can see to a second approver: addresses and words, none for a requester."""
+    found = []
+    if can_give_roles(project, viewer):
+        found.append((reverse("people", args=[project.pk]) + "#invitations", _("Invite a manager")))
+    if project.owner_id == viewer.pk:
+        settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"
+        found.append((settings, _("Allow approval by one person")))
+    return tuple(found)
 
 
 def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:

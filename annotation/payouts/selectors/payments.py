@@ -82,7 +82,9 @@ def get_payment(project: Project, pk: int) -> Payment:
 
 def by_hand(project: Project) -> QuerySet[Payment]:
     """What waits to be done by hand on a platform, the oldest first."""
-    rows = of_project(project).filter(state=State.BY_HAND, recruitment__isnull=False)
+    rows = of_project(project).filter(
+        state=State.BY_HAND, recruitment__kind=Recruitment.Kind.PROLIFIC
+    )
     return rows.order_by("pk")
 
 

@@ -11,18 +11,21 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
-from annotation.payouts.actions.statements import row_key
+from annotation.payouts.actions.statements import is_matching, row_key
 from crowdqc.money import as_decimal
 
 PAGE = 50
 # What becomes of a row: its word, its mark, in the order in which the page offers them.
 OUTCOMES = {
-    "matched": (gettext_lazy("As in the books"), "done"),
+    "matched": (gettext_lazy("As here"), "done"),
     "different": (gettext_lazy("Different"), "warn"),
     "twice": (gettext_lazy("Paid twice"), "bad"),
     "unknown": (gettext_lazy("Unknown to us"), "warn"),
-    "missing": (gettext_lazy("Missing in the file"), "warn"),
+    "missing": (gettext_lazy("Not paid there"), "warn"),
 }
+
+
+PAID_THERE = gettext_lazy("Paid there, open here")
 
 
 def count_outcomes(statement: Statement) -> list[tuple[str, str, str, int]]:
@@ -90,11 +93,12 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
         {
             **row,
             "place": place,
-            "word": OUTCOMES[row["outcome"]][0],
+            "word": PAID_THERE if is_matching(row) else OUTCOMES[row["outcome"]][0],
             "mark": OUTCOMES[row["outcome"]][1],
             "key": row_key(statement, place),
             "booked": place in booked or _came_true(row, settled),
             "proposed": place in proposed,
+            "difference": _difference(row),
         }
         for place, row in enumerate(statement.rows)
     ]
@@ -106,7 +110,17 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
         "show": show,
         "rows": Paginator(shown, PAGE).get_page(number),
         "open": sum(row["books"] and not row["booked"] for row in rows),
+        "matching": sum(
+            is_matching(row) and not row["booked"] and not row["proposed"] for row in rows
+        ),
     }
+
+
+def _difference(row: dict[str, Any]) -> Decimal:
+    """What the platform paid beyond what is ours, where both are known and differ."""
+    if not row["line"] or not row["amount"] or not row["ours"]:
+        return Decimal(0)
+    return as_decimal(row["amount"]) - as_decimal(row["ours"])
 
 
 def _came_true(row: dict[str, Any], settled: dict[str, Decimal]) -> bool:

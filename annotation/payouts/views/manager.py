@@ -29,6 +29,7 @@ from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
 from annotation.payouts.corrections.selectors import waiting_corrections
 from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors.balance import account_names, correctable_accounts, trial_balances
+from annotation.payouts.selectors.next_steps import ways_out
 from annotation.payouts.selectors.proposals import rejections, rejections_owed
 from annotation.work.actions import answers
 from crowdqc import money, numbers
@@ -71,6 +72,7 @@ def _ledger(
         "tasks": access.project.tasks.filter(current__isnull=False).select_related("current"),
         "why_not": why_not_decide_in(access.project, access.user),
         "waiting": waiting_corrections(access.project, access.user),
+        "ways_out": ways_out(access.project, access.user),
         "key": sent.get("key", "") if sent else str(uuid.uuid4()),
         "sent": sent or {},
         "error": error,
@@ -124,8 +126,9 @@ def ledger_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
     """The ledger (as filtered) as CSV, with pseudonyms."""
     access = get_access(request, project_id)
     rows = books.entries(access.project, books.parse_filter(request.GET))
+    names = dict(correctable_accounts(access.project))
     response = StreamingHttpResponse(
-        exports.lines(exports.LEDGER, exports.ledger_rows(rows)), content_type="text/csv"
+        exports.lines(exports.LEDGER, exports.ledger_rows(rows, names)), content_type="text/csv"
     )
     response["Content-Disposition"] = 'attachment; filename="ledger.csv"'
     return response

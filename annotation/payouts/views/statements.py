@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -18,6 +20,8 @@ from annotation.payouts import export as exports
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import payments as actions
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
+from annotation.payouts.details.actions import read_details, remind_of_details
+from annotation.payouts.details.selectors import without_details
 from annotation.payouts.selectors import balance
 from annotation.payouts.selectors import payments as reads
 from annotation.payouts.selectors.statements import page_of, statements_of, ways_of
@@ -34,10 +38,13 @@ from crowdqc.numbers import parse_whole, plural
 @login_required
 @require_safe
 def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Payments that people make, by proposal, and how to say that they are made."""
+    """Payments that people make, by way of payment, and how to say that they are made."""
     access = get_access(request, project_id)
+    rows = balance.by_hand(access.project)
     context = {
-        "rows": balance.by_hand(access.project),
+        "rows": rows,
+        "files": list(dict.fromkeys((row.way, row.word) for row in rows if row.has_file)),
+        "missing": without_details(access.project) if any(row.is_missing for row in rows) else [],
         "why_not": why_not_decide_in(access.project, access.user),
     }
     return render(request, "annotation/payouts/by_hand.html", context)
@@ -46,25 +53,58 @@ def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
-    """The open payments by hand as CSV, of one proposal or of all."""
+    """The open payments by hand as CSV, of one proposal or of all.
+
+    With a way of payment the file names where the money goes, for whoever may pay only.
+    """
     access = get_access(request, project_id)
-    rows = balance.hand_payments(access.project, parse_whole(request.GET.get("proposal", "")))
-    response = StreamingHttpResponse(
-        exports.lines(exports.BY_HAND, exports.by_hand_rows(rows)), content_type="text/csv"
+    way = request.GET.get("way") or None
+    rows = balance.hand_payments(access.project, parse_whole(request.GET.get("proposal", "")), way)
+    if way is None:
+        found = exports.lines(exports.BY_HAND, exports.by_hand_rows(rows))
+        return _csv(found, "to-pay-by-hand")
+    if way not in exports.HEADERS:
+        raise Missing(gettext("There is no such list."))
+    payments_ = list(rows)
+    details = read_details(
+        by=access.user, project=access.project, workers={row.worker_id for row in payments_}
     )
-    response["Content-Disposition"] = 'attachment; filename="to-pay-by-hand.csv"'
+    found = exports.lines(exports.HEADERS[way], exports.transfer_rows(way, payments_, details))
+    return _csv(found, f"to-pay-{way}")
+
+
+def _csv(lines: Iterator[str], name: str) -> HttpResponseBase:
+    response = StreamingHttpResponse(lines, content_type="text/csv")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 
 @login_required
 @require_POST
+def payment_details_remind(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Ask workers whose approved pay waits for it to enter their payment details."""
+    access = get_access(request, project_id)
+    told = remind_of_details(
+        by=access.user, project=access.project, workers=without_details(access.project)
+    )
+    if told:
+        people = plural(told, "worker")
+        messages.success(request, gettext("%(people)s asked.") % {"people": people})
+    else:
+        messages.info(request, gettext("They were asked today already."))
+    return redirect("payment_by_hand", project_id)
+
+
+@login_required
+@require_POST
 def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
-    """Say that all open payments by hand of a proposal are paid, at the total that was seen."""
+    """Say that open payments by hand of a proposal (of one way) are paid, at the total seen."""
     access = get_access(request, project_id)
     require_decider(access.project, access.user)
     if not access.project.payout_batches.filter(number=number).exists():
         raise Missing(gettext("There is no proposal of this number in the project."))
-    rows = list(balance.hand_payments(access.project, number))
+    way = request.POST.get("way")
+    rows = list(balance.hand_payments(access.project, number, way))
     amount = sum((row.amount for row in rows), start=balance.ZERO)
     seen = (
         parse_amount(request.POST.get("expected_total", ""), field="expected_total")
@@ -76,7 +116,8 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
             gettext("The open payments are %(amount)s by now. Look again, then say so.")
             % {"amount": amount}
         )
-    done = payments.mark_sent(by=access.user, payments=rows)
+    memo = f"by hand: {way}" if way else "by hand"
+    done = payments.mark_sent(by=access.user, payments=rows, memo=memo)
     if done:
         messages.success(
             request,
@@ -194,6 +235,25 @@ def statement_book(
         messages.success(request, gettext("The difference is booked."))
     else:
         messages.info(request, gettext("It was booked before; nothing was booked twice."))
+    return redirect("statement", project_id, statement_id)
+
+
+@login_required
+@require_POST
+def statement_book_matching(
+    request: HttpRequest, project_id: int, statement_id: int
+) -> HttpResponse:
+    """Book all rows at once that say what was approved here."""
+    access = get_access(request, project_id)
+    found = _statement(access, statement_id)
+    booked, waiting = statements.book_matching(by=access.user, statement=found)
+    if booked:
+        rows = plural(booked, "row")
+        messages.success(request, gettext("%(rows)s booked.") % {"rows": rows})
+    if waiting:
+        messages.info(request, str(statements.ABOVE_LIMIT))
+    if not booked and not waiting:
+        messages.info(request, gettext("They were booked before; nothing was booked twice."))
     return redirect("statement", project_id, statement_id)
 
 

@@ -42,6 +42,7 @@ from annotation.models import (
     PanelMember,
     Payment,
     PaymentAttempt,
+    PaymentDetails,
     PlatformEvent,
     Recording,
     Rejection,
@@ -76,6 +77,7 @@ def forget_names(*, worker: Membership) -> None:
     for pk, rows in statements_naming(person):
         Statement.objects.filter(pk=pk).update(rows=rows)
     drop_uploads_naming(project=worker.project, names={worker.external_id, worker.pseudonym} - {""})
+    PaymentDetails.objects.filter(worker=worker).delete()
     _forget_payments(person)
     for visit in Visit.objects.filter(worker=worker):
         beside = Visit.objects.filter(recruitment=visit.recruitment_id)

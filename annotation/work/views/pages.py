@@ -23,6 +23,7 @@ from annotation.authoring.selectors.steps import problem_of, settings_of
 from annotation.conversations.selectors import list_own_conversations
 from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task, User
 from annotation.notifications.selectors import notices_of
+from annotation.payouts.details.selectors import own_details
 from annotation.recruitment.selectors import visit_to
 from annotation.recruitment.views import entry as coming_in
 from annotation.task_types import get_type
@@ -94,7 +95,11 @@ def offer(request: HttpRequest, task_id: int) -> HttpResponse:
 def earnings_page(request: HttpRequest) -> HttpResponse:
     """What waits, was rejected with its reason, and was approved and paid."""
     user = cast(User, request.user)
-    context = {"history": earnings.load_history(user), "earnings": earnings.compute_earnings(user)}
+    context = {
+        "history": earnings.load_history(user),
+        "earnings": earnings.compute_earnings(user),
+        "ways": own_details(user),
+    }
     return render(request, "annotation/work/home/earnings.html", context)
 
 

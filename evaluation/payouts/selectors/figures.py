@@ -203,7 +203,9 @@ def _lines(found: KeyFigures, task: Task) -> Iterator[KeyFigure]:
         label = _("Time per %(noun)s") % {"noun": noun}
         note = _("median over assignments, from opening to submitting")
         yield KeyFigure("seconds", label, duration(found.seconds), note, found.seconds)
-    yield paid("hourly", _("Hourly pay"), found.hourly, _("median of base pay by that time"))
+    yield paid(
+        "hourly", _("Median hourly pay"), found.hourly, _("base pay, from opening to submitting")
+    )
     waits = _("%(amount)s of it awaits a decision") % {"amount": money(found.waiting, currency)}
     yield paid(
         "cost",

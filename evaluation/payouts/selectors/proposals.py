@@ -14,6 +14,8 @@ from annotation.models import AuditEntry, PayoutBatch, PayoutLine, PayoutRule, P
 from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
+from annotation.payouts.details.selectors import workers_without_details
+from annotation.payouts.selectors.next_steps import ways_out
 from annotation.payouts.selectors.proposals import approved_total, lines_of
 from annotation.task_types import get_type
 from crowdqc.numbers import count, money, plain_decimal, plural, score
@@ -134,8 +136,7 @@ class Check:
     mark: str
     text: str
     small: str = ""
-    url: str = ""
-    link: str = ""
+    links: tuple[tuple[str, str], ...] = ()  # address and words
 
 
 @dataclass(frozen=True)
@@ -317,8 +318,15 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
     if page.batch.project.budget is not None:
         checks.append(_budget(page, page.batch.project))
     if page.why_not and not approvers(page.batch.project, page.batch.proposed_by):
-        checks.append(Check("bad", _("Nobody can approve this yet"), small=str(NOBODY)))
-    found = [_hourly(page), _below_agreed(page), _own(page), *_rejections(page, viewer)]
+        out = ways_out(page.batch.project, viewer)
+        checks.append(Check("bad", _("Nobody can approve this yet"), small=str(NOBODY), links=out))
+    found = [
+        _hourly(page),
+        _below_agreed(page),
+        _own(page),
+        _without_details(page),
+        *_rejections(page, viewer),
+    ]
     return checks + [check for check in found if check is not None]
 
 
@@ -373,7 +381,7 @@ def _hourly(page: PayoutPage) -> Check | None:
         text = _("Without a measured time, and so without a rate: %(lines)s.")
         how = f"{how} {text % {'lines': plural(untimed, 'line')}}"
     if floor is None:
-        text = _("Hourly rates: the lowest is %(lowest)s; no floor is set")
+        text = _("Hourly pay with bonus: the lowest is %(lowest)s; no floor is set")
         return Check("done", text % {"lowest": lowest}, small=how)
     least = money(floor, currency)
     if under:
@@ -389,7 +397,7 @@ def _hourly(page: PayoutPage) -> Check | None:
             "more": len(under) - NAMED,
         }
         return Check("warn", text, small=how)
-    text = _("No hourly rate is under %(floor)s; the lowest is %(lowest)s")
+    text = _("No hourly pay with bonus is under %(floor)s; the lowest is %(lowest)s")
     return Check("done", text % {"floor": least, "lowest": lowest}, small=how)
 
 
@@ -421,6 +429,29 @@ def _own(page: PayoutPage) -> Check | None:
     return None
 
 
+def _without_details(page: PayoutPage) -> Check | None:
+    """People who are paid by hand and have not said where; their pay stays open for them."""
+    lines = [
+        line for p in page.people if p.goes and not p.rejected for line in p.lines if line.base > 0
+    ]
+    people = workers_without_details([line.assignment_id for line in lines])
+    if not people:
+        return None
+    amount = sum(
+        (line.base + line.bonus for line in lines if line.assignment.worker_id in people), ZERO
+    )
+    return Check(
+        "warn",
+        ngettext(
+            "%(n)s worker has no payment details: %(amount)s",
+            "%(n)s workers have no payment details: %(amount)s",
+            len(people),
+        )
+        % {"n": count(len(people)), "amount": money(amount, page.batch.project.currency)},
+        small=_("It can be approved; it is paid when they have entered how they want to be paid."),
+    )
+
+
 def _rejections(page: PayoutPage, viewer: User) -> list[Check]:
     rejected = [p for p in page.people if p.rejected and p.goes]
     if not rejected:
@@ -444,8 +475,7 @@ def _rejections(page: PayoutPage, viewer: User) -> list[Check]:
                 "for %(days)s."
             )
             % {"shortest": shortest, "days": plural(page.batch.project.reply_days, "day")},
-            url=f"?line={rejected[0].key}",
-            link=_("Read it"),
+            links=((f"?line={rejected[0].key}#evidence", _("Read it")),),
         )
     ]
 

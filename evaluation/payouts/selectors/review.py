@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,9 +12,11 @@ from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext_noop
 
 from annotation.models import Answer, Task
+from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.selectors.proposals import (
     WorkFacts,
     answers_of,
+    decided_before,
     unsettled_assignments,
 )
 from annotation.work.selectors.answer_words import describe_answer
@@ -62,8 +64,8 @@ SORTS: dict[str, tuple[str, bool, Callable[[Waiting], Any]]] = {
 
 
 def sorts_of(task: Task) -> dict[str, tuple[str, bool, Callable[[Waiting], Any]]]:
-    """The columns of a task's queue: only texts have a score of their own."""
-    scored = adapter_of(task).scores_answers
+    """The columns of a task's queue; a score where runs of its type score people."""
+    scored = bool(bases_of(task))
     return {name: row for name, row in SORTS.items() if name != "score" or scored}
 
 
@@ -81,8 +83,16 @@ class Queue:
     pay: Decimal
     run: Run | None
     median_seconds: float | None
+    rejected: Mapping[int, int]  # by worker of the page: rejections that stand, in all tasks
 
     most = MOST_AT_ONCE
+
+    @property
+    def rows(self) -> list[tuple[Evidence, int]]:
+        """The rows of the page, each with the worker's standing rejections."""
+        return [
+            (row, self.rejected.get(row.assignment.worker_id, 0)) for row in self.page.object_list
+        ]
 
     @property
     def quiet(self) -> int:
@@ -142,8 +152,11 @@ def queue(task: Task, *, sort: str, only_look: bool, number: Any) -> Queue:
     rows = [row for row in everything if row.look] if only_look else everything
     known = sorted((row for row in rows if value(row) is not None), key=value, reverse=largest)
     rows = known + [row for row in rows if value(row) is None]
+    page = _page_of(rows, number, task, around)
+    before = decided_before({row.assignment.worker_id for row in page.object_list})
     return Queue(
-        page=_page_of(rows, number, task, around),
+        page=page,
+        rejected={worker: rejected for worker, (_, rejected) in before.items()},
         sort=sort,
         only_look=only_look,
         total=len(everything),

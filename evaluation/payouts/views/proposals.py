@@ -100,10 +100,8 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     terms = payout_form.terms_of(task, around, rows)
     lines = payout_form.read(rows, request.POST, terms)
     more: dict[str, Any] = {"key": str(key), "title": request.POST.get("title", "")}
-    if wanted == "rule":
-        return _form(
-            request, task, payout_form.fill_amounts(lines, terms), terms, {**more, "filled": True}
-        )
+    if wanted in ("rule", "share"):
+        return _filled(request, task, lines, terms, more)
     if wanted != "propose":
         context = {"task": task, "lines": lines, "totals": payout_form.totals(lines)}
         return render(request, "evaluation/payouts/_form_totals.html", context)
@@ -114,13 +112,36 @@ def payout_new(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
     return redirect("payout", access.project.pk, batch.number)
 
 
+def _filled(
+    request: HttpRequest,
+    task: Task,
+    lines: list[payout_form.DraftLine],
+    terms: payout_form.Terms,
+    more: dict[str, Any],
+) -> HttpResponse:
+    """The form with its lines filled by the task's rule, or with one decision and reason."""
+    if request.POST.get("do") == "rule":
+        filled = payout_form.fill_amounts(lines, terms)
+        return _form(request, task, filled, terms, {**more, "filled": True})
+    shared = payout_form.SharedDecision.read(request.POST)
+    try:
+        n = payout_form.share(lines, shared, terms)
+    except Invalid as error:
+        more = {**more, "shared": shared, "error": error}
+        return _form(request, task, lines, terms, more, status=422)
+    return _form(request, task, lines, terms, {**more, "shared": shared, "shared_n": n})
+
+
 def _new_form(request: HttpRequest, task: Task) -> HttpResponse:
     rows, around = _chosen(request, task)
     key = {"key": str(uuid.uuid4())}
     if len(rows) > BULK and request.GET.get("pick") in PICKS:
         return _many_form(request, task, ManyLines.of(task, rows, around), key)
-    terms = payout_form.terms_of(task, around, rows)
-    return _form(request, task, payout_form.start(rows, terms, _decision(request)), terms, key)
+    terms, decision = payout_form.terms_of(task, around, rows), _decision(request)
+    more: dict[str, Any] = dict(key)
+    if decision:
+        more["shared"] = payout_form.SharedDecision(decision=decision)
+    return _form(request, task, payout_form.start(rows, terms, decision), terms, more)
 
 
 def _propose(

@@ -14,6 +14,7 @@ from crowdqc.errors import Missing
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.payouts.selectors import review as reads
 from evaluation.payouts.selectors.evidence import gather_evidence, task_evidence
+from evaluation.payouts.selectors.proposals import score_name
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
 
@@ -29,7 +30,13 @@ def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         only_look=request.GET.get("show") == "look",
         number=request.GET.get("page"),
     )
-    context = {"task": task, "queue": queue, "sorts": reads.sorts_of(task), "bulk": reads.BULK}
+    context = {
+        "task": task,
+        "queue": queue,
+        "sorts": reads.sorts_of(task),
+        "bulk": reads.BULK,
+        "score_name": score_name(task) or gettext("Score"),
+    }
     return page_or_fragment(
         request,
         "evaluation/payouts/review/review.html",

@@ -25,6 +25,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.selectors.proposals import work_facts
+from annotation.payouts.selectors.unpaid import UnpaidReason, unpaid_reasons
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
 from crowdqc.numbers import count
@@ -80,6 +81,7 @@ class Work:
     state: str  # a value of ``Decision``
     approved: Decimal
     batch: int | None
+    unpaid: UnpaidReason | None = None  # None where it is paid
 
     @property
     def word(self) -> str:
@@ -124,6 +126,11 @@ class WorkerCard:
         """Rejections whose reply nobody has answered."""
         return [r for r in self.rejections if r.replied_at and not r.outcome]
 
+    @property
+    def standing_rejections(self) -> int:
+        """How many rejections were not overturned."""
+        return sum(r.outcome != Rejection.Outcome.OVERTURNED for r in self.rejections)
+
 
 def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
     """Everything about one worker, in a fixed number of queries."""
@@ -161,7 +168,7 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         tasks=len(tasks),
         rejections=list(
             Rejection.objects.filter(assignment__worker=worker)
-            .select_related("assignment__task__current", "line__batch", "outcome_by")
+            .select_related("assignment__task__current", "line__batch", "rejected_by", "outcome_by")
             .order_by("-rejected_at")
         ),
         consent=worker.consents.filter(withdrawn_at__isnull=True)
@@ -232,6 +239,7 @@ def _works(worker: Membership, assignments: list[Any], logs: dict[int, LogSummar
             assignment__in=ids, live=True, batch__state="proposed"
         ).values_list("assignment", "batch__number")
     )
+    unpaid = unpaid_reasons(assignments, worker.project_id)
     made = []
     for a in assignments:
         seconds = None
@@ -262,6 +270,7 @@ def _works(worker: Membership, assignments: list[Any], logs: dict[int, LogSummar
                 state=a.decision,
                 approved=approved.get(a.pk, ZERO),
                 batch=open_lines.get(a.pk),
+                unpaid=unpaid.get(a.pk),
             )
         )
     return made

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import Count, Max, QuerySet
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -154,16 +154,40 @@ def beside_medians(worker: Membership, runs: Runs) -> list[int]:
     All workers of a board are compared at once: by what the run says of the median, else by
     ranges of ranks. Two queries.
     """
-    of_all = WorkerScore.objects.filter(
-        run__in=[run.pk for run in runs.values()], dimension="", component__gt=0
-    )
-    own = list(of_all.filter(worker=worker, low__isnull=False).order_by("run_id"))
-    boards = of_all.filter(run__in={row.run_id for row in own}, low__isnull=False).order_by()
-    sizes = {
-        (run, component): n
-        for run, component, n in boards.values_list("run_id", "component").annotate(n=Count("pk"))
-    }
+    of_all = _boards(runs)
+    own = list(of_all.filter(worker=worker).order_by("run_id"))
+    sizes = _board_sizes(of_all.filter(run__in={row.run_id for row in own}))
     return [_beside_median(row, sizes[row.run_id, row.component]) for row in own]
+
+
+def beside_medians_by_worker(
+    runs: Runs, workers: Collection[int] | None = None
+) -> dict[int, list[int]]:
+    """``beside_medians`` of every worker on these boards, or of these workers. Two queries."""
+    of_all = _boards(runs)
+    sizes = _board_sizes(of_all)
+    shown = of_all if workers is None else of_all.filter(worker__in=workers)
+    found: dict[int, list[int]] = {}
+    for row in shown.order_by("run_id", "pk").iterator(chunk_size=2000):
+        side = _beside_median(row, sizes[row.run_id, row.component])
+        found.setdefault(row.worker_id, []).append(side)
+    return found
+
+
+def _boards(runs: Runs) -> QuerySet[WorkerScore]:
+    """The rows with an interval of these runs' boards."""
+    return WorkerScore.objects.filter(
+        run__in=[run.pk for run in runs.values()],
+        dimension="",
+        component__gt=0,
+        low__isnull=False,
+    )
+
+
+def _board_sizes(rows: QuerySet[WorkerScore]) -> dict[tuple[int, int], int]:
+    """Workers on each board (run and component)."""
+    counted = rows.order_by().values_list("run_id", "component").annotate(n=Count("pk"))
+    return {(run, component): n for run, component, n in counted}
 
 
 def _beside_median(row: WorkerScore, workers: int) -> int:

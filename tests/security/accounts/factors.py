@@ -78,9 +78,9 @@ def show_factor(client: Client, secret: str, **more: Any) -> Any:
 
 
 def staffed_world() -> make.World:
-    """A world whose requester and manager know their passwords, and one piece of work."""
+    """A world whose people know their passwords, and one piece of work."""
     world = make.make_world(2)
-    person(world.requester), person(world.manager)
+    person(world.requester), person(world.manager), person(world.worker.user)
     make.claim_and_submit(world.task, world.worker)
     return world
 

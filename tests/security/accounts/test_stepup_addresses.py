@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from annotation.models import ApiToken, AuditEntry, Payment, PayoutBatch, Rejection, Role
 from annotation.payouts.actions import proposals as payouts
@@ -55,11 +56,18 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "run_official": ("manager", {"instead_of": "0"}),
     "ledger_correct": ("manager", {}),
     "payment_by_hand_done": ("manager", {}),
+    "payment_details": (
+        "worker",
+        {"way": "paypal", "reference": "lena@example.org", "name": ""},
+    ),
+    "payment_details_remove": ("worker", {}),
+    "payment_details_remind": ("manager", {}),
     "payment_send": ("manager", {"failed": "1"}),
     "payment_resolve": ("manager", {}),
     "rejection_decide": ("manager", {"outcome": "stands", "note": "It stands."}),
     "statement_list": ("manager", {}),
     "statement_book": ("manager", {}),
+    "statement_book_matching": ("manager", {}),
     "account": ("manager", TOKEN),
     "account_close": ("manager", {}),
     "invitation_new": (
@@ -85,6 +93,8 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "recruitment_new": ("requester", STUDY),
     "recruitment_edit": ("requester", STUDY),
 }
+# Files that name where people are paid: what is asked for.
+READ_BY_PAYERS = {"payment_by_hand_export": {"way": "bank"}, "month_export": {"names": "1"}}
 
 
 def addresses() -> dict[str, URLPattern]:
@@ -145,7 +155,7 @@ def test_every_page_that_moves_money_or_gives_power_is_in_the_table() -> None:
         for name, one in addresses().items()
         if not name.startswith("api_") and reaches_guard(one.callback)
     }
-    assert found == set(GUARDED)
+    assert found == {*GUARDED, *READ_BY_PAYERS}
 
 
 def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
@@ -197,6 +207,8 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         "payment_resolve": [project.pk, Payment.objects.get(assignment=paid).pk],
         "rejection_decide": [project.pk, Rejection.objects.get().pk],
         "statement_book": [project.pk, statement.pk, 0],
+        "statement_book_matching": [project.pk, statement.pk],
+        "month_export": [project.pk, f"{timezone.localdate():%Y-%m}"],
         "people_remove": [project.pk, member.pk],
         "role_confirm": [project.pk, others["grant_id"]],
         "role_decline": [project.pk, others["grant_id"]],
@@ -207,8 +219,14 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
     }
     entries = AuditEntry.objects.count()
     for name, (role, sent) in GUARDED.items():
-        client = signed_in(getattr(world, role), age=OLD)
+        who = getattr(world, role)
+        client = signed_in(getattr(who, "user", who), age=OLD)
         answer = client.post(reverse(name, args=args.get(name, [project.pk])), sent)
+        assert answer.status_code == 302, (name, answer.status_code)
+        assert answer["Location"].startswith(reverse("account_reauthenticate")), name
+    for name, query in READ_BY_PAYERS.items():
+        client = signed_in(world.manager, age=OLD)
+        answer = client.get(reverse(name, args=args.get(name, [project.pk])), query)
         assert answer.status_code == 302, (name, answer.status_code)
         assert answer["Location"].startswith(reverse("account_reauthenticate")), name
     assert AuditEntry.objects.count() == entries

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0018_transcripts"),
+        ("annotation", "0019_payment_details"),
     ]
 
     operations = [

@@ -1,0 +1,1 @@
+"""How a worker wants to be paid where no platform pays them: entered, sealed, read by who pays."""

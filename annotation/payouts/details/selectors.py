@@ -1,0 +1,131 @@
+"""Reads of payment details: what a worker entered, and how payments by hand are to be made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Case, CharField, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy
+
+from annotation.models import (
+    Assignment,
+    Membership,
+    Payment,
+    PaymentDetails,
+    Project,
+    Recruitment,
+    Role,
+    User,
+)
+from annotation.payouts.details.actions import Details, open_details
+from crowdqc.web.terms import Words
+
+PROLIFIC, MISSING = "prolific", ""
+# Way of payment -> its word, and what happens after approval.
+WAYS: dict[str, tuple[Words, Words]] = {
+    PROLIFIC: (
+        gettext_lazy("Prolific, by hand"),
+        gettext_lazy("You approve it on Prolific’s pages"),
+    ),
+    PaymentDetails.PaymentWay.BANK: (
+        gettext_lazy("Bank transfer"),
+        gettext_lazy("You upload the file at your bank"),
+    ),
+    PaymentDetails.PaymentWay.PAYPAL: (
+        gettext_lazy("PayPal"),
+        gettext_lazy("You upload the file at PayPal"),
+    ),
+    PaymentDetails.PaymentWay.OTHER: (
+        gettext_lazy("Other reference"),
+        gettext_lazy("You send the list to whoever pays"),
+    ),
+    MISSING: (
+        gettext_lazy("No payment details"),
+        gettext_lazy("They enter how they want to be paid"),
+    ),
+}
+FILED = (
+    PaymentDetails.PaymentWay.BANK,
+    PaymentDetails.PaymentWay.PAYPAL,
+    PaymentDetails.PaymentWay.OTHER,
+)
+BY_PROLIFIC = Q(recruitment__kind=Recruitment.Kind.PROLIFIC)
+WAY = Case(
+    When(BY_PROLIFIC, then=Value(PROLIFIC)),
+    default=Coalesce("worker__payment_details__way", Value(MISSING)),
+    output_field=CharField(),
+)
+
+
+@dataclass(frozen=True)
+class OwnDetails:
+    """How one person is paid in one project; ``due`` is approved and waits for the details."""
+
+    worker: Membership
+    details: Details | None
+    word: Words
+    due: Decimal
+
+
+def own_details(user: User) -> list[OwnDetails]:
+    """Projects that pay the person by hand, with what they entered (three queries)."""
+    members = list(
+        Membership.objects.filter(user=user, role=Role.WORKER, erase_asked_at=None)
+        .exclude(pk__in=_only_by_prolific(user))
+        .select_related("project")
+        .order_by("project__name", "pk")
+    )
+    rows = {row.worker_id: row for row in PaymentDetails.objects.filter(worker__in=members)}
+    waiting = hand_payments_open().filter(worker__in=members).exclude(BY_PROLIFIC)
+    due = dict(waiting.order_by().values_list("worker").annotate(s=Sum("amount")))
+    return [
+        OwnDetails(
+            worker=one,
+            details=open_details(rows[one.pk]) if one.pk in rows else None,
+            word=WAYS[rows[one.pk].way if one.pk in rows else MISSING][0],
+            due=due.get(one.pk, Decimal(0)),
+        )
+        for one in members
+    ]
+
+
+def _only_by_prolific(user: User) -> QuerySet[Membership, Any]:
+    """Memberships whose every assignment came through Prolific, which pays it."""
+    rows = Membership.objects.filter(user=user, role=Role.WORKER)
+    from_there = Q(assignments__visit__recruitment__kind=Recruitment.Kind.PROLIFIC)
+    counted = rows.annotate(
+        n=Count("assignments", distinct=True),
+        there=Count("assignments", filter=from_there, distinct=True),
+    )
+    return counted.filter(n__gt=0, there=F("n")).values("pk")
+
+
+def hand_payments_open() -> QuerySet[Payment]:
+    """Payments that a person still has to make."""
+    return Payment.objects.filter(what__in=("base", "bonus"), state=Payment.State.BY_HAND)
+
+
+def workers_without_details(assignments: Collection[int]) -> set[int]:
+    """Workers with an account, of these assignments, who are paid by hand and lack the details."""
+    rows = Assignment.objects.filter(
+        pk__in=assignments, worker__user__isnull=False, worker__payment_details=None
+    )
+    by_prolific = Q(visit__recruitment__kind=Recruitment.Kind.PROLIFIC)
+    return set(rows.exclude(by_prolific).values_list("worker_id", flat=True))
+
+
+def without_details(
+    project: Project, payments: Iterable[Payment] | None = None
+) -> list[Membership]:
+    """Workers with an account whose payments by hand wait for payment details."""
+    rows = hand_payments_open().filter(assignment__task__project=project).exclude(BY_PROLIFIC)
+    if payments is not None:
+        rows = rows.filter(pk__in=[one.pk for one in payments])
+    people = Membership.objects.filter(
+        pk__in=rows.values("worker"), user__isnull=False, payment_details=None
+    )
+    return list(people.select_related("user").order_by("pk"))

@@ -1,0 +1,71 @@
+"""Statements of a month for accounting: all workers, or one. HTTP only."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from annotation.access import get_access, get_worker
+from annotation.payouts import export as exports
+from annotation.payouts.actions.rules import why_not_decide_in
+from annotation.payouts.details.actions import read_details
+from annotation.payouts.selectors import monthly
+
+
+@login_required
+@require_safe
+def month_statement(request: HttpRequest, project_id: int) -> HttpResponse:
+    """What each worker was owed and paid in a month, with its files."""
+    access = get_access(request, project_id)
+    months = monthly.months_of(access.project)
+    month = request.GET.get("month") or (months[0] if months else f"{timezone.localdate():%Y-%m}")
+    context = {
+        "months": months,
+        "month": month,
+        "found": monthly.month_statement(access.project, month),
+        "why_not": why_not_decide_in(access.project, access.user),
+    }
+    return render(request, "annotation/payouts/months.html", context)
+
+
+@login_required
+@require_safe
+def month_export(request: HttpRequest, project_id: int, month: str) -> HttpResponseBase:
+    """A month as CSV: one row a worker, or with ``entries`` one row an entry.
+
+    With ``names`` the recipients and their payment details, for whoever may pay only.
+    """
+    access = get_access(request, project_id)
+    found = monthly.month_statement(access.project, month)
+    if "entries" in request.GET:
+        workers = list(dict.fromkeys(row.worker for row in found.rows))
+        statements = (one for worker in workers for one in monthly.person_statements(worker, month))
+        lines = exports.lines(exports.ENTRIES, exports.entry_rows(statements))
+    else:
+        details = {}
+        if "names" in request.GET:
+            workers_ids = {row.worker.pk for row in found.rows}
+            details = read_details(by=access.user, project=access.project, workers=workers_ids)
+        lines = exports.lines(exports.MONTH, exports.month_rows(found, details))
+    response = StreamingHttpResponse(lines, content_type="text/csv")
+    response["Content-Disposition"] = f'attachment; filename="statement-{month}.csv"'
+    return response
+
+
+@login_required
+@require_safe
+def person_month(
+    request: HttpRequest, project_id: int, month: str, membership_id: int
+) -> HttpResponse:
+    """One worker's statement of a month, entry by entry, to print."""
+    access = get_access(request, project_id)
+    worker = get_worker(access, membership_id)
+    context = {
+        "worker": worker,
+        "month": month,
+        "statements": monthly.person_statements(worker, month),
+    }
+    return render(request, "annotation/payouts/person_month.html", context)

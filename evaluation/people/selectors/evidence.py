@@ -1,0 +1,197 @@
+"""What the list of people says of each worker beyond work and pay: quality, flags, look-alikes.
+
+Evidence for whoever reads it. Nothing acts on it: no score, payout, rejection or exclusion.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.authoring.selectors.progress import median_seconds
+from annotation.models import Assignment, PaymentDetails, PayoutLine, Project, Rejection
+from annotation.models.assignments import AssignmentState
+from annotation.payouts.details.actions import open_details
+from annotation.payouts.selectors.proposals import work_facts
+from annotation.work.selectors.log import EMPTY, log_summaries
+from annotation.work.selectors.speed import paces_by_assignment
+from crowdqc.errors import Conflict
+from crowdqc.numbers import count, percent
+from evaluation.models import Run, RunFigure
+from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, KINDS, cites, notes
+from evaluation.people.selectors.scores import beside_medians_by_worker
+from evaluation.runs.official.selectors import official_runs
+from evaluation.runs.results import look_alikes
+
+MOST_FLAGGED = 5000  # assignments of a page of workers that are looked at for flags
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Another worker whom one resembles, and in what."""
+
+    worker: int
+    name: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class WorkerSummary:
+    """What the row of one worker says.
+
+    ``boards`` counts scored tasks with an interval; of these ``below`` and ``above`` are surely
+    beside the median of all workers. ``flags`` are of work that awaits review.
+    """
+
+    boards: int
+    below: int
+    above: int
+    flags: tuple[str, ...]
+    alike: tuple[Likeness, ...]
+
+    @property
+    def quality(self) -> str:
+        """Where the worker stands on the boards, in words; "" without an interval."""
+        told = {"below": count(self.below), "above": count(self.above), "n": count(self.boards)}
+        if self.below and self.above:
+            return _("below the median in %(below)s, above in %(above)s of %(n)s") % told
+        if self.below:
+            return _("below the median in %(below)s of %(n)s") % told
+        if self.above:
+            return _("above the median in %(above)s of %(n)s") % told
+        return _("not separable") if self.boards else ""
+
+
+class WorkerEvidence:
+    """Evidence about the workers of a project, each part read when it is asked for."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        return official_runs(self.project.tasks.values_list("pk", flat=True))
+
+    @cached_property
+    def alike(self) -> dict[int, list[Likeness]]:
+        """By worker, whom they resemble: in answers (official runs) and payment references."""
+        found: dict[int, list[Likeness]] = {}
+        names = dict(self.project.memberships.filter(role="worker").values_list("pk", "pseudonym"))
+
+        def add(one: int, other: int, evidence: str) -> None:
+            for worker, like in ((one, other), (other, one)):
+                if worker in names and like in names:
+                    found.setdefault(worker, []).append(Likeness(like, names[like], evidence))
+
+        figures = RunFigure.objects.filter(
+            run__in=[run.pk for run in self.runs.values()], name=look_alikes.FIGURE
+        )
+        for data in figures.order_by("run_id").values_list("data", flat=True):
+            for row in data["rows"]:
+                one, other = row["workers"]
+                add(one, other, _same_answers(row))
+        for one, other in _same_references(self.project):
+            add(one, other, _("same payment reference"))
+        return found
+
+    @cached_property
+    def below_median(self) -> set[int]:
+        """Workers who are surely below the median of all in a task."""
+        sides = beside_medians_by_worker(self.runs)
+        return {worker for worker, own in sides.items() if -1 in own}
+
+    @cached_property
+    def needs_look(self) -> set[int]:
+        """Workers below the median, with a look-alike, or whose reply to a rejection is open."""
+        replies = Rejection.objects.filter(
+            assignment__task__project=self.project, replied_at__isnull=False, outcome=""
+        )
+        open_replies = replies.values_list("assignment__worker", flat=True)
+        return self.below_median | set(self.alike) | set(open_replies)
+
+    def summaries(self, workers: Collection[int]) -> dict[int, WorkerSummary]:
+        """What the rows of these workers say; a fixed number of queries."""
+        sides = beside_medians_by_worker(self.runs, workers)
+        flags = _flags(self.project, workers)
+        return {
+            pk: WorkerSummary(
+                boards=len(sides.get(pk, ())),
+                below=sides.get(pk, []).count(-1),
+                above=sides.get(pk, []).count(1),
+                flags=tuple(flags.get(pk, ())),
+                alike=tuple(self.alike.get(pk, ())),
+            )
+            for pk in workers
+        }
+
+
+def worker_evidence(project: Project) -> WorkerEvidence:
+    """Evidence about the workers of a project; nothing is read yet."""
+    return WorkerEvidence(project)
+
+
+def _same_answers(row: Mapping[str, Any]) -> str:
+    told = {
+        "agreement": percent(row["agreement"]),
+        "n": count(int(row["shared"])),
+        "expected": percent(row["expected"]),
+    }
+    return _("%(agreement)s same answers of %(n)s, %(expected)s expected") % told
+
+
+def _same_references(project: Project) -> list[tuple[int, int]]:
+    """Pairs of workers who are to be paid at the same place."""
+    by_reference: dict[tuple[str, str], list[int]] = {}
+    rows = PaymentDetails.objects.filter(worker__project=project).order_by("worker_id")
+    for row in rows:
+        try:
+            found = open_details(row)
+        except Conflict:
+            continue  # sealed under a secret that is gone
+        by_reference.setdefault((found.way, found.reference.casefold()), []).append(row.worker_id)
+    return [(own[0], other) for own in by_reference.values() for other in own[1:]]
+
+
+def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
+    """By worker, what stands out in their work that awaits review, a kind with its number."""
+    assignments = _awaiting(project, workers)
+    ids = [one.pk for one in assignments]
+    tasks = {one.task_id: one.task for one in assignments}
+    facts, logs = work_facts(ids), log_summaries(ids)
+    usual, paces = median_seconds(project), paces_by_assignment(tasks, ids)
+    cited = {pk: cites(task) for pk, task in tasks.items()}
+    kinds: dict[int, Counter[str]] = {}
+    for one in assignments:
+        seconds = None
+        if one.opened_at and one.submitted_at and one.source != "import":
+            seconds = (one.submitted_at - one.opened_at).total_seconds()
+        middle, n = usual.get(one.task_id, (None, 0))
+        found = notes(
+            facts[one.pk],
+            logs.get(one.pk, EMPTY),
+            seconds,
+            middle if n >= ENOUGH_TIMES else None,
+            cites=cited[one.task_id],
+            pace=paces.get(one.pk),
+        )
+        kinds.setdefault(one.worker_id, Counter()).update(note.kind for note in found if note.look)
+    return {
+        worker: [f"{KINDS[kind]} {count(n)}" for kind, n in sorted(own.items())]
+        for worker, own in kinds.items()
+        if own
+    }
+
+
+def _awaiting(project: Project, workers: Collection[int]) -> Sequence[Assignment]:
+    """Submitted work of these workers that nobody has decided about, the newest first."""
+    decided = PayoutLine.objects.filter(live=True).values("assignment")
+    rows = Assignment.objects.filter(
+        worker__in=workers, state=AssignmentState.SUBMITTED, settled_at__isnull=True
+    ).exclude(pk__in=decided.filter(assignment__worker__in=workers))
+    rows = rows.filter(task__project=project).select_related("task")
+    return list(rows.order_by("-submitted_at", "-pk")[:MOST_FLAGGED])

@@ -1,0 +1,131 @@
+"""Statements of a month: per worker, from the books, and they add up."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Assignment, AuditEntry, PayoutBatch
+from annotation.payouts.actions.ledger import book_correction
+from annotation.payouts.actions.payments import mark_sent
+from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
+from annotation.payouts.details.actions import clean_details, save_details
+from annotation.payouts.selectors.balance import hand_payments
+from annotation.payouts.selectors.monthly import bounds, month_statement, person_statements
+from crowdqc.errors import Missing
+from tests.support import factories
+from tests.support.factories import World
+
+pytestmark = pytest.mark.django_db
+NOW = dt.datetime(2026, 11, 15, 12, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def world() -> World:
+    return factories.make_world(1, redundancy=40)
+
+
+def approved(world: World, *works: Assignment, bonus: str = "0") -> PayoutBatch:
+    lines = [ProposedLine(one.pk, bonus=Decimal(bonus)) for one in works]
+    batch = propose_payout(by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines)
+    return approve_payout(by=world.manager, batch=batch, expected_total=total(batch))
+
+
+def book(world: World, monkeypatch: pytest.MonkeyPatch) -> Assignment:
+    """October: 1.80 + 0.50 approved. November: 0.20 taken back, then the first payment."""
+    one = factories.claim_and_submit(world.task)
+    at = {"now": NOW.replace(month=10)}
+    monkeypatch.setattr(timezone, "now", lambda: at["now"])
+    batch = approved(world, one, bonus="0.50")
+    at["now"] = NOW
+    book_correction(
+        by=world.manager, task=world.task, debit=f"worker:{one.worker_id}",
+        credit=f"work:{world.task.pk}", amount=Decimal("0.20"),
+        memo="Counted an answer twice", key=uuid.uuid4(),
+    )  # fmt: skip
+    rows = hand_payments(world.project, batch.number).filter(what="base")
+    mark_sent(by=world.manager, payments=rows)
+    return one
+
+
+def rows_of(response: Any) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))
+
+
+def test_each_month_opens_with_what_the_one_before_closed_with(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = book(world, monkeypatch)
+    [before] = month_statement(world.project, "2026-10").rows
+    assert (before.opening, before.base, before.bonus, before.paid, before.closing) == (
+        0, Decimal("1.80"), Decimal("0.50"), 0, Decimal("2.30"),
+    )  # fmt: skip
+    [row] = month_statement(world.project, "2026-11").rows
+    assert (row.opening, row.earned, row.corrected, row.paid, row.closing) == (
+        Decimal("2.30"), 0, Decimal("-0.20"), Decimal("1.80"), Decimal("0.30"),
+    )  # fmt: skip
+    [told] = person_statements(one.worker, "2026-11")
+    assert [line.amount for line in told.lines] == [Decimal("-0.20"), Decimal("-1.80")]
+    assert (told.opening, told.closing, told.paid) == (row.opening, row.closing, row.paid)
+    assert month_statement(world.project, "2026-12").rows[0].closing == Decimal("0.30")
+
+
+def test_files_add_up_and_name_recipients_to_who_pays_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = book(world, monkeypatch)
+    details = clean_details(way="paypal", name="Lena Okoro", reference="lena@example.org")
+    save_details(by=one.worker.user, worker=one.worker, details=details)
+    client = Client()
+    client.force_login(world.manager)
+    url = reverse("month_export", args=[world.project.pk, "2026-11"])
+    [row] = rows_of(client.get(url))
+    amounts = {
+        name: Decimal(row[name]) for name in ("opening", "base", "bonus", "corrections", "paid")
+    }
+    assert Decimal(row["closing"]) == sum(amounts.values()) - 2 * amounts["paid"]
+    assert row["recipient"] == "" and row["worker"] == one.worker.pseudonym
+    [named] = rows_of(client.get(url, {"names": "1"}))
+    assert (named["recipient"], named["reference"]) == ("Lena Okoro", "lena@example.org")
+    assert AuditEntry.objects.filter(action="payment.details_read").count() == 1
+    entries = rows_of(client.get(url, {"entries": "1"}))
+    assert [row["kind"] for row in entries] == ["correction", "payment"]
+    assert entries[-1]["approved_by"] == str(world.manager)
+    assert Decimal(entries[-1]["balance"]) == Decimal("0.30")
+    client.force_login(world.requester)
+    assert client.get(url).status_code == 200
+    assert client.get(url, {"names": "1"}).status_code == 403
+
+
+def test_the_page_asks_as_much_of_the_database_for_many_as_for_few(world: World) -> None:
+    client = Client()
+    client.force_login(world.manager)
+    counts = []
+    for n in (1, 4):
+        approved(world, *(factories.claim_and_submit(world.task) for _ in range(n)))
+        with CaptureQueriesContext(connection) as queries:
+            page = client.get(reverse("month_statement", args=[world.project.pk]))
+        assert page.status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("month", ["2026-13", "2026", "november", "2026-1"])
+def test_a_month_that_is_none_is_not_found(world: World, month: str) -> None:
+    with pytest.raises(Missing):
+        bounds(month)
+    client = Client()
+    client.force_login(world.manager)
+    url = reverse("month_statement", args=[world.project.pk])
+    assert client.get(url, {"month": month}).status_code == 404
