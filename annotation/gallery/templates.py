@@ -5,7 +5,8 @@ the task), ``rules`` (fields of a draft: instructions, redundancy, settings...),
 ``annotation.formats.registry``) and ``rows`` (the example items as that format's importer takes
 them). ``files`` says how the files that rows name are made (``example_files``), ``passages`` what
 stands beside an item. All of it was written for this project. Keys, topics and file names of
-examples begin with ``EXAMPLE``, so that they can be told from what a requester adds.
+examples begin with ``EXAMPLE`` of ``authoring.selectors.examples``, so that they can be told from
+what a requester adds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Any
 
 from crowdqc.errors import Invalid
 
-EXAMPLE = "template-example-"
 NAMES = (
     "classification",
     "sentiment",

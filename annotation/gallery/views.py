@@ -11,8 +11,9 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import get_access, get_task
 from annotation.accounts.projects.forms import read_form_key
+from annotation.authoring.actions.examples import remove_examples
 from annotation.gallery.actions.duplicates import Copied, duplicate_project, duplicate_task
-from annotation.gallery.actions.examples import begin_task, remove_examples
+from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template
 from annotation.models import Role
 from crowdqc.numbers import plural

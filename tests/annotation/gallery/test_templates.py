@@ -10,9 +10,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.authoring.actions import items
-from annotation.gallery.actions.examples import begin_task, remove_examples
-from annotation.gallery.selectors import examples_of
-from annotation.gallery.templates import EXAMPLE, get_template, templates
+from annotation.authoring.actions.examples import remove_examples
+from annotation.authoring.selectors.examples import EXAMPLE, examples_of
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.templates import get_template, templates
 from annotation.models import Answer, Candidate, Item, MediaFile, System, Task, TaskVersion
 from tests.support import factories
 from tests.support.pages import html_of

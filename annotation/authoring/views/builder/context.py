@@ -21,8 +21,8 @@ from annotation.authoring.actions.rows import row_gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.known import KnownBuild
 from annotation.authoring.selectors.builder.pairs import PairBuild
+from annotation.authoring.selectors.examples import count_examples
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
-from annotation.gallery.selectors import count_examples
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 from crowdqc.numbers import several
@@ -129,6 +129,7 @@ def field_saved(
 ) -> HttpResponse:
     """The note beside the field just saved, and everything that depends on it, out of band."""
     place = place_of(request, task)
+    builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(address_of(task, place))
     context = {**context_of(access, task, place), **note}
@@ -158,6 +159,7 @@ def rows_changed(
 ) -> HttpResponse:
     """The whole builder after rows were added, moved or removed."""
     url = address_of(task, place)
+    builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(url)
     context = {**context_of(access, task, place), "with_header": True, "focus": focus}

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_task
 from annotation.authoring.actions import drafts, items, tasks
 from annotation.authoring.selectors.builder.frame import TEXTS_PER_PAGE, Build
+from annotation.authoring.selectors.examples import examples_of
 from annotation.authoring.views.builder.context import (
     context_of,
     field_refused,
@@ -23,7 +24,6 @@ from annotation.authoring.views.builder.context import (
     rows_changed,
 )
 from annotation.authoring.views.builder.parts import builder_of, entry_of
-from annotation.gallery.selectors import examples_of
 from annotation.models import Item, ItemGroup
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import parse_whole, plural
