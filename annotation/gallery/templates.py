@@ -67,5 +67,9 @@ def get_template(slug: str) -> Template:
 
 
 def gallery() -> dict[str, Any]:
-    """What ``annotation/gallery/_gallery.html`` shows."""
-    return {"templates": list(templates().values()), "template_key": uuid.uuid4()}
+    """What ``annotation/gallery/_gallery.html`` and ``_from_file.html`` show."""
+    return {
+        "templates": list(templates().values()),
+        "template_key": uuid.uuid4(),
+        "file_key": uuid.uuid4(),
+    }

@@ -54,7 +54,8 @@ def home(request: HttpRequest) -> HttpResponse:
         return redirect("project_list")
     if roles:
         return redirect("work_home")
-    return render(request, "annotation/accounts/projects/nobody_yet.html")
+    context = {"form": ProjectForm()}
+    return render(request, "annotation/accounts/projects/nobody_yet.html", context)
 
 
 @login_required
