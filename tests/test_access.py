@@ -108,7 +108,7 @@ GET: dict[str, str] = {
     "task_build_document_step": POST_ONLY, "task_rounds": REQUESTER, "task_round": REQUESTER,
     "task_panels": POST_ONLY, "task_feedback": STAFF, "task_quiz": REQUESTER,
     "work_card": "LNOFF", "task_domain": POST_ONLY, "domain_list": STAFF, "domain_board": STAFF,
-    "task_publish": POST_ONLY, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
+    "task_publish": REQUESTER, "task_import_file": REQUESTER, "task_import_bad_rows": REQUESTER,
     "task_import": REQUESTER, "ledger": STAFF, "ledger_export": STAFF, "rejection_list": STAFF,
     "rejection_decide": POST_ONLY, "answer_counts": POST_ONLY, "results": STAFF,
     "task_results": STAFF, "task_results_systems": STAFF, "task_results_questions": STAFF,

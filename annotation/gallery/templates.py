@@ -66,6 +66,13 @@ def get_template(slug: str) -> Template:
         ) from None
 
 
+def is_template_text(instructions: str) -> bool:
+    """Whether instructions are those of a template, not changed in a single word."""
+    own = instructions.split()
+    texts = (one.rules.get("instructions", "") for one in templates().values())
+    return bool(own) and any(text.split() == own for text in texts)
+
+
 def gallery() -> dict[str, Any]:
     """What ``annotation/gallery/_gallery.html`` and ``_from_file.html`` show."""
     return {

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -60,7 +61,10 @@ def task_examples(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     messages.success(
         request, _("%(examples)s removed.") % {"examples": plural(number, "example item")}
     )
-    return redirect("task_build", project_id, task_id)
+    back = "task_publish" if request.POST.get("back") == "publish" else "task_build"
+    part = request.POST.get("part", "")[:20]
+    query = f"?part={part}" if back == "task_build" and part.isalpha() else ""
+    return redirect(reverse(back, args=[project_id, task_id]) + query)
 
 
 @login_required

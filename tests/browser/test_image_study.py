@@ -50,8 +50,9 @@ def build(page: Page, root: str) -> Task:
         expect(known).to_contain_text(TRUTH[number])
     saves(page, "Length of the quiz", "1")
     fits(page, "known answers and a quiz")
-    page.get_by_text("Publish version 1…").click()
-    page.get_by_role("button", name="Publish version 1", exact=True).click()
+    page.get_by_role("link", name="Publish…").click()
+    page.get_by_label("Keep them").check()
+    page.locator("dialog").get_by_role("button", name="Publish").click()
     expect(page.locator("#notices")).to_contain_text("4 example items")
     return Task.objects.get()
 

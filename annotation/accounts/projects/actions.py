@@ -441,6 +441,11 @@ def current_consent_text(project: Project) -> ConsentText:
     return project.consent_texts.order_by("-number")[:1].get()
 
 
+def is_usual_consent(text: ConsentText) -> bool:
+    """Whether it is the text that every project begins with, which names no institution."""
+    return text.text.strip() == CONSENT_TEXT.strip()
+
+
 IN_FORCE = (
     ConsentText.objects.filter(project=Placeholder("project")).order_by("-number").values("pk")
 )

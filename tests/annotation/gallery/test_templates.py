@@ -59,12 +59,14 @@ def test_a_template_becomes_a_task_that_is_previewed_published_and_answered(slug
     head = html_of(built)
     examples = examples_of(task, task.versions.get()).count()
     assert f"It has {examples} example items." in head and "It can be published." in head
-    assert f"{examples} example items of the template</b> would be published" in head
     where = [world.project.pk, task.pk]
+    publish = reverse("task_publish", args=where)
+    assert f"{examples} example items of the template." in html_of(by.get(publish))
     preview = by.get(reverse("task_preview", args=where))
     first = task.items.order_by("position").first()
     assert first is not None and preview.status_code == 200
-    published = html_of(by.post(reverse("task_publish", args=where), follow=True))
+    assert by.post(publish).status_code == 422  # nobody said that the instructions may stay
+    published = html_of(by.post(publish, {"keep": "1"}, follow=True))
     assert f"It has {examples} example items." in published
     task.refresh_from_db()
     held = factories.claim(task, world.worker)

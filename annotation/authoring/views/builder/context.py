@@ -66,7 +66,6 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         "builder_template": build.type.builder_template,
         "preview": True,
         **shown,
-        **_republishing(build, missing),
         **({"known": KnownBuild(build)} if place.part == "known" else {}),
         **(count_examples(task, build.version) if build.is_draft else {}),
         "now": timezone.now(),
@@ -93,10 +92,10 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
 # Answers to a save -----------------------------------------------------------------------------
 
 
-def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
-    """In words, what publishing over an older version does to its answers."""
-    if not build.is_draft or not build.task.current_id or missing:
-        return {}
+def republishing(build: Build) -> str:
+    """In words, what publishing over an older version does to its answers; empty without one."""
+    if not build.task.current_id:
+        return ""
     changes, noun = build.changes(), build.noun
     words = changes.words(noun) or [
         _("no %(noun)s changed") % {"noun": pgettext("noun", noun)},
@@ -116,7 +115,7 @@ def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
         )
     sentences.append(_("Answers to all other %(nouns)s count on.") % {"nouns": several(noun)})
     sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
-    return {"republishing": " ".join(sentences)}
+    return " ".join(sentences)
 
 
 def address_of(task: Task, place: BuilderState) -> str:
