@@ -23,6 +23,7 @@ from crowdqc.errors import Invalid
 NAMES = (
     "classification",
     "sentiment",
+    "entities",
     "image",
     "audio",
     "comparison",

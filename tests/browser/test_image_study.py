@@ -42,7 +42,8 @@ def build(page: Page, root: str) -> Task:
     page.wait_for_url("**/build/*")
     goes_to(page, "Known answers")
     for number in ("1", "2"):
-        page.get_by_label("Item id").fill(f"template-example-{number}")
+        with page.expect_response("**/build/**"):
+            page.get_by_label("Item", exact=True).select_option(f"template-example-{number}")
         page.get_by_label("Damage").select_option(label=TRUTH[number])
         page.get_by_label("Explanation").fill(WHY)
         page.get_by_role("button", name="Add known answer").click()

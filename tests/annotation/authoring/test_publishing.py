@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 
-from annotation.accounts.projects.actions import change_consent_text
+from annotation.accounts.projects.actions import current_consent_text
 from annotation.authoring.actions.drafts import edit_draft
 from annotation.authoring.actions.tasks import create_task
 from annotation.authoring.selectors.builder.frame import Build
@@ -55,17 +55,24 @@ def test_each_missing_thing_leads_to_where_it_is_mended(world: World) -> None:
     assert found == {
         "part=text",
         "part=known",
-        reverse("project_settings_consent", args=project) + "#who",
+        f"task={world.task.pk}#who",
         reverse("people", args=project),  # two workers are too few
     }
 
 
 def test_the_consent_is_asked_for_once_in_a_project(world: World) -> None:
     before = sentences(world.task)
-    change_consent_text(
-        by=world.requester, project=world.project, text="Our own.", retention_days=30
-    )
+    url = reverse("project_settings_consent", args=[world.project.pk])
+    client = signed_in(world.requester)
+    sent = {"institution": "Aldmere University", "contact": "", "purpose": "To see."}
+    assert client.post(url, sent).status_code == 422
+    back = client.post(f"{url}?task={world.task.pk}", {**sent, "contact": "lab@example.org"})
+    assert back["Location"] == reverse("task_publish", args=[world.project.pk, world.task.pk])
+    text = current_consent_text(world.project).text
+    assert "Aldmere University" in text and "lab@example.org" in text and "To see." in text
+    assert "What is recorded while you work" in text
     assert len(sentences(world.task)) == len(before) - 1
+    assert "institution" not in client.get(url).content.decode()
 
 
 def test_the_cost_holds_the_fee_of_the_platform_and_what_is_left_of_the_budget(

@@ -24,6 +24,7 @@ WHY = "It leaves out when the flood came and what is done about it."
 ANSWERS: dict[str, dict[str, str]] = {
     "classification": {"l-topic": "delivery"},
     "sentiment": {"l-sentiment": "mixed", "l-words": '[[0, 3, "praise"]]'},
+    "entities": {"l-names": '[[0, 4, "person"]]'},
     "image": {"l-damage": "spots", "l-extent": "2"},
     "audio": {"l-right": "no", "l-correction": "Two long tones."},
     "comparison": {"d-helpfulness": "left", "d-clarity": "neutral", "seen": "left right"},

@@ -112,7 +112,8 @@ class Publishing:
         if not version.instructions.strip():
             found.append(Gap(_("No instructions."), _("Write them"), self._part("text")))
         if is_usual_consent(current_consent_text(project)):
-            url = reverse("project_settings_consent", args=[project.pk]) + "#who"
+            url = reverse("project_settings_consent", args=[project.pk])
+            url += f"?task={self.task.pk}#who"
             found.append(Gap(_("The consent names no institution and no contact."), _("Add"), url))
         takes_known = self.build.type.known_fields(version.settings)
         if takes_known and not self.build.known.exists():

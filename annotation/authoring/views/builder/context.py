@@ -170,7 +170,7 @@ def rows_changed(
 # Views of what is open -------------------------------------------------------------------------
 
 STEPS = {"up": -1, "down": 1}
-Save = Callable[[QueryDict, User, Task, BuilderState], bool | None]
+Save = Callable[[QueryDict, User, Task, BuilderState], bool | BuilderState | None]
 Step = Callable[[QueryDict, User, Task, BuilderState], BuilderState]
 
 
@@ -179,8 +179,9 @@ def field_view(
 ) -> Callable[[Save], Callable[..., HttpResponse]]:
     """A view that saves fields of the open row, ``opened`` naming it in a Place.
 
-    The function saves what the form sends, and returns whether the whole builder is shown anew;
-    where it raises Invalid, that is shown in the place of the field's help.
+    The function saves what the form sends, and returns whether the whole builder is shown anew,
+    or the place where it then is; where it raises Invalid, that is shown in the place of the
+    field's help.
     """
 
     def wrap(save: Save) -> Callable[..., HttpResponse]:
@@ -197,6 +198,7 @@ def field_view(
             except Invalid as error:
                 return field_refused(request, access, task, error)
             if again:
+                place = again if isinstance(again, BuilderState) else place
                 return rows_changed(request, access, task, place)
             return field_saved(request, access, task, {"note": note})
 
