@@ -446,6 +446,11 @@ def kinds_of(task: Task) -> tuple[str, ...]:
     return get_type(task.type).imports_of(version.settings if version else {})
 
 
+def item_format(kinds: Iterable[str]) -> str:
+    """The first of these formats that holds items; empty without one."""
+    return next((kind for kind in kinds if FORMATS[kind].replaces_examples), "")
+
+
 def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:
     """The formats that the task's page names, in the words of its type."""
     type, found = get_type(task.type), []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -11,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
+from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.examples import count_examples
 from annotation.files.reading import limits
 from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
@@ -132,12 +135,15 @@ def task_import_file(
 
 
 def _go_to_builder(request: HttpRequest, task: Task, one: Format, said: str) -> HttpResponse:
-    """Leave the page of an import that took every row, for where its rows are seen."""
+    """Leave the page of an import that took every row, for what the draft lacks or its rows."""
     messages.success(request, said)
     to = reverse("task", args=[task.project_id, task.pk])
     if one.seen_in is not None:
-        part = "" if one.replaces_examples else one.seen_in
-        to = reverse("task_build", args=[task.project_id, task.pk]) + (part and f"?part={part}")
+        lacks = Build(task).missing() if one.replaces_examples else []
+        part = lacks[0].part if lacks else "" if one.replaces_examples else one.seen_in
+        place = {"part": part, "question": lacks[0].question if lacks else ""}
+        query = urlencode({name: value for name, value in place.items() if value})
+        to = reverse("task_build", args=[task.project_id, task.pk]) + (query and f"?{query}")
     return HttpResponse(headers={"HX-Redirect": to})
 
 

@@ -9,10 +9,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.authoring.actions.tasks import problems
+from annotation.authoring.actions.tasks import create_task, problems
 from annotation.files.reading.sheet import read
+from annotation.formats.registry import format_for
 from annotation.formats.uploads.actions import request_import
 from annotation.formats.uploads.process import process
+from annotation.formats.uploads.selectors import view_of
 from annotation.gallery.actions.from_file import title_of
 from annotation.gallery.proposals import Proposal, propose
 from annotation.models import ImportFile, Task
@@ -124,3 +126,38 @@ def test_a_file_that_cannot_be_read_makes_no_task_and_says_why(world: World, con
     page = send(world, content)
     assert Task.objects.count() == before
     assert page.redirect_chain and b"file" in page.content
+
+
+def test_after_the_import_the_builder_opens_at_what_is_missing(world: World) -> None:
+    send(world, REVIEWS)
+    file = ImportFile.objects.get()
+    process(file.pk)
+    request_import(by=world.requester, file=file)
+    process(file.pk)
+    client = Client()
+    client.force_login(world.requester)
+    assert file.task is not None
+    page = reverse("task_import_file", args=[world.project.pk, file.task.pk, file.pk])
+    moved = client.get(page, headers={"HX-Request": "true"})
+    assert moved["HX-Redirect"].endswith("/build/?part=fields&question=label")
+    assert client.get(page).status_code == 200  # the record of the import stays
+
+
+def test_a_file_of_pairs_is_taken_as_such_where_texts_are_asked_for(world: World) -> None:
+    task = create_task(by=world.requester, project=world.project, type="pairwise", title="Which?")
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("task_import", args=[world.project.pk, task.pk, "candidates"])
+    client.post(url, {"file": SimpleUploadedFile("pairs.csv", PAIRS.encode())})
+    assert task.import_files.get().kind == "pairs"
+    client.post(url, {"file": SimpleUploadedFile("texts.csv", ANSWERS.encode())})
+    assert set(task.import_files.values_list("kind", flat=True)) == {"pairs", "candidates"}
+
+
+def test_columns_that_stay_with_the_items_are_not_called_lost(world: World) -> None:
+    send(world, REVIEWS)
+    file = ImportFile.objects.get()
+    process(file.pk)
+    file.refresh_from_db()
+    assert file.task is not None
+    assert view_of(file, format_for(file.task, file.kind)).unread == ()
