@@ -49,7 +49,7 @@ class View:
     lines: tuple[tuple[int, str, str], ...] = ()  # how many, why, and where such rows stood
 
     @property
-    def is_whole(self) -> bool:
+    def took_every_row(self) -> bool:
         """Whether an import took every row of the file."""
         return not self.lines
 

@@ -111,7 +111,7 @@ def task_import_file(
         file = _file(task, file_id)
     one = format_for(task, file.kind)
     view = selectors.view_of(file, one)
-    if request.htmx and file.imported_at and not wanted and view.is_whole:  # type: ignore[attr-defined]
+    if request.htmx and file.imported_at and not wanted and view.took_every_row:  # type: ignore[attr-defined]
         return _go_to_builder(request, task, one, view.sentence)
     context = {
         "access": access,

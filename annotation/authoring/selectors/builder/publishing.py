@@ -47,7 +47,7 @@ class Publishing:
         return count_able_workers(self.task)
 
     @property
-    def asked(self) -> int:
+    def question_count(self) -> int:
         """Fields, dimensions or scales of each item; 0 where an item is one question."""
         return len(self.build.type.lines(self.version.settings))
 
