@@ -261,7 +261,11 @@ def _name_institution(request: HttpRequest, access: Access) -> HttpResponse:
     if not form.is_valid():
         return _consent_page(request, access, form)
     new = actions.name_institution(by=access.user, project=access.project, **form.cleaned_data)
-    messages.success(request, _("Version %(number)s is in force.") % {"number": new.number})
+    messages.success(
+        request,
+        _("Version %(new_number)s is in force. Workers are asked again.")
+        % {"new_number": new.number},
+    )
     task = parse_whole(request.GET.get("task", ""))
     if task is not None and access.project.tasks.filter(pk=task).exists():
         return redirect("task_publish", access.project.pk, task)

@@ -103,7 +103,8 @@ def takes_a_file(page: Page) -> None:
             select.select_option("text")
     is_well(page)
     page.get_by_role("button", name="Import 24 rows").click()
-    page.get_by_role("link", name="See them in the builder").click()
+    page.wait_for_url("**/build/")
+    goes_to(page, "Texts")
     expect(page.locator("#texts h2").first).to_contain_text("48 on 12 topics, by 3 authors")
 
 

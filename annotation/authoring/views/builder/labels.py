@@ -23,7 +23,7 @@ def task_build_field(
     """Save what the form sends of the open field; ``has_NAME`` stands for an unticked box."""
     if post.keys() & {"label"} == post.keys() - {"csrfmiddlewaretoken"}:
         name = label_fields.rename_field(
-            by=user, task=task, name=place.question, label=post["label"]
+            by=user, task=task, name=place.question, label=post.get("label", "")
         )
         return place.with_changes(question=name)
     fields = {
