@@ -49,10 +49,8 @@ class Pairs(Importer):
             True,
             ("query", "question", "instruction", "input", "context", "topic", "title", "frage"),
         ),
-        Field("response_a", gettext_lazy("First text"), True, (*TEXTS[0], "left", "a", "chosen")),
-        Field(
-            "response_b", gettext_lazy("Second text"), True, (*TEXTS[1], "right", "b", "rejected")
-        ),
+        Field("response_a", gettext_lazy("First text"), True, (*TEXTS[0], "left", "chosen")),
+        Field("response_b", gettext_lazy("Second text"), True, (*TEXTS[1], "right", "rejected")),
         Field("model_a", gettext_lazy("System of the first"), False, SYSTEMS[0]),
         Field("model_b", gettext_lazy("System of the second"), False, SYSTEMS[1]),
         Field(

@@ -161,3 +161,7 @@ def test_columns_that_stay_with_the_items_are_not_called_lost(world: World) -> N
     file.refresh_from_db()
     assert file.task is not None
     assert view_of(file, format_for(file.task, file.kind)).unread == ()
+
+
+def test_columns_called_a_and_b_alone_are_no_pairs() -> None:
+    assert proposed("a,b\n1,2\n3,4\n").type == "labels"
