@@ -31,7 +31,6 @@ EXCEPTIONS = {
     "work.actions.assignments.save_draft": "every few seconds; only the worker's own draft",
     "work.actions.events.append_events": "every few seconds; append-only itself",
     "work.actions.events.open_stream": "part of the log, which is append-only itself",
-    "formats.uploads.process.process": "was asked for, and each import records what it wrote",
     "notifications.actions.notices.mark_read": "a person reads what they were told",
     "notifications.actions.notices.mark_read_at": "a person reads what they were told",
     "conversations.actions.mark_seen": "a person reads what was written to them",

@@ -33,6 +33,7 @@ from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
 from annotation.formats.imports.known_answers import KnownAnswersFile
 from annotation.formats.imports.labels import LabelItems, Labels
+from annotation.formats.imports.pairs import Pairs
 from annotation.formats.imports.ratings import Documents, Ratings
 from annotation.formats.imports.tables.answers import AnswerTable
 from annotation.formats.imports.tables.base import Fit, TableReader
@@ -48,6 +49,7 @@ from annotation.formats.imports.writing.topics import Topics
 from annotation.formats.selectors import known
 from annotation.models import Task
 from annotation.pairs.actions.rating_documents import add_documents
+from annotation.pairs.actions.topics import add_pairs
 from annotation.task_types import get_type
 from annotation.work.snapshots import judgments
 from crowdqc.errors import Conflict, Invalid
@@ -86,6 +88,7 @@ class Format:
     of_answers: bool = False  # they name the version that they answer: it must be published
     markdown: tuple[str, ...] = ()  # fields that pages show as Markdown
     seen_in: str | None = None  # its rows stand in the builder, in this part (the first)
+    replaces_examples: bool = False  # its rows are items: those of the draft's template go
     of_task: Callable[[Task], Importer] | None = field(default=None, repr=False)
 
     @property
@@ -145,6 +148,7 @@ FORMATS: dict[str, Format] = {
             ),
             markdown=("question", "context"),
             seen_in="",
+            replaces_examples=True,
         ),
         Format(
             KnownAnswersFile(),
@@ -194,6 +198,21 @@ FORMATS: dict[str, Format] = {
             ),
             markdown=("text", "query", "context"),
             seen_in="texts",
+            replaces_examples=True,
+        ),
+        Format(
+            Pairs(),
+            known.pairs,
+            add_pairs,
+            Words(
+                gettext_lazy("pairs to be judged"),
+                "pair",
+                gettext_lazy("Import pairs"),
+                gettext_lazy("prompt, response_a, response_b; model_a, model_b"),
+            ),
+            markdown=("prompt", "response_a", "response_b"),
+            seen_in="pairs",
+            replaces_examples=True,
         ),
         Format(
             Judgments(),
@@ -314,6 +333,7 @@ FORMATS: dict[str, Format] = {
                 ),
             ),
             markdown=("document", "question", "answer"),
+            replaces_examples=True,
         ),
         Format(
             Ratings(),
@@ -340,6 +360,7 @@ FORMATS: dict[str, Format] = {
             ),
             markdown=("text",),
             seen_in="text",
+            replaces_examples=True,
         ),
         Format(
             Labels(),
@@ -418,6 +439,12 @@ def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, d
     return slug or LabelTable.slug, fits
 
 
+def recognise_texts(columns: Sequence[str]) -> str:
+    """Whether a file of texts to be judged holds a pair a row (``pairs``) or a text a row."""
+    sides = {"response_a", "response_b"}
+    return Pairs.slug if sides <= guess(columns, Pairs.fields).keys() else Candidates.slug
+
+
 def get_format(slug: str) -> Format:
     """The format of this name, or Invalid."""
     try:
@@ -433,6 +460,11 @@ def kinds_of(task: Task) -> tuple[str, ...]:
     """The kinds of files that a task takes."""
     version = task.versions.order_by("-number").first()
     return get_type(task.type).imports_of(version.settings if version else {})
+
+
+def item_format(kinds: Iterable[str]) -> str:
+    """The first of these formats that holds items; empty without one."""
+    return next((kind for kind in kinds if FORMATS[kind].replaces_examples), "")
 
 
 def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:

@@ -5,7 +5,8 @@ the task), ``rules`` (fields of a draft: instructions, redundancy, settings...),
 ``annotation.formats.registry``) and ``rows`` (the example items as that format's importer takes
 them). ``files`` says how the files that rows name are made (``example_files``), ``passages`` what
 stands beside an item. All of it was written for this project. Keys, topics and file names of
-examples begin with ``EXAMPLE``, so that they can be told from what a requester adds.
+examples begin with ``EXAMPLE`` of ``authoring.selectors.examples``, so that they can be told from
+what a requester adds.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from typing import Any
 
 from crowdqc.errors import Invalid
 
-EXAMPLE = "template-example-"
 NAMES = (
     "classification",
     "sentiment",
+    "entities",
     "image",
     "audio",
     "comparison",
@@ -67,6 +68,17 @@ def get_template(slug: str) -> Template:
         ) from None
 
 
+def is_template_text(instructions: str) -> bool:
+    """Whether instructions are those of a template, not changed in a single word."""
+    own = instructions.split()
+    texts = (one.rules.get("instructions", "") for one in templates().values())
+    return bool(own) and any(text.split() == own for text in texts)
+
+
 def gallery() -> dict[str, Any]:
-    """What ``annotation/gallery/_gallery.html`` shows."""
-    return {"templates": list(templates().values()), "template_key": uuid.uuid4()}
+    """What ``annotation/gallery/_gallery.html`` and ``_from_file.html`` show."""
+    return {
+        "templates": list(templates().values()),
+        "template_key": uuid.uuid4(),
+        "file_key": uuid.uuid4(),
+    }

@@ -6,6 +6,7 @@ from annotation.gallery import views
 
 project_patterns = [
     path("copy/", views.project_copy, name="project_copy"),
+    path("tasks/from-file/", views.task_from_file, name="task_from_file"),
     path("tasks/new/<slug:template>/", views.task_from_template, name="task_from_template"),
     path("tasks/<int:task_id>/examples/", views.task_examples, name="task_examples"),
     path("tasks/<int:task_id>/copy/", views.task_copy, name="task_copy"),

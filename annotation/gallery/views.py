@@ -6,15 +6,20 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import get_access, get_task
 from annotation.accounts.projects.forms import read_form_key
+from annotation.authoring.actions.examples import remove_examples
+from annotation.formats.forms import uploaded
 from annotation.gallery.actions.duplicates import Copied, duplicate_project, duplicate_task
-from annotation.gallery.actions.examples import begin_task, remove_examples
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.actions.from_file import begin_from_file
 from annotation.gallery.templates import get_template
 from annotation.models import Role
+from crowdqc.errors import Invalid, LimitExceeded
 from crowdqc.numbers import plural
 
 
@@ -32,6 +37,23 @@ def task_from_template(request: HttpRequest, project_id: int, template: str) -> 
 
 @login_required
 @require_POST
+def task_from_file(request: HttpRequest, project_id: int) -> HttpResponse:
+    """Create a draft for a file and show how the file is read."""
+    access = get_access(request, project_id, Role.REQUESTER)
+    key = read_form_key(request)
+    try:
+        name, content = uploaded(request)
+        file = begin_from_file(
+            by=access.user, project=access.project, name=name, content=content, key=key
+        )
+    except (Invalid, LimitExceeded) as error:
+        messages.error(request, " ".join([error.message, *error.fields.values()]))
+        return redirect("task_new", project_id)
+    return redirect("task_import_file", project_id, file.task_id, file.pk)
+
+
+@login_required
+@require_POST
 def task_examples(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Remove the example items from the draft."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
@@ -39,7 +61,10 @@ def task_examples(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
     messages.success(
         request, _("%(examples)s removed.") % {"examples": plural(number, "example item")}
     )
-    return redirect("task_build", project_id, task_id)
+    back = "task_publish" if request.POST.get("back") == "publish" else "task_build"
+    part = request.POST.get("part", "")[:20]
+    query = f"?part={part}" if back == "task_build" and part.isalpha() else ""
+    return redirect(reverse(back, args=[project_id, task_id]) + query)
 
 
 @login_required

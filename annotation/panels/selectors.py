@@ -202,3 +202,15 @@ def feedback(task: Task) -> QuerySet[Answer]:
         .annotate(said=F("texts__text"))
         .order_by("-answered_at", "-pk")
     )
+
+
+def count_able_workers(task: Task) -> int:
+    """Count workers who may take the task and are not left out of its results."""
+    left_out = task.exclusions.in_force().values("worker")
+    if task.panel_id:
+        members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
+        return members.exclude(worker__in=left_out).count()
+    workers = Membership.objects.filter(
+        project=task.project_id, role=Role.WORKER, user__isnull=False, removed_at__isnull=True
+    )
+    return workers.exclude(pk__in=left_out).count()

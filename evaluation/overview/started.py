@@ -91,7 +91,7 @@ def _at(found: Facts, view: str, *args: int) -> str:
 
 def _create(found: Facts) -> Step:
     if not found.rows:
-        text = _("Choose a template below, or start empty. About 10 minutes.")
+        text = _("Drop a file or choose a template below, or start empty.")
         url = _at(found, "task_new")
         other = (_("Start empty"), f"{url}#empty")
         return Step(_("Create a task"), text, False, _("Create a task"), url, other)

@@ -11,9 +11,10 @@ from functools import cached_property
 from django.db.models import Count, Max, Q, Sum
 from django.utils.translation import gettext as _
 
-from annotation.models import Assignment, AssignmentItem, Membership, PanelMember, Role, Task
+from annotation.models import Assignment, AssignmentItem, Task
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
+from annotation.panels.selectors import count_able_workers
 from annotation.payouts.selectors.proposals import unsettled_assignments
 from annotation.templatetags.crowdqc import moment
 from crowdqc.numbers import count, money, plural, several
@@ -169,18 +170,6 @@ def read_slots(task: Task, version: int) -> Slots:
         items=asked["items"],
         unanswered=asked["unanswered"],
     )
-
-
-def count_able_workers(task: Task) -> int:
-    """Count workers who may take the task and are not left out of its results."""
-    left_out = task.exclusions.in_force().values("worker")
-    if task.panel_id:
-        members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
-        return members.exclude(worker__in=left_out).count()
-    workers = Membership.objects.filter(
-        project=task.project_id, role=Role.WORKER, user__isnull=False, removed_at__isnull=True
-    )
-    return workers.exclude(pk__in=left_out).count()
 
 
 def _collection(task: Task, slots: Slots) -> Collection:

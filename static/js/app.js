@@ -97,6 +97,11 @@ document.addEventListener("click", (event) => {
   const copier = target.closest("[data-copy]");
   if (copier) copy(copier);
   const closer = target.closest("[data-close]");
+  const dialog = closer?.closest("dialog");
+  if (dialog) {
+    event.preventDefault();
+    dialog.close();
+  }
   const details = closer?.closest("details");
   if (details) {
     details.open = false;
@@ -111,6 +116,12 @@ document.addEventListener("click", (event) => {
     unfold.setAttribute("aria-expanded", String(open));
     unfold.textContent = open ? gettext("Fold the text") : gettext("Read the whole text again");
   }
+});
+
+// A dialog opens once its content is there.
+document.addEventListener("htmx:afterSwap", (event) => {
+  const dialog = event.detail.target;
+  if (dialog instanceof HTMLDialogElement && !dialog.open) dialog.showModal();
 });
 
 document.addEventListener("keydown", (event) => {

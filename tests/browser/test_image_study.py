@@ -42,7 +42,8 @@ def build(page: Page, root: str) -> Task:
     page.wait_for_url("**/build/*")
     goes_to(page, "Known answers")
     for number in ("1", "2"):
-        page.get_by_label("Item id").fill(f"template-example-{number}")
+        with page.expect_response("**/build/**"):
+            page.get_by_label("Item", exact=True).select_option(f"template-example-{number}")
         page.get_by_label("Damage").select_option(label=TRUTH[number])
         page.get_by_label("Explanation").fill(WHY)
         page.get_by_role("button", name="Add known answer").click()
@@ -50,8 +51,9 @@ def build(page: Page, root: str) -> Task:
         expect(known).to_contain_text(TRUTH[number])
     saves(page, "Length of the quiz", "1")
     fits(page, "known answers and a quiz")
-    page.get_by_text("Publish version 1…").click()
-    page.get_by_role("button", name="Publish version 1", exact=True).click()
+    page.get_by_role("link", name="Publish…").click()
+    page.get_by_label("Keep them").check()
+    page.locator("dialog").get_by_role("button", name="Publish").click()
     expect(page.locator("#notices")).to_contain_text("4 example items")
     return Task.objects.get()
 

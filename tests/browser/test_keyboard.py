@@ -63,8 +63,9 @@ def test_a_requester_creates_a_task_from_a_table_publishes_it_and_sees_its_resul
     with page.expect_response(lambda answer: answer.request.method == "POST"):
         press_on(page, page.get_by_role("button", name=re.compile("^Import 2")))
     is_worked_on(page)
-    press_on(page, page.get_by_role("link", name="See them in the builder"))
-    press_on(page, page.get_by_role("button", name="Publish version 1", exact=True))
+    page.wait_for_url(re.compile(r"/build/$"))
+    press_on(page, page.get_by_role("link", name="Publish…"))
+    press_on(page, page.locator("dialog").get_by_role("button", name="Publish"))
     press_on(page, page.get_by_role("link", name="Results", exact=True).first)
     press_on(page, page.get_by_role("link", name="Storks by keyboard"))
     expect(page.get_by_text("and the first run starts automatically")).to_be_visible()

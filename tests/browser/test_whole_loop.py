@@ -123,14 +123,15 @@ def imports_the_questions(requester: Person, task: str, corpus: Corpus) -> None:
     expect(page.get_by_label("column question_id read as")).to_have_value("item_id")
     expect(page.get_by_label("column reference_answer read as")).to_have_value("")
     requester.press(f"Import {QUESTIONS} rows")
-    requester.follow("See them in the builder")
+    page.wait_for_url("**/build/")
     expect(page.locator("#count-questions")).to_have_text(str(QUESTIONS))
 
 
 def looks_and_publishes(requester: Person, corpus: Corpus) -> None:
     page, first = requester.page, corpus.questions[0]["question"]
     expect(page.locator(".preview")).to_contain_text(first)
-    requester.press("Publish version 1")
+    requester.follow("Publish…")
+    page.locator("dialog").get_by_role("button", name="Publish").click()
     requester.sees(TITLE)
     expect(page.locator(".state").first).to_contain_text("Open")
 

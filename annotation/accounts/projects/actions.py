@@ -436,9 +436,44 @@ def change_consent_text(
     return new
 
 
+def name_institution(
+    *, by: User, project: Project, institution: str, contact: str, purpose: str = ""
+) -> ConsentText:
+    """Say in the consent text who runs the study, how to reach them, and what it is for.
+
+    The rest is the text that every project begins with; without a ``purpose`` its own sentence
+    stands. Raises Invalid, naming the field.
+    """
+    given = {"institution": institution, "contact": contact, "purpose": purpose}
+    said = {name: " ".join(value.split()) for name, value in given.items()}
+    for name in ("institution", "contact"):
+        if not said[name]:
+            raise Invalid(
+                gettext("The consent names who runs the study."),
+                fields={name: gettext("Fill this in.")},
+            )
+    opening, _mark, rest = CONSENT_TEXT.partition("\n\n")
+    if said["purpose"]:
+        opening = f"**What you are asked to agree to.** {said['purpose']}"
+    who = f"**Who runs this study:** {said['institution']}. Contact: {said['contact']}"
+    last = current_consent_text(project)
+    return change_consent_text(
+        by=by,
+        project=project,
+        text=f"{who}\n\n{opening}\n\n{rest}",
+        retention_days=last.retention_days,
+        transcription=last.transcription,
+    )
+
+
 def current_consent_text(project: Project) -> ConsentText:
     """Return the version in force."""
     return project.consent_texts.order_by("-number")[:1].get()
+
+
+def is_usual_consent(text: ConsentText) -> bool:
+    """Whether it is the text that every project begins with, which names no institution."""
+    return text.text.strip() == CONSENT_TEXT.strip()
 
 
 IN_FORCE = (

@@ -174,6 +174,23 @@ class ConsentForm(EditForm):
     )
 
 
+class InstitutionForm(forms.Form):
+    """What the consent text says of who asks."""
+
+    institution = forms.CharField(label=gettext_lazy("Institution"), max_length=200)
+    contact = forms.CharField(
+        label=gettext_lazy("Contact"),
+        max_length=200,
+        help_text=gettext_lazy("An e-mail address or a telephone number for questions."),
+    )
+    purpose = forms.CharField(
+        label=gettext_lazy("Purpose"),
+        max_length=600,
+        required=False,
+        help_text=gettext_lazy("One sentence: what the answers are used for."),
+    )
+
+
 def form_key() -> forms.UUIDField:
     """Create a form's key, so that sending it twice creates one object."""
     return forms.UUIDField(required=False, initial=uuid.uuid4, widget=forms.HiddenInput)

@@ -16,8 +16,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import Access, get_access
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import actions as people
+from annotation.accounts.projects.actions import is_usual_consent
 from annotation.accounts.projects.forms import (
     ConsentForm,
+    InstitutionForm,
     ProjectForm,
     ProjectSettingsForm,
     add_errors,
@@ -39,6 +41,7 @@ from annotation.privacy.selectors import erasure, retention
 from annotation.records.actions import locks
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, NotAllowed
+from crowdqc.numbers import parse_whole
 
 
 @require_safe
@@ -54,7 +57,8 @@ def home(request: HttpRequest) -> HttpResponse:
         return redirect("project_list")
     if roles:
         return redirect("work_home")
-    return render(request, "annotation/accounts/projects/nobody_yet.html")
+    context = {"form": ProjectForm()}
+    return render(request, "annotation/accounts/projects/nobody_yet.html", context)
 
 
 @login_required
@@ -246,13 +250,39 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
             "transcription": "transcription" in request.POST,
         }
         return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
+    if "institution" in request.POST and "text" not in request.POST:
+        return _name_institution(request, access)
+    return _consent_page(request, access, InstitutionForm())
+
+
+def _name_institution(request: HttpRequest, access: Access) -> HttpResponse:
+    """Put the institution into the consent text, and go back to the task that asked for it."""
+    form = InstitutionForm(request.POST)
+    if not form.is_valid():
+        return _consent_page(request, access, form)
+    new = actions.name_institution(by=access.user, project=access.project, **form.cleaned_data)
+    messages.success(
+        request,
+        _("Version %(new_number)s is in force. Workers are asked again.")
+        % {"new_number": new.number},
+    )
+    task = parse_whole(request.GET.get("task", ""))
+    if task is not None and access.project.tasks.filter(pk=task).exists():
+        return redirect("task_publish", access.project.pk, task)
+    return redirect("project_settings_consent", access.project.pk)
+
+
+def _consent_page(
+    request: HttpRequest, access: Access, institution: InstitutionForm
+) -> HttpResponse:
+    project_id, posted = access.project.pk, request.POST or None
     versions = consent_versions(access.project)
     current = versions[0]
     names = ConsentForm.base_fields
     initial = {name: getattr(current, name) for name in names}
-    form = ConsentForm(request.POST or None, initial=initial)
+    form = ConsentForm(None if institution.is_bound else posted, initial=initial)
     _disable_form(form, access)
-    if request.method == "POST" and form.is_valid():
+    if form.is_bound and form.is_valid():
         if not form.changes():
             messages.info(
                 request, _("Nothing was changed: the text is that of the version in force.")
@@ -280,8 +310,9 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
         "text": form["text"].value() or "",
         "transcription": form["transcription"].value(),
         "opened_with": form["text"].as_hidden(only_initial=True),
+        "institution": institution if access.is_requester and is_usual_consent(current) else None,
     }
-    status = 422 if form.errors else 200
+    status = 422 if form.errors or institution.errors else 200
     return render(
         request,
         "annotation/accounts/projects/project_settings_consent.html",

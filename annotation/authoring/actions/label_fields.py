@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
-from annotation.models import Task, User
+from annotation.models import Item, Task, User
 from annotation.task_types import get_type
+from annotation.task_types.labels.fields import MADE
 from annotation.task_types.scales import name_of, truth
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import parse_whole
@@ -68,6 +70,50 @@ def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) ->
                 _edit_condition(row, rows, condition[1], condition[2], given)
 
     _change_one(by=by, task=task, name=name, change=change)
+
+
+def is_published_field(task: Task, name: str) -> bool:
+    """Whether a published version asks the field called ``name``: its answers name it."""
+    published = task.versions.filter(published_at__isnull=False)
+    return any(
+        name in {row["name"] for row in fields}
+        for fields in published.values_list(f"settings__{FIELDS}", flat=True)
+    )
+
+
+@transaction.atomic
+def rename_field(*, by: User, task: Task, name: str, label: str) -> str:
+    """Call a field ``label`` in results; returns its short name, which exports use.
+
+    The short name is made of the label as long as no published version asks the field; conditions
+    and known answers follow. Workers read the question alone. Invalid without a label.
+    """
+    _require(task)
+    label = " ".join(label.split())
+    if not label:
+        raise Invalid(_("A field has a name."), fields={"label": _("Write a name.")})
+    published, now = is_published_field(task, name), name
+
+    def change(rows: Rows) -> Rows:
+        nonlocal now
+        row = rows[row_at(rows, name, noun=NOUN)]
+        row["label"] = label
+        if not published:
+            others = [one["name"] for one in rows if one is not row]
+            now = row["name"] = name_of(label[:MADE], others)
+        for one in rows:
+            for condition in one["ask_if"]:
+                if condition["field"] == name:
+                    condition["field"] = now
+        return rows
+
+    _change(by=by, task=task, change=change)
+    if now != name:
+        known = task.items.filter(until__isnull=True, expected__has_key=name)
+        for item in known.only("pk", "expected"):
+            expected = {now if key == name else key: code for key, code in item.expected.items()}
+            Item.objects.filter(pk=item.pk).update(expected=expected)
+    return now
 
 
 def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:

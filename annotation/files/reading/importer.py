@@ -424,6 +424,7 @@ class Importer(ABC):
     note: Words = ""
     fields: tuple[Field, ...] = ()
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
+    keeps_columns = False  # columns that no field reads are kept, too
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
         """Field -> column, where nobody has said it."""

@@ -10,6 +10,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from annotation.authoring.actions.examples import remove_examples
+from annotation.authoring.selectors.examples import has_examples
 from annotation.files.reading.importer import Sheet
 from annotation.files.reading.sheet import check_size, read, sheet_of
 from annotation.formats.registry import get_format
@@ -119,8 +121,10 @@ def import_sheet(
     )
     found = check_rows(task, kind, sheet, mapping)
     _refuse_bad(found, leave_out_bad=leave_out_bad)
-    good = found.checked.good
-    new = get_format(kind).write(by=by, task=task, rows=good, name=name) if good else 0
+    good, one = found.checked.good, get_format(kind)
+    if good and one.replaces_examples and has_examples(task):
+        remove_examples(by=by, task=task)
+    new = one.write(by=by, task=task, rows=good, name=name) if good else 0
     return report_of(found, new)
 
 

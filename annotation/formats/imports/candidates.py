@@ -28,6 +28,7 @@ from annotation.task_types.known import KnownField
 from crowdqc.numbers import plural
 
 WHENCE = "a system or an origin"
+ABOUT = "a topic or a query"
 
 
 @dataclass(frozen=True)
@@ -46,24 +47,35 @@ def key_of(topic: str, source: str, text: str) -> str:
     return f"{topic[:80]}-{digest[:16]}"
 
 
+def topic_of_query(query: str) -> str:
+    """The topic of a query that has no id: the same query is the same topic."""
+    return f"prompt-{hashlib.sha256(query.encode()).hexdigest()[:16]}"
+
+
 class Candidates(Importer):
     """The texts of a project; rows as ``add_candidates`` takes them.
 
     A row says where its text comes from by ``system`` (with ``prompt_strategy``) or by ``origin``
-    (with ``style``, which then tells sources apart). Without ``key`` one is made of the content.
+    (with ``style``, which then tells sources apart). Without ``key`` one is made of the content,
+    without ``topic`` one of the query.
     """
 
     slug = "candidates"
     title = gettext_lazy("Texts to be judged")
     fields = (
         Field(
-            "topic", gettext_lazy("Topic"), True, ("topic_id", "query_id", "question_id", "group")
+            "topic",
+            gettext_lazy("Topic"),
+            False,
+            ("topic_id", "query_id", "question_id", "group"),
+            ABOUT,
         ),
         Field(
             "query",
             gettext_lazy("Query"),
             False,
             ("question", "prompt", "title", "instruction", "frage"),
+            ABOUT,
         ),
         Field(
             "text",
@@ -143,6 +155,7 @@ class Candidates(Importer):
             with reader:
                 values = reader.values(row, self.fields)
                 self._complete(reader, row, values)
+                values["topic"] = values["topic"] or topic_of_query(values["query"])
                 if not values["system"]:  # texts of one origin and style are one source
                     values["prompt_strategy"] = values["prompt_strategy"] or values["style"]
                 values["system"] = values["system"] or values["origin"]
@@ -167,11 +180,10 @@ class Candidates(Importer):
             checked.facts += [plural(len(topics), "topic"), plural(len(sources), "source")]
 
     def _complete(self, reader: Reader, row: Row, values: Mapping[str, str]) -> None:
-        wrong, mend = (
-            gettext_noop("A text needs a topic."),
-            gettext_noop("Only texts of one topic are compared; name it."),
-        )
-        reader.needed(row, "topic", wrong, mend)
+        if not (values["topic"] or values["query"]):
+            wrong = gettext_noop("A text needs a topic or a query.")
+            mend = gettext_noop("Only texts of one topic are compared; name it.")
+            reader.refuse(row, "topic", wrong, mend)
         reader.needed(
             row,
             "text",

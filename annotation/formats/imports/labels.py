@@ -109,6 +109,7 @@ class LabelItems(Importer):
     """Items to be labeled; every further column is kept with its item."""
 
     slug = "label_items"
+    keeps_columns = True
     title = gettext_lazy("Items to label")
     fields = (
         Field(

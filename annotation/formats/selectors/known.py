@@ -22,6 +22,7 @@ from annotation.formats.imports.judgment_lines import Key, KnownJudgments
 from annotation.formats.imports.known_answers import KnownFields
 from annotation.formats.imports.labels import KnownItems as KnownLabelItems
 from annotation.formats.imports.labels import KnownLabels
+from annotation.formats.imports.pairs import KnownPairs
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.think_aloud import content_of as sample_of
@@ -161,6 +162,18 @@ def texts(task: Task) -> KnownCandidates:
     alone = type.judges_texts and not type.pairs_texts
     fields = type.known_fields(version.settings) if alone else ()
     return replace(candidates(task.project), fields=fields)
+
+
+def pairs(task: Task) -> KnownPairs:
+    """The pairs of the draft, and the queries of the project's topics."""
+    version = task.versions.latest("number")
+    asked = task.items.in_version(version.number).filter(second__isnull=False)
+    rows = asked.values_list("group__key", "first__key", "second__key").iterator()
+    texts = Candidate.objects.filter(project=task.project_id).exclude(query="").order_by("pk")
+    return KnownPairs(
+        frozenset((topic, *sorted(keys)) for topic, *keys in rows),
+        dict(texts.values_list("topic", "query")),
+    )
 
 
 def answers(task: Task) -> KnownAnswers:

@@ -18,10 +18,11 @@ from django.utils.translation import gettext as _
 from annotation.accounts import quotas
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import GZIP, ZIP, Source, of_bytes, refuse_foreign
+from annotation.files.reading.tables import open_table
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
-from annotation.formats.registry import TABLES, format_for, get_format
+from annotation.formats.registry import TABLES, format_for, get_format, recognise_texts
 from annotation.formats.uploads import naming
 from annotation.formats.uploads.staging import ACTIVE, ENDED
 from annotation.models import ImportFile, ImportPart, Project, Task, User
@@ -34,14 +35,37 @@ ABANDONED = dt.timedelta(minutes=3)
 
 
 @transaction.atomic
-def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | Source) -> ImportFile:
+def keep_file(
+    *,
+    by: User,
+    task: Task,
+    kind: str,
+    name: str,
+    content: bytes | Source,
+    mapping: Mapping[str, str] | None = None,
+) -> ImportFile:
     """Keep an uploaded file until it is imported; the same file again is the same row.
 
+    ``mapping`` (field -> column) where it is known how the file is read, else its names tell.
     Raises Invalid where it is empty, too large or no table by its first bytes, and TooMuch where
     too many wait or too much is stored.
     """
     get_format(kind)
-    return _keep(by=by, project=task.project, task=task, kind=kind, name=name, content=content)
+    file = _keep(by=by, project=task.project, task=task, kind=kind, name=name, content=content)
+    if mapping:
+        file.mapping = dict(mapping)
+        file.save(update_fields=["mapping"])
+    return file
+
+
+def kind_of_texts(kind: str, name: str, content: Source) -> str:
+    """The kind of a file of texts by its columns; ``kind`` where it cannot be read."""
+    try:
+        table = open_table(content, name)
+        next(iter(table.events), None)  # the first row of JSON Lines names the columns
+    except Invalid:
+        return kind
+    return recognise_texts(table.columns)
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.formats.registry import Words
+from annotation.formats.registry import Format
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.staging import ACTIVE, WRITTEN, problems_of, rows_of
 from annotation.models import ImportFile, ImportPart, Task
@@ -48,6 +48,11 @@ class View:
     tally: Tally | None = None  # what becomes, or became, of every row
     lines: tuple[tuple[int, str, str], ...] = ()  # how many, why, and where such rows stood
 
+    @property
+    def took_every_row(self) -> bool:
+        """Whether an import took every row of the file."""
+        return not self.lines
+
 
 def uploads_of(task: Task, kind: str) -> list[ImportFile]:
     """The newest uploads of a kind."""
@@ -55,8 +60,9 @@ def uploads_of(task: Task, kind: str) -> list[ImportFile]:
     return list(files.select_related("uploaded_by").order_by("-pk")[:20])
 
 
-def view_of(file: ImportFile, words: Words) -> View:
+def view_of(file: ImportFile, one: Format) -> View:
     """The page of a file of a format."""
+    words = one.words
     if file.state in ACTIVE:
         return _at_work(file)
     if file.state == State.IMPORTED:
@@ -89,7 +95,7 @@ def view_of(file: ImportFile, words: Words) -> View:
         repeats=tuple(found["repeats"]),
         listed=found["listed"],
         notes=tuple(found["notes"]),
-        unread=tuple(found["unread"]),
+        unread=() if one.reader.keeps_columns else tuple(found["unread"]),
         tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
         columns=tuple(
             {"name": name, "field": mapping.get(name, "")} for name in file.sheet["columns"] if name

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_task
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.examples import count_examples
 from annotation.files.reading import limits
 from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
-from annotation.formats.registry import format_for, kinds_of
+from annotation.formats.registry import Format, format_for, kinds_of
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task
 from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.web.htmx import page_or_fragment
+
+TEXTS = {"pairs", "candidates"}  # told apart by the columns of the file
 
 
 @login_required
@@ -33,6 +40,8 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     if request.method == "POST":
         try:
             name, content = uploaded(request)
+            if kind in TEXTS and set(kinds) >= TEXTS:
+                kind = actions.kind_of_texts(kind, name, content)
             file = actions.keep_file(
                 by=access.user, task=task, kind=kind, name=name, content=content
             )
@@ -100,16 +109,20 @@ def task_import_file(
             return redirect("task_import_file", project_id, task_id, file_id)
         file = _file(task, file_id)
     one = format_for(task, file.kind)
+    view = selectors.view_of(file, one)
+    if request.htmx and file.imported_at and not wanted and view.took_every_row:  # type: ignore[attr-defined]
+        return _go_to_builder(request, task, one, view.sentence)
     context = {
         "access": access,
         "project": task.project,
         "task": task,
         "title": _title(task),
+        "examples": count_examples(task, task.versions.latest("number"))["examples"],
         "file": file,
         "kind": file.kind,
         "format": one,
         "error": error,
-        "view": selectors.view_of(file, one.words),
+        "view": view,
     }
     return page_or_fragment(
         request,
@@ -118,6 +131,19 @@ def task_import_file(
         context,
         status=422 if error else 200,
     )
+
+
+def _go_to_builder(request: HttpRequest, task: Task, one: Format, said: str) -> HttpResponse:
+    """Leave the page of an import that took every row, for what the draft lacks or its rows."""
+    messages.success(request, said)
+    to = reverse("task", args=[task.project_id, task.pk])
+    if one.seen_in is not None:
+        lacks = Build(task).missing() if one.replaces_examples else []
+        part = lacks[0].part if lacks else "" if one.replaces_examples else one.seen_in
+        place = {"part": part, "question": lacks[0].question if lacks else ""}
+        query = urlencode({name: value for name, value in place.items() if value})
+        to = reverse("task_build", args=[task.project_id, task.pk]) + (query and f"?{query}")
+    return HttpResponse(headers={"HX-Redirect": to})
 
 
 @login_required

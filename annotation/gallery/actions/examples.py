@@ -1,4 +1,4 @@
-"""Begin a task from a template, and take its examples out again."""
+"""Begin a task from a template, with its example items."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from uuid import UUID
 
 from django.db import transaction
 
-from annotation.authoring.actions.drafts import edit_draft, lock_draft
-from annotation.authoring.actions.items import remove_group, save_group
+from annotation.authoring.actions.drafts import edit_draft
+from annotation.authoring.actions.items import save_group
 from annotation.authoring.actions.media import upload_media
 from annotation.authoring.actions.tasks import create_task, find_task_of_form
 from annotation.files.reading.importer import Row, refuse
 from annotation.formats.registry import format_for
 from annotation.gallery.example_files import make_file
-from annotation.gallery.selectors import examples_of
-from annotation.gallery.templates import EXAMPLE, Template
-from annotation.models import Candidate, Item, ItemGroup, MediaFile, Project, System, Task, User
+from annotation.gallery.templates import Template
+from annotation.models import Project, Task, User
 from annotation.pairs.actions.pair_items import make_pairs
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
@@ -56,39 +55,3 @@ def _add_examples(by: User, task: Task, template: Template) -> None:
         task.items.filter(key=key).update(group=group)
     if get_type(task.type).pairs_texts:
         make_pairs(by=by, task=task)
-
-
-@transaction.atomic
-def remove_examples(*, by: User, task: Task) -> int:
-    """Take the example items out of the draft; returns how many. What a requester added stays.
-
-    A passage stays where another item is about it. Texts and systems of examples that nothing else
-    refers to leave the project.
-    """
-    draft = lock_draft(task, by=by)
-    examples = examples_of(task, draft)
-    number = examples.count()
-    examples.filter(since=draft.number).delete()
-    examples.update(until=draft.number)
-    groups = task.groups.in_version(draft.number).filter(key__startswith=EXAMPLE)
-    for group in groups:
-        if not group.items.in_version(draft.number).exists():
-            remove_group(by=by, task=task, group=group)
-    _remove_unused(task.project)
-    record(by=by, project=task.project, action="examples.remove", on=task, items=number)
-    return number
-
-
-def _remove_unused(project: Project) -> None:
-    """Delete example files and texts that no task of the project has any more, and systems."""
-    files = MediaFile.objects.filter(project=project, name__startswith=EXAMPLE)
-    files.filter(items__isnull=True).delete()
-    asked = Item.objects.filter(task__project=project)
-    topics = ItemGroup.objects.filter(task__project=project, key__startswith=EXAMPLE)
-    texts = Candidate.objects.filter(project=project, key__startswith=EXAMPLE)
-    texts = texts.exclude(topic__in=topics.values("key"))
-    texts = texts.exclude(pk__in=asked.filter(first__isnull=False).values("first"))
-    texts = texts.exclude(pk__in=asked.filter(second__isnull=False).values("second"))
-    systems = set(texts.values_list("system", flat=True))
-    texts.delete()
-    System.objects.filter(pk__in=systems, candidates=None, answers=None).delete()

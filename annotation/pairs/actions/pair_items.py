@@ -126,7 +126,7 @@ def _replace(
         Item(
             task=task,
             group_id=group,
-            key=_key(known[first], second, repeat),
+            key=key_of_pair(known[first], second, repeat),
             position=places[group, first, second, repeat, side],
             question=known[first].query or titles[group],
             since=draft.number,
@@ -148,10 +148,32 @@ def _same(item: Item) -> Wanted:
     return item.group_id, item.first_id, item.second_id, item.repeat, item.side
 
 
-def _key(first: Candidate, second: int | None, repeat: bool) -> str:
+def key_of_pair(first: Candidate, second: int | None, repeat: bool) -> str:
     """What exports call an item: its topic and its texts' ids."""
     parts = [first.topic[:40], str(first.pk), *([str(second)] if second else [])]
     return "-".join(parts) + ("-again" if repeat else "")
+
+
+# Texts above which pairs are made when somebody asks: drawing them takes seconds.
+MOST_REDRAWN = 5_000
+
+
+def redraw_pairs(*, by: User, task: Task) -> PairChanges | None:
+    """Make the draft's pairs anew where what they depend on changed; None where nothing did.
+
+    Pairs that were not drawn by the design (of a file, of a panel) stay. Where the design cannot
+    be met nothing changes: ``missing_pairs`` says so.
+    """
+    shown = _shown(task)
+    made = shown.settings.get("made")
+    drawn_here = made or not task.items.in_version(shown.number).exists()
+    texts = chosen_texts(task, shown) if drawn_here and shown.published_at is None else []
+    if not 2 <= len(texts) <= MOST_REDRAWN or made == signature(task, shown):
+        return None
+    try:
+        return make_pairs(by=by, task=task)
+    except Invalid:
+        return None
 
 
 @transaction.atomic

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from annotation.authoring.actions.drafts import as_title, edit_draft, lock_draft
 from annotation.authoring.actions.items import STEP, set_category
-from annotation.models import Candidate, ItemGroup, Project, Task, User
+from annotation.models import Candidate, Item, ItemGroup, Project, Task, User
 from annotation.pairs.actions.candidates import (
     TOPICS,
     WRITTEN,
@@ -20,8 +20,14 @@ from annotation.pairs.actions.candidates import (
     add_candidates,
     candidates_from_answers,
 )
-from annotation.pairs.actions.pair_items import make_texts, require
+from annotation.pairs.actions.pair_items import (
+    key_of_pair,
+    make_texts,
+    redraw_pairs,
+    require,
+)
 from annotation.pairs.selectors import list_topics_with_items
+from annotation.records.actions.audit import record
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 
@@ -118,10 +124,60 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
 
 
 def _settle(by: User, task: Task) -> None:
-    """A text that is judged by itself is an item at once; pairs wait until they are made."""
+    """Make items of texts that were added: of each by itself, or pairs by the design."""
     task_type = get_type(task.type)
     if task_type.judges_texts and not task_type.pairs_texts:
         make_texts(by=by, task=task)
+    elif task_type.pairs_texts:
+        redraw_pairs(by=by, task=task)
+
+
+@transaction.atomic
+def add_pairs(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
+    """Add the pairs of a file to the draft as they stand there; returns how many are new.
+
+    Rows hold topic and texts, two of them with topic, query, text, system, key and category. The
+    pairs of the draft are from then on not drawn by a design, until somebody asks for that.
+    """
+    require(task, paired=True)
+    texts = {text["key"]: text for row in rows for text in row["texts"]}
+    add_candidates(by=by, project=task.project, rows=list(texts.values()), name=name)
+    topics = {row["topic"] for row in rows}
+    kinds = {text["topic"]: text["category"] for text in texts.values() if text["category"]}
+    about = project_topics(task.project, topics)
+    add_topics(
+        by=by,
+        task=task,
+        topics={key: replace(one, category=kinds.get(key, "")) for key, one in about.items()},
+    )
+    draft = lock_draft(task, by=by)
+    stored = Candidate.objects.filter(project=task.project, key__in=texts).defer("text")
+    by_key = {one.key: one for one in stored}
+    groups = dict(task.groups.in_version(draft.number).values_list("key", "pk"))
+    there = set(task.items.in_version(draft.number).values_list("first_id", "second_id"))
+    last = task.items.aggregate(m=Max("position"))["m"] or 0
+    made: list[Item] = []
+    for row in rows:
+        first, second = sorted((by_key[text["key"]] for text in row["texts"]), key=lambda c: c.pk)
+        if (first.pk, second.pk) in there:
+            continue
+        there.add((first.pk, second.pk))
+        made.append(
+            Item(
+                task=task,
+                group_id=groups[row["topic"]],
+                key=key_of_pair(first, second.pk, repeat=False),
+                position=last + STEP * (len(made) + 1),
+                question=first.query,
+                since=draft.number,
+                first=first,
+                second=second,
+            )
+        )
+    Item.objects.bulk_create(made, batch_size=1000)
+    edit_draft(by=by, task=task, fields={"settings": {"made": ""}})
+    record(by=by, project=task.project, action="pairs.import", on=task, file=name, new=len(made))
+    return len(made)
 
 
 @transaction.atomic

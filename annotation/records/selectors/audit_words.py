@@ -128,6 +128,7 @@ SENTENCES: dict[str, Words] = {
     "model.archive": gettext_lazy("put a model away"),
     "model.change": gettext_lazy("changed a model"),
     "model.probe": gettext_lazy("tried what a model can do"),
+    "pairs.import": gettext_lazy("imported pairs"),
     "pairs.make": gettext_lazy("made pairs"),
     "panel.admit": gettext_lazy("let workers onto a panel"),
     "panel.create": gettext_lazy("made a panel"),

@@ -66,7 +66,7 @@ class FieldRow:
         about = by_name[one["field"]]
         values = [label_of(about, value) for value in one["values"]]
         told = {
-            "field": about["label"],
+            "field": about["question"],
             "is": COMPARISONS[one["is"]],
             "values": ", ".join(values) or "…",
             "more": len(self.field["ask_if"]) - 1,
@@ -186,6 +186,8 @@ class LabelsBuilder(BuilderParts):
                 unused = build.task.project.media_files.filter(items__isnull=True)
                 failed = build.items.filter(media__isnull=True, settings__fetch__error__gt="")
                 found |= {"unused_files": unused.count(), "failed_files": failed.count()}
+        if place.part == "known":
+            item = build.item(place.question)
         item = item or build.nth(1)
         return {**found, **_previewed(item, build), "shown_item": item}
 

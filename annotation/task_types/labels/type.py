@@ -252,7 +252,9 @@ class Labels(TaskType):
                     for field, code, _ in sorted(answer.values.choices, key=lambda row: row[2] or 0)
                 ]
             if said:
-                found.append(f"{one['label']}: {', '.join(said)}")
+                asked = one["question"].rstrip()
+                mark = " " if asked.endswith(("?", ":", "？", "؟")) else ": "
+                found.append(f"{asked}{mark}{', '.join(said)}")
         return "; ".join(found)
 
     def new_line(self, name: str, label: str) -> dict[str, Any]:

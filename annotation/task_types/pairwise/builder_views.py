@@ -24,7 +24,8 @@ from annotation.authoring.views.builder.parts import (
     entry_of,
     segments,
 )
-from annotation.models import Item
+from annotation.models import Item, Task, User
+from annotation.pairs.actions.pair_items import redraw_pairs
 from annotation.task_types.pairwise import page as judging
 
 FOLDER = "annotation/authoring/pairs"
@@ -134,6 +135,9 @@ class PairwiseBuilder(JudgingBuilder):
     no_item_help = gettext_lazy(
         "Two texts of a topic appear here side by side once pairs are made."
     )
+
+    def renew_items(self, user: User, task: Task) -> None:
+        redraw_pairs(by=user, task=task)
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
         found = super().shown(build, place)

@@ -164,7 +164,7 @@ class Pairwise(TaskType):
         "label-studio",
         *TaskType.exports,
     )
-    imports = ("candidates", "judgments", "arena")
+    imports = ("pairs", "candidates", "judgments", "arena")
     label_studio = PairsInLabelStudio()
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -294,7 +294,7 @@ def _waiting(run: Run) -> str:
         )
     if waited > dt.timedelta(seconds=20):
         return _("It waits for a free worker. You can close this page; the run goes on.")
-    return _("A worker takes it up in a moment. You can close this page; the run goes on.")
+    return _("Starting. You can close this page; the run goes on.")
 
 
 def _working(run: Run) -> str:

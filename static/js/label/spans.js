@@ -16,6 +16,7 @@ let at = -1; // the word that the keys stand on, and where they began
 let from = -1;
 let chosen = null; // what is selected, [from, to] in units
 let active = null; // the mark that was clicked
+let armed = ""; // the label that was chosen first: what is selected next gets it
 
 const points = (units) => [...source.slice(0, units)].length;
 const units = (count) => [...source].slice(0, count).join("").length;
@@ -159,13 +160,36 @@ function put(label) {
   return true;
 }
 
-// A digit while something is selected: its label. Says whether it was one.
+// Label first: the button stays pressed until it, another one or Clear is.
+function arm(label) {
+  armed = label;
+  for (const one of bar()?.querySelectorAll("button[data-label]") ?? []) {
+    if (one.dataset.label) one.setAttribute("aria-pressed", String(one.dataset.label === armed));
+  }
+  text()?.classList.toggle("armed", Boolean(armed));
+}
+
+function use(label) {
+  if (chosen) return put(label);
+  arm(label === armed ? "" : label);
+  return true;
+}
+
+// A digit while something is selected, or in the text: its label. Says whether it was one.
 function label(key) {
-  if (!chosen || !bar()) return false;
+  if (!bar() || !(chosen || document.activeElement === text())) return false;
   const button = [...bar().querySelectorAll("button")].find(
     (one) => one.querySelector("kbd")?.textContent === key && one.dataset.label,
   );
-  return button ? put(button.dataset.label) : false;
+  return button ? use(button.dataset.label) : false;
+}
+
+// The word at the caret, where a click selected nothing.
+function wordAtCaret() {
+  const picked = getSelection();
+  if (!picked.rangeCount || !text().contains(picked.anchorNode)) return null;
+  const count = unitsTo(picked.anchorNode, picked.anchorOffset);
+  return words.find(([low, high]) => low <= count && count <= high) ?? null;
 }
 
 document.addEventListener("selectionchange", look);
@@ -175,8 +199,25 @@ document.addEventListener("pointerdown", (event) => {
 document.addEventListener("click", ({ target }) => {
   const button = target.closest?.("[data-label-bar] button");
   const mark = target.closest?.("[data-marked] mark");
-  if (button) return button.dataset.label ? put(button.dataset.label) : clear();
-  if (mark && getSelection().isCollapsed) active = JSON.parse(mark.dataset.mark);
+  if (button?.dataset.label) return use(button.dataset.label);
+  if (button) {
+    arm("");
+    return clear();
+  }
+  if (!getSelection().isCollapsed) return;
+  if (mark) active = JSON.parse(mark.dataset.mark);
+  else if (armed && target.closest?.("[data-marked]")) {
+    chosen = wordAtCaret();
+    put(armed);
+  }
+});
+document.addEventListener("pointerup", ({ target }) => {
+  if (!armed || target.closest?.("[data-label-bar]")) return;
+  look();
+  if (chosen && !getSelection().isCollapsed) put(armed);
+});
+document.addEventListener("keyup", ({ key }) => {
+  if (armed && key === "Shift" && chosen) put(armed);
 });
 document.addEventListener("input", ({ target }) => {
   if (!target.matches?.("[data-nothing]")) return;
@@ -200,8 +241,10 @@ document.addEventListener("keydown", (event) => {
   if (within && (event.key === "ArrowRight" || event.key === "ArrowLeft")) {
     move(event);
     event.preventDefault();
-  } else if (event.key === "Escape" && chosen) clear();
-  else if (event.key === "Delete" && !event.target.closest("textarea, input[type=text]")) {
+  } else if (event.key === "Escape" && (chosen || armed)) {
+    arm("");
+    clear();
+  } else if (event.key === "Delete" && !event.target.closest("textarea, input[type=text]")) {
     const here = active ?? (chosen && read().findLast(
       ([start, end]) => units(start) < chosen[1] && units(end) > chosen[0],
     ));
@@ -217,6 +260,7 @@ function begin() {
   words = [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(source)]
     .filter((one) => one.isWordLike)
     .map(({ index, segment }) => [index, index + segment.length]);
+  arm(armed);
   paint();
 }
 

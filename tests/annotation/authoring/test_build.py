@@ -116,8 +116,8 @@ def test_editing_a_published_question_by_its_key_goes_on_in_the_new_version(worl
     assert task.versions.count() == 2
     live = task.items.get(key="q-001", until=None)
     assert (live.question, live.since) == ("And now?", 2)
-    page = client.get(url("task_build", task)).content.decode()
-    assert "Version 2: 1 question changed." in page
+    dialog = client.get(url("task_publish", task)).content.decode()
+    assert "Version 2: 1 question changed." in dialog
 
 
 def test_the_first_passage_makes_one_text_however_often_it_is_saved(world: World) -> None:
@@ -160,7 +160,8 @@ def test_publishing_is_held_with_its_reason_until_nothing_is_missing(world: Worl
     client = signed_in(world.requester)
     page = client.get(url("task_build", world.task)).content.decode()
     assert "One thing is missing before you can publish." in page
-    assert 'disabled aria-describedby="build-state"' in page
+    dialog = client.get(url("task_publish", world.task)).content.decode()
+    assert "Publish, 1 thing missing" in dialog and "question=q-004" in dialog
     assert client.post(url("task_publish", world.task)).status_code == 422
     save(world, "task_build_question", {"question": "Now it has."}, question="q-004")
     assert client.post(url("task_publish", world.task)).status_code == 302
@@ -220,7 +221,9 @@ def test_outsiders_learn_nothing_and_weak_roles_are_told(
     assert getattr(signed_in(world.outsider), method)(path).status_code == 404
     assert getattr(signed_in(world.worker.user), method)(path).status_code == 403
     assert getattr(signed_in(world.manager), method)(path).status_code == manager
-    wrong = "put" if name == "task_build" else {"get": "post", "post": "get"}[method]
+    wrong = (
+        "put" if name in ("task_build", "task_publish") else {"get": "post", "post": "get"}[method]
+    )
     assert getattr(signed_in(world.requester), wrong)(path).status_code == 405
     other = factories.make_project(owner=world.requester)
     path = reverse(name, args=[other.pk, world.task.pk])

@@ -10,9 +10,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.authoring.actions import items
-from annotation.gallery.actions.examples import begin_task, remove_examples
-from annotation.gallery.selectors import examples_of
-from annotation.gallery.templates import EXAMPLE, get_template, templates
+from annotation.authoring.actions.examples import remove_examples
+from annotation.authoring.selectors.examples import EXAMPLE, examples_of
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.templates import get_template, templates
 from annotation.models import Answer, Candidate, Item, MediaFile, System, Task, TaskVersion
 from tests.support import factories
 from tests.support.pages import html_of
@@ -23,6 +24,7 @@ WHY = "It leaves out when the flood came and what is done about it."
 ANSWERS: dict[str, dict[str, str]] = {
     "classification": {"l-topic": "delivery"},
     "sentiment": {"l-sentiment": "mixed", "l-words": '[[0, 3, "praise"]]'},
+    "entities": {"l-names": '[[0, 4, "person"]]'},
     "image": {"l-damage": "spots", "l-extent": "2"},
     "audio": {"l-right": "no", "l-correction": "Two long tones."},
     "comparison": {"d-helpfulness": "left", "d-clarity": "neutral", "seen": "left right"},
@@ -59,12 +61,14 @@ def test_a_template_becomes_a_task_that_is_previewed_published_and_answered(slug
     head = html_of(built)
     examples = examples_of(task, task.versions.get()).count()
     assert f"It has {examples} example items." in head and "It can be published." in head
-    assert f"{examples} example items of the template</b> would be published" in head
     where = [world.project.pk, task.pk]
+    publish = reverse("task_publish", args=where)
+    assert f"{examples} example items of the template." in html_of(by.get(publish))
     preview = by.get(reverse("task_preview", args=where))
     first = task.items.order_by("position").first()
     assert first is not None and preview.status_code == 200
-    published = html_of(by.post(reverse("task_publish", args=where), follow=True))
+    assert by.post(publish).status_code == 422  # nobody said that the instructions may stay
+    published = html_of(by.post(publish, {"keep": "1"}, follow=True))
     assert f"It has {examples} example items." in published
     task.refresh_from_db()
     held = factories.claim(task, world.worker)

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.authoring.actions import asked, tasks
+from annotation.authoring.actions.drafts import edit_draft
 from annotation.models import Candidate, Task
 from annotation.pairs.actions import pair_design, pair_items
 from annotation.task_types.pairwise import type as pairwise
@@ -82,7 +83,7 @@ def test_attention_pairs_stand_beside_the_pairs_and_are_not_among_them(
     a, b, _ = Candidate.objects.order_by("pk").values_list("pk", flat=True)
     form = {"left": str(b), "right": str(a), "e-quality_overall": "left", "e-coverage_deep": ""}
     save(world, task, "task_build_attention", form, part="pairs")
-    item = task.items.get()
+    item = task.items.get(expected__isnull=False)
     # The left one is the second as stored: the expected answer is stored for the stored order.
     assert (item.first_id, item.second_id) == (a, b)
     assert item.expected == {"quality_overall": "second"} and item.redundancy == 0
@@ -123,12 +124,44 @@ def test_what_is_missing_is_named_step_by_step(world: World, task: Task) -> None
 
     assert lacks() == "The task has no texts."
     with_texts(world, task)
-    assert lacks() == "No pairs are made yet."
+    fields = {"items_per_assignment": "5"}
+    edit_draft(by=world.requester, task=task, fields=fields)  # by a program: no page renews pairs
+    assert "make the pairs again" in lacks()
     page = signed_in(world.requester).get(url("task_build", task)).content.decode()
-    assert "No pairs are made yet" in page and "part=pairs" in page
+    assert "make the pairs again" in page and "part=pairs" in page
     pair_items.make_pairs(by=world.requester, task=task)
     version = tasks.publish(by=world.requester, task=task)
     assert task.items.filter(redundancy=version.redundancy).count() == 16
+
+
+@pytest.mark.parametrize(
+    ("view", "fields", "part"),
+    [
+        ("task_build", {"items_per_assignment": "4"}, "time"),
+        ("task_build_pairs", {"repeat_every": "0"}, "pairs"),
+        ("task_build_texts", {"leave": "first"}, "texts"),
+    ],
+)
+def test_pairs_follow_a_change_of_what_they_depend_on(
+    world: World, task: Task, view: str, fields: dict[str, str], part: str
+) -> None:
+    with_texts(world, task)
+    pair_items.make_pairs(by=world.requester, task=task)
+    first = str(Candidate.objects.order_by("pk").values_list("pk", flat=True)[0])
+    sent = {name: first if value == "first" else value for name, value in fields.items()}
+    save(world, task, view, sent, part=part)
+    assert tasks.problems(task, task.versions.get()) == []
+
+
+def test_pairs_that_were_not_drawn_here_stay_when_the_draft_changes(
+    world: World, task: Task
+) -> None:
+    with_texts(world, task)
+    pair_items.make_pairs(by=world.requester, task=task)
+    edit_draft(by=world.requester, task=task, fields={"settings": {"made": ""}})
+    before = live(task)
+    save(world, task, "task_build_pairs", {"repeat_every": "0"}, part="pairs")
+    assert live(task) == before
 
 
 def test_queries_of_a_part_do_not_grow_with_the_study(world: World, task: Task) -> None:

@@ -103,16 +103,15 @@ def takes_a_file(page: Page) -> None:
             select.select_option("text")
     is_well(page)
     page.get_by_role("button", name="Import 24 rows").click()
-    page.get_by_role("link", name="See them in the builder").click()
+    page.wait_for_url("**/build/")
+    goes_to(page, "Texts")
     expect(page.locator("#texts h2").first).to_contain_text("48 on 12 topics, by 3 authors")
 
 
 def makes_pairs(page: Page) -> None:
     """All pairs of a topic, a third asked again; one becomes an attention pair."""
     goes_to(page, "Pairs")
-    expect(page.locator("#pairs-state")).to_contain_text("The design gives 72 pairs and asks 24")
-    page.get_by_role("button", name="Create pairs").click()
-    expect(page.locator("#notices")).to_contain_text("The draft holds 96 pairs: 96 new.")
+    expect(page.locator("#pairs-state")).to_contain_text("96 pairs are made of this design, 24")
     expect(page.locator("#pairs-state")).to_contain_text("One component:")
     page.get_by_text("Choose an attention pair").click()
     page.get_by_role("link", name=QUESTIONS[0]).click()
@@ -122,9 +121,6 @@ def makes_pairs(page: Page) -> None:
     page.get_by_role("button", name="Add this attention pair").click()
     expect(page.locator("#attention h2 >> nth=0")).to_contain_text("1")
     saves(page, "An assignment holds", "1")
-    expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
-    expect(page.get_by_role("button", name="Publish version 1")).to_be_disabled()
-    page.get_by_role("button", name="Create pairs").click()
     expect(page.get_by_text("are made of this design")).to_be_visible()
     is_well(page)
 
@@ -134,10 +130,8 @@ def pays(page: Page) -> None:
     saves(page, "Pairs an assignment", "12")
     saves(page, "Pay per assignment", "4.80")
     saves(page, "Minimum time", "600")
-    # The order of pairs is that of an assignment's size.
-    expect(page.locator("#costline")).to_contain_text("Texts, design or assignment size changed")
+    # The order of pairs is that of an assignment's size: they were made again.
     goes_to(page, "Pairs")
-    page.get_by_role("button", name="Create pairs").click()
     expect(page.get_by_text("are made of this design")).to_be_visible()
 
 
@@ -146,23 +140,22 @@ def sums_up_and_publishes(page: Page, pairs: int) -> None:
     expect(page.locator("#costline")).to_contain_text(
         re.compile(r"preference between two systems is known to ± \.\d+")
     )
-    page.get_by_text("Publish version 1…").click()
-    summary = page.locator(".summary-frame")
+    page.get_by_role("link", name="Publish…").click()
+    dialog = page.locator("dialog#publish")
+    assignments = -(-pairs * 5 // 12)
+    for words in (f"{pairs} pairs", "an hour", f"€{assignments * 4.8:.2f} at most"):
+        expect(dialog).to_contain_text(words)
+    dialog.get_by_text("What this can show").click()
     for words in (
-        f"{pairs}",
         f"{pairs * 5 * 7:,}",
         f"{pairs * 5:,} judgments on 7 lines",
         "One component:",
-        "at most",
-        "an hour",
         "Expected interval.",
         "planning 1.",
     ):
-        expect(summary).to_contain_text(words)
-    assignments = -(-pairs * 5 // 12)
-    expect(summary).to_contain_text(f"€{assignments * 4.8:.2f}")
+        expect(dialog).to_contain_text(words)
     is_well(page)
-    page.locator(".confirm[open]").get_by_role("button", name="Publish version 1").click()
+    dialog.get_by_role("button", name=re.compile("^Publish for")).click()
     expect(page.locator(".state").first).to_contain_text("Open")
     expect(page.locator("main")).to_contain_text(f"0 of {pairs * 5} judgments collected.")
 

@@ -62,7 +62,7 @@ def takes_a_file(page: Page) -> None:
     expect(page.get_by_role("button", name="Import 2 topics")).to_be_visible()
     is_well(page)
     page.get_by_role("button", name="Import 2 topics").click()
-    page.get_by_role("link", name="See them in the builder").click()
+    page.wait_for_url("**/build/")
     expect(page.locator("#topics h2")).to_contain_text("3")
 
 
@@ -121,9 +121,10 @@ def test_a_writing_task_is_built_and_published(
     expect(page.locator("h1").first).to_contain_text("Why do tides turn?")
     is_well(page)
     page.get_by_role("link", name="Back to the builder").click()
-    page.get_by_text("Publish version 1…").click()
-    expect(page.locator(".summary-frame")).to_contain_text("9 responses")
-    page.locator(".confirm[open]").get_by_role("button", name="Publish version 1").click()
+    page.get_by_role("link", name="Publish…").click()
+    page.locator("dialog").get_by_text("What this can show").click()
+    expect(page.locator("dialog")).to_contain_text("9 responses")
+    page.locator("dialog").get_by_role("button", name="Publish").click()
     expect(page.locator("main")).to_contain_text("0 of 9 responses collected.")
     is_well(page)
     task = Task.objects.get(type="writing")

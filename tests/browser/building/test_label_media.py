@@ -50,7 +50,8 @@ def test_images_are_uploaded_labeled_on_a_phone_and_seen_in_the_results(
     page.get_by_role("button", name="Zoom in").click()
     expect(page.locator("[data-zoom-said]")).to_have_text("150%")
     page.goto(here)
-    page.get_by_role("button", name="Publish version 1").click()
+    page.get_by_role("link", name="Publish…").click()
+    page.locator("dialog").get_by_role("button", name="Publish").click()
     page.wait_for_url("**/tasks/*/")
     assert not errors, errors
 

@@ -120,3 +120,40 @@ def test_text_is_marked_by_keys_and_by_pointer_and_offsets_count_characters(
     expect(tab.get_by_role("heading", name="Submitted")).to_be_visible()
     span = Answer.objects.get(item__task=task).spans.get()
     assert (text[span.start : span.end], span.target) == ("Bonn", "place")
+
+
+def test_a_label_is_chosen_first_and_stays_for_the_marks_that_follow(
+    tab: Page, live_server: Any
+) -> None:
+    text = "On Monday we met in Bonn and Ulm."
+    task = labels.make_labels(factories.make_project(), [text], fields=[labels.PLACES])
+    opened(tab, live_server.url, task)
+    place = tab.locator("[data-label-bar] button", has_text="Place")
+    place.click()
+    expect(place).to_have_attribute("aria-pressed", "true")
+    for word in ("Bonn", "Ulm"):  # a click marks the word
+        at = tab.evaluate(
+            """word => {
+              const walker = document.createTreeWalker(
+                document.querySelector("[data-marked]"), NodeFilter.SHOW_TEXT);
+              while (walker.nextNode()) {
+                const from = walker.currentNode.data.indexOf(word);
+                if (from < 0) continue;
+                const range = document.createRange();
+                range.setStart(walker.currentNode, from);
+                range.setEnd(walker.currentNode, from + word.length);
+                const box = range.getBoundingClientRect();
+                return [box.x + box.width / 2, box.y + box.height / 2];
+              }
+            }""",
+            word,
+        )
+        tab.mouse.click(*at)
+    held = json.loads(tab.locator("[data-spans]").input_value())
+    assert [(text[start:end], label) for start, end, label in held] == [
+        ("Bonn", "place"),
+        ("Ulm", "place"),
+    ]
+    tab.keyboard.press("Escape")
+    expect(place).to_have_attribute("aria-pressed", "false")
+    fits(tab, "label first")

@@ -15,7 +15,7 @@ from annotation.task_types.known import KnownField, in_words, wrong_in
 from annotation.task_types.missing import Missing
 from crowdqc.numbers import several
 
-LISTED = 100
+LISTED, CHOICES = 100, 500  # known answers, and items that could have one
 MOST_NAMED = 3  # known answers that no longer fit, named one by one
 
 
@@ -58,9 +58,14 @@ class KnownBuild:
 
     @property
     def choices(self) -> list[Item]:
-        """Items that could have one: their ids are offered while one is typed."""
+        """Items that could have one, the first of them."""
         asked = self.build.counted_items.select_related("first").order_by("position", "pk")
-        return list(asked[:LISTED])
+        return list(asked[:CHOICES])
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether ``choices`` are all: else the id of one is typed."""
+        return bool(self.build.questions <= CHOICES)
 
 
 def missing_known(task: Task, version: TaskVersion) -> list[Missing]:

@@ -21,8 +21,9 @@ from annotation.authoring.actions.rows import row_gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.known import KnownBuild
 from annotation.authoring.selectors.builder.pairs import PairBuild
+from annotation.authoring.selectors.examples import count_examples
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
-from annotation.gallery.selectors import count_examples
+from annotation.formats.registry import item_format
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 from crowdqc.numbers import several
@@ -66,7 +67,7 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         "builder_template": build.type.builder_template,
         "preview": True,
         **shown,
-        **_republishing(build, missing),
+        "import_kind": item_format(build.type.imports_of(build.version.settings)),
         **({"known": KnownBuild(build)} if place.part == "known" else {}),
         **(count_examples(task, build.version) if build.is_draft else {}),
         "now": timezone.now(),
@@ -93,10 +94,10 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
 # Answers to a save -----------------------------------------------------------------------------
 
 
-def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
-    """In words, what publishing over an older version does to its answers."""
-    if not build.is_draft or not build.task.current_id or missing:
-        return {}
+def republishing(build: Build) -> str:
+    """In words, what publishing over an older version does to its answers; empty without one."""
+    if not build.task.current_id:
+        return ""
     changes, noun = build.changes(), build.noun
     words = changes.words(noun) or [
         _("no %(noun)s changed") % {"noun": pgettext("noun", noun)},
@@ -116,7 +117,7 @@ def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
         )
     sentences.append(_("Answers to all other %(nouns)s count on.") % {"nouns": several(noun)})
     sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
-    return {"republishing": " ".join(sentences)}
+    return " ".join(sentences)
 
 
 def address_of(task: Task, place: BuilderState) -> str:
@@ -129,6 +130,7 @@ def field_saved(
 ) -> HttpResponse:
     """The note beside the field just saved, and everything that depends on it, out of band."""
     place = place_of(request, task)
+    builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(address_of(task, place))
     context = {**context_of(access, task, place), **note}
@@ -158,6 +160,7 @@ def rows_changed(
 ) -> HttpResponse:
     """The whole builder after rows were added, moved or removed."""
     url = address_of(task, place)
+    builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(url)
     context = {**context_of(access, task, place), "with_header": True, "focus": focus}
@@ -169,7 +172,7 @@ def rows_changed(
 # Views of what is open -------------------------------------------------------------------------
 
 STEPS = {"up": -1, "down": 1}
-Save = Callable[[QueryDict, User, Task, BuilderState], bool | None]
+Save = Callable[[QueryDict, User, Task, BuilderState], bool | BuilderState | None]
 Step = Callable[[QueryDict, User, Task, BuilderState], BuilderState]
 
 
@@ -178,8 +181,9 @@ def field_view(
 ) -> Callable[[Save], Callable[..., HttpResponse]]:
     """A view that saves fields of the open row, ``opened`` naming it in a Place.
 
-    The function saves what the form sends, and returns whether the whole builder is shown anew;
-    where it raises Invalid, that is shown in the place of the field's help.
+    The function saves what the form sends, and returns whether the whole builder is shown anew,
+    or the place where it then is; where it raises Invalid, that is shown in the place of the
+    field's help.
     """
 
     def wrap(save: Save) -> Callable[..., HttpResponse]:
@@ -196,6 +200,7 @@ def field_view(
             except Invalid as error:
                 return field_refused(request, access, task, error)
             if again:
+                place = again if isinstance(again, BuilderState) else place
                 return rows_changed(request, access, task, place)
             return field_saved(request, access, task, {"note": note})
 

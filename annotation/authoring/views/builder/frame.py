@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_task
-from annotation.authoring.actions import drafts, items, tasks
+from annotation.authoring.actions import drafts, items
 from annotation.authoring.selectors.builder.frame import TEXTS_PER_PAGE, Build
 from annotation.authoring.views.builder.context import (
     context_of,
@@ -23,10 +22,9 @@ from annotation.authoring.views.builder.context import (
     rows_changed,
 )
 from annotation.authoring.views.builder.parts import builder_of, entry_of
-from annotation.gallery.selectors import examples_of
 from annotation.models import Item, ItemGroup
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import parse_whole, plural
+from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 
 RULES = (
@@ -233,23 +231,6 @@ def task_build_text_step(request: HttpRequest, project_id: int, task_id: int) ->
     index = _target(keys, group.key, request.POST)
     items.place_item(by=access.user, task=task, row=group, index=index)
     return rows_changed(request, access, task, place)
-
-
-@login_required
-@require_POST
-def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Freeze the draft and open the task; ``discard`` throws the draft away instead."""
-    access, task = find(request, project_id, task_id)
-    if request.POST.get("discard"):
-        tasks.discard_draft(by=access.user, task=task)
-        messages.success(request, _("The draft is discarded. The published version stands."))
-        return redirect("task", project_id, task_id)
-    version = tasks.publish(by=access.user, task=task)
-    said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
-    if examples := examples_of(task, version).count():
-        said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
-    messages.success(request, said)
-    return redirect("task", project_id, task_id)
 
 
 @login_required

@@ -31,6 +31,6 @@ def task_build_known(post: QueryDict, user: User, task: Task, place: BuilderStat
         raise Invalid(
             gettext("No answer is chosen."), fields={"known": gettext("Choose the known answer.")}
         )
-    key = (key or post.get("key", "")).strip()
+    key = (key or post.get("question", "") or post.get("key", "")).strip()
     set_known(by=user, task=task, key=key, given=given, why=post.get("why", ""))
-    return place
+    return place.with_changes(question="")

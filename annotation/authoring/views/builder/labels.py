@@ -17,8 +17,15 @@ WHOLE = ("kind", "field-", "is-", "values-", "color-", "low", "high", "step", "u
 
 
 @field_view("field")
-def task_build_field(post: QueryDict, user: User, task: Task, place: BuilderState) -> bool:
+def task_build_field(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> bool | BuilderState:
     """Save what the form sends of the open field; ``has_NAME`` stands for an unticked box."""
+    if post.keys() & {"label"} == post.keys() - {"csrfmiddlewaretoken"}:
+        name = label_fields.rename_field(
+            by=user, task=task, name=place.question, label=post.get("label", "")
+        )
+        return place.with_changes(question=name)
     fields = {
         name: post.getlist(name) if name.startswith("values-") else post.get(name, "")
         for name in post

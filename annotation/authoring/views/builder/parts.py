@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from annotation.authoring.selectors.builder.frame import Build, asks_twice
-from annotation.models import Item, Task, TaskVersion
+from annotation.models import Item, Task, TaskVersion, User
 from annotation.task_types import get_type, part_of
 from crowdqc.numbers import several
 from crowdqc.web.terms import Words
@@ -134,6 +134,9 @@ class BuilderParts:
     def variant(self, task: Task, version: TaskVersion | None = None) -> BuilderParts:
         """The builder of this task, where a type has several; ``version``: else the newest."""
         return self
+
+    def renew_items(self, user: User, task: Task) -> None:
+        """Make items that follow from the draft anew, after somebody changed it."""
 
     def words(self, build: Build) -> dict[str, str]:
         """What pages say of items, by its name above."""

@@ -20,6 +20,7 @@ from annotation.formats.imports.candidates import KnownCandidates
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judgment_lines import KnownJudgments
 from annotation.formats.imports.known_answers import KnownFields
+from annotation.formats.imports.pairs import KnownPairs
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.writing.collection import TopicsToFill
@@ -139,6 +140,7 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
             KnownAnswers(),
             KnownSystems(),
             KnownCandidates(),
+            KnownPairs(),
             KnownJudgments(),
             KnownTopics(),
             TopicsToFill(),

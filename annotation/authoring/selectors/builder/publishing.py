@@ -1,0 +1,130 @@
+"""What publishing a draft comes to: whom it reaches, what it costs, and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from urllib.parse import urlencode
+
+from django.db.models import Max, Sum
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.accounts.projects.actions import current_consent_text, is_usual_consent
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.cost import Cost
+from annotation.panels.selectors import count_able_workers
+from crowdqc.money import ZERO, round_money
+from crowdqc.numbers import several
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Something that is missing: in words, and where it is mended."""
+
+    sentence: str
+    action: str
+    url: str
+    blocks: bool = False  # nothing is published before it is mended
+
+
+class Publishing:
+    """A draft about to be published."""
+
+    def __init__(self, build: Build) -> None:
+        self.build, self.task, self.version = build, build.task, build.version
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What filling every slot takes."""
+        return self.build.cost()
+
+    @cached_property
+    def workers(self) -> int:
+        """Workers who may take the task."""
+        return count_able_workers(self.task)
+
+    @property
+    def question_count(self) -> int:
+        """Fields, dimensions or scales of each item; 0 where an item is one question."""
+        return len(self.build.type.lines(self.version.settings))
+
+    @cached_property
+    def fee_percent(self) -> Decimal:
+        """The highest fee of the platforms that the task recruits on."""
+        ways_in = self.task.recruitments.filter(active=True)
+        found: Decimal | None = ways_in.aggregate(m=Max("fee_percent"))["m"]
+        return found or ZERO
+
+    @property
+    def fee(self) -> Decimal:
+        """The platform's fee if every slot is filled by its workers."""
+        return round_money(self.cost.cost_limit * self.fee_percent / 100)
+
+    @property
+    def total(self) -> Decimal:
+        """The cost at most, with fees."""
+        return self.cost.cost_limit + self.fee
+
+    @cached_property
+    def budget_left(self) -> Decimal | None:
+        """What would be left of the project's budget; None where it sets none."""
+        project = self.task.project
+        if project.budget is None:
+            return None
+        owed: Decimal | None = project.ledger.owed().aggregate(s=Sum("amount"))["s"]
+        return project.budget - (owed or 0) - self.total
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """What is missing, first what must be there."""
+        return self._needed() + self._wanted()
+
+    @property
+    def blocking(self) -> int:
+        """How many things must be mended first."""
+        return sum(gap.blocks for gap in self.gaps)
+
+    def _part(self, part: str, question: str = "", text: str = "") -> str:
+        place = {"part": part, "question": question, "text": text}
+        query = urlencode({name: value for name, value in place.items() if value})
+        return reverse("task_build", args=[self.task.project_id, self.task.pk]) + f"?{query}"
+
+    def _needed(self) -> list[Gap]:
+        return [
+            Gap(
+                f"{lack.sentence}.",
+                _("Add"),
+                self._part(lack.part, lack.question, lack.text),
+                blocks=True,
+            )
+            for lack in self.build.missing()
+        ]
+
+    def _wanted(self) -> list[Gap]:
+        project, version = self.task.project, self.version
+        found: list[Gap] = []
+        if self.budget_left is not None and self.budget_left < 0:
+            url = reverse("project_settings", args=[project.pk])
+            found.append(Gap(_("The project’s budget is too small."), _("Change budget"), url))
+        if not version.instructions.strip():
+            found.append(Gap(_("No instructions."), _("Write them"), self._part("text")))
+        if is_usual_consent(current_consent_text(project)):
+            url = reverse("project_settings_consent", args=[project.pk])
+            url += f"?task={self.task.pk}#who"
+            found.append(Gap(_("The consent names no institution and no contact."), _("Add"), url))
+        takes_known = self.build.type.known_fields(version.settings)
+        if takes_known and not self.build.known.exists():
+            noun = several(self.build.type.known_noun)
+            said = _("No %(nouns)s: you cannot see who reads with care.") % {"nouns": noun}
+            found.append(Gap(said, _("Add"), self._part(self.build.type.known_part)))
+        if 0 < self.workers < version.redundancy:
+            said = ngettext(
+                "%(needed)s workers are needed per %(noun)s; %(able)s can take the task.",
+                "%(needed)s workers are needed per %(noun)s; %(able)s can take the task.",
+                self.workers,
+            ) % {"needed": version.redundancy, "noun": self.build.noun, "able": self.workers}
+            found.append(Gap(said, _("Invite workers"), reverse("people", args=[project.pk])))
+        return found

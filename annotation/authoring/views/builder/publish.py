@@ -1,0 +1,73 @@
+"""The one dialog in which a draft is published, whatever its type."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import Access
+from annotation.authoring.actions import tasks
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.publishing import Publishing
+from annotation.authoring.selectors.examples import count_examples, examples_of
+from annotation.authoring.views.builder.context import find, republishing
+from annotation.authoring.views.builder.parts import builder_of
+from annotation.gallery.templates import is_template_text
+from annotation.models import Task
+from crowdqc.numbers import plural
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
+    """Show what publishing comes to; a POST freezes the draft and opens the task with it.
+
+    ``discard`` throws the draft away instead; ``keep`` says that the instructions of a template
+    are to stay as they are.
+    """
+    access, task = find(request, project_id, task_id)
+    if request.method != "POST":
+        return _dialog(request, access, task)
+    if request.POST.get("discard"):
+        tasks.discard_draft(by=access.user, task=task)
+        messages.success(request, _("The draft is discarded. The published version stands."))
+        return redirect("task", project_id, task_id)
+    build = Build(task)
+    if is_template_text(build.version.instructions) and "keep" not in request.POST:
+        return _dialog(request, access, task, status=422)
+    builder_of(task, build.version).renew_items(access.user, task)
+    version = tasks.publish(by=access.user, task=task)
+    said = _("Version %(number)s is published and the task is open.") % {"number": version.number}
+    if examples := examples_of(task, version).count():
+        said += " " + _("It has %(examples)s.") % {"examples": plural(examples, "example item")}
+    messages.success(request, said)
+    return redirect("task", project_id, task_id)
+
+
+def _dialog(request: HttpRequest, access: Access, task: Task, *, status: int = 200) -> HttpResponse:
+    build = Build(task)
+    if not build.is_draft:
+        return redirect("task_build", task.project_id, task.pk)
+    found = Publishing(build)
+    context = {
+        "access": access,
+        "project": task.project,
+        "task": task,
+        "build": build,
+        "version": build.version,
+        "builder": builder_of(task, build.version),
+        "publishing": found,
+        "cost": found.cost,
+        "template_text": is_template_text(build.version.instructions),
+        "refused": status != 200,
+        "republishing": republishing(build),
+        **count_examples(task, build.version),
+    }
+    fragment = request.htmx and status == 200  # type: ignore[attr-defined]
+    folder = "annotation/authoring/builder/"
+    template = f"{folder}_publish.html" if fragment else f"{folder}publish.html"
+    return render(request, template, context, status=status)

@@ -1,0 +1,56 @@
+"""Begin a task from a file: its type, its fields and its texts are proposed from what it holds."""
+
+from __future__ import annotations
+
+import itertools
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.authoring.actions.drafts import as_title, edit_draft
+from annotation.authoring.actions.tasks import create_task, find_task_of_form
+from annotation.files.reading.rows import Row
+from annotation.files.reading.sources import Source
+from annotation.files.reading.tables import open_table
+from annotation.formats.uploads.actions import keep_file
+from annotation.gallery.proposals import propose
+from annotation.models import ImportFile, Project, User
+
+LOOKED_AT = 500  # rows from which the proposal is made
+
+
+@transaction.atomic
+def begin_from_file(
+    *, by: User, project: Project, name: str, content: Source, key: UUID | None = None
+) -> ImportFile:
+    """A draft for this file, and the upload, which waits for its import.
+
+    The form of a ``key`` makes one task, however often it is sent. Raises Invalid where the file
+    cannot be read.
+    """
+    there = find_task_of_form(by=by, project=project, key=key)
+    upload = there.import_files.order_by("pk").first() if there is not None else None
+    if upload is not None:
+        return upload
+    table = open_table(content, name)
+    events = itertools.islice(table.events, LOOKED_AT)
+    rows = [event for event in events if isinstance(event, Row)]
+    found = propose([column for column in table.columns if column], rows)
+    task = create_task(by=by, project=project, type=found.type, title=title_of(name), key=key)
+    if found.rules:
+        edit_draft(by=by, task=task, fields=found.rules)
+    return keep_file(
+        by=by,
+        task=task,
+        kind=found.format,
+        name=name,
+        content=content,
+        mapping=found.mapping,
+    )
+
+
+def title_of(name: str) -> str:
+    """A title made of a file's name: ``hotel_reviews-2.csv`` is "Hotel reviews 2"."""
+    stem = name.replace("\\", "/").rpartition("/")[2].split(".")[0]
+    words = " ".join(stem.replace("_", " ").replace("-", " ").split())
+    return as_title(words[:1].upper() + words[1:]) or "Task"

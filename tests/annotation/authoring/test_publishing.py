@@ -1,0 +1,118 @@
+"""The dialog in which a draft is published: what it says, what it holds back, for every type."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+
+from annotation.accounts.projects.actions import current_consent_text
+from annotation.authoring.actions.drafts import edit_draft
+from annotation.authoring.actions.tasks import create_task
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.publishing import Publishing
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.templates import get_template, is_template_text, templates
+from annotation.models import Recruitment, Task
+from annotation.task_types import TYPES
+from tests.annotation.pairs.pair_studies import signed_in
+from tests.support.factories import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world(2, publish=False)
+
+
+def sentences(task: Task) -> list[str]:
+    return [gap.sentence for gap in Publishing(Build(task)).gaps]
+
+
+def publish(world: World, task: Task, **sent: str) -> int:
+    url = reverse("task_publish", args=[task.project_id, task.pk])
+    return int(signed_in(world.requester).post(url, sent).status_code)
+
+
+@pytest.mark.parametrize("type", list(TYPES))
+def test_every_type_has_the_dialog_and_an_empty_draft_is_held_back(world: World, type: str) -> None:
+    task = create_task(by=world.requester, project=world.project, type=type, title="New")
+    url = reverse("task_publish", args=[task.project_id, task.pk])
+    for headers in ({}, {"HX-Request": "true"}):
+        page = signed_in(world.requester).get(url, headers=headers)
+        assert page.status_code == 200 and b"disabled" in page.content
+    assert publish(world, task) == 422
+    task.refresh_from_db()
+    assert task.current is None
+
+
+def test_each_missing_thing_leads_to_where_it_is_mended(world: World) -> None:
+    edit_draft(by=world.requester, task=world.task, fields={"instructions": "", "redundancy": 3})
+    found = {gap.url.partition("?")[2] or gap.url for gap in Publishing(Build(world.task)).gaps}
+    project = [world.project.pk]
+    assert found == {
+        "part=text",
+        "part=known",
+        f"task={world.task.pk}#who",
+        reverse("people", args=project),  # two workers are too few
+    }
+
+
+def test_the_consent_is_asked_for_once_in_a_project(world: World) -> None:
+    before = sentences(world.task)
+    url = reverse("project_settings_consent", args=[world.project.pk])
+    client = signed_in(world.requester)
+    sent = {"institution": "Aldmere University", "contact": "", "purpose": "To see."}
+    assert client.post(url, sent).status_code == 422
+    back = client.post(f"{url}?task={world.task.pk}", {**sent, "contact": "lab@example.org"})
+    assert back["Location"] == reverse("task_publish", args=[world.project.pk, world.task.pk])
+    text = current_consent_text(world.project).text
+    assert "Aldmere University" in text and "lab@example.org" in text and "To see." in text
+    assert "What is recorded while you work" in text
+    assert len(sentences(world.task)) == len(before) - 1
+    assert "institution" not in client.get(url).content.decode()
+
+
+def test_the_cost_holds_the_fee_of_the_platform_and_what_is_left_of_the_budget(
+    world: World,
+) -> None:
+    edit_draft(by=world.requester, task=world.task, fields={"pay": "2.00", "redundancy": 2})
+    way_in = {"task": world.task, "created_by": world.requester, "kind": Recruitment.Kind.PANEL}
+    Recruitment.objects.create(**way_in, fee_percent=Decimal(25), currency="EUR")
+    world.project.budget = Decimal("10.00")
+    world.project.save(update_fields=["budget"])
+    world.task.refresh_from_db()
+    found = Publishing(Build(world.task))
+    assignments = found.cost.assignments
+    assert found.fee == Decimal("0.50") * assignments
+    assert found.total == Decimal("2.50") * assignments
+    assert found.budget_left == Decimal("10.00") - found.total
+
+
+def test_instructions_of_a_template_are_published_only_when_somebody_says_so(world: World) -> None:
+    task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
+    assert publish(world, task) == 422
+    assert publish(world, task, keep="1") == 302
+    other = begin_task(
+        by=world.requester, project=world.project, template=get_template("classification")
+    )
+    edit_draft(by=world.requester, task=other, fields={"instructions": "Our own words."})
+    assert publish(world, other) == 302
+
+
+def test_instructions_are_a_templates_until_a_word_of_them_changes() -> None:
+    text = next(iter(templates().values())).rules["instructions"]
+    assert is_template_text(f"  {text}\r\n")
+    assert not is_template_text(text + " More.")
+    assert not is_template_text("")
+
+
+def test_examples_can_be_removed_from_the_dialog_which_is_then_shown_again(world: World) -> None:
+    task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
+    url = reverse("task_examples", args=[task.project_id, task.pk])
+    client = signed_in(world.requester)
+    back = client.post(url, {"back": "publish"})
+    assert back["Location"] == reverse("task_publish", args=[task.project_id, task.pk])
+    assert client.get(back["Location"]).status_code == 200

@@ -1,0 +1,129 @@
+"""Files of pairs: a prompt and two texts a row become the pairs of a draft."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from annotation.authoring.actions.tasks import create_task, problems
+from annotation.formats.actions.imports import import_content
+from annotation.formats.registry import recognise_texts
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.templates import get_template
+from annotation.models import Candidate, Task
+from crowdqc.errors import Invalid
+from tests.support.factories import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+def jsonl(*rows: dict[str, Any]) -> bytes:
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def row(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "prompt": f"Prompt {number}",
+        "response_a": f"First answer to {number}.",
+        "response_b": f"Second answer to {number}.",
+        **more,
+    }
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world(1, publish=False)
+
+
+@pytest.fixture
+def draft(world: World) -> Task:
+    return create_task(
+        by=world.requester, project=world.project, type="pairwise", title="Which is better?"
+    )
+
+
+def load(world: World, task: Task, *rows: dict[str, Any]) -> int:
+    content = jsonl(*rows)
+    return import_content(
+        by=world.requester, task=task, kind="pairs", content=content, name="pairs.jsonl"
+    ).new
+
+
+def test_a_file_of_prompts_with_two_responses_becomes_pairs_ready_to_publish(
+    world: World, draft: Task
+) -> None:
+    new = load(world, draft, *(row(n, model_a="alder", model_b="birch") for n in range(3)))
+    assert new == 3
+    pairs = draft.items.select_related("first__system", "second__system")
+    assert {(one.first.system.name, one.second.system.name) for one in pairs} == {
+        ("alder", "birch")
+    }
+    assert sorted(pairs.values_list("question", flat=True)) == ["Prompt 0", "Prompt 1", "Prompt 2"]
+    assert problems(draft, draft.versions.get()) == []
+    assert load(world, draft, *(row(n, model_a="alder", model_b="birch") for n in range(4))) == 1
+
+
+def test_only_the_pairs_of_the_file_are_made_where_a_prompt_has_more_texts(
+    world: World, draft: Task
+) -> None:
+    first = row(1, model_a="alder", model_b="birch")
+    other = row(1, response_a="Third.", response_b="Fourth.", model_a="cedar", model_b="dogwood")
+    assert load(world, draft, first, other) == 2
+    assert draft.items.count() == 2
+    assert draft.groups.count() == 1
+
+
+def test_without_models_the_two_columns_are_the_systems(world: World, draft: Task) -> None:
+    load(world, draft, row(1))
+    names = Candidate.objects.filter(project=draft.project).values_list("system__name", flat=True)
+    assert sorted(names) == ["response_a", "response_b"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "column"),
+    [
+        ({"response_b": ""}, "response_b"),
+        ({"response_b": "First answer to 1."}, "response_a, response_b"),
+        ({"prompt": ""}, "prompt"),
+    ],
+)
+def test_a_row_that_is_no_pair_is_refused_by_its_line_and_column(
+    world: World, draft: Task, bad: dict[str, str], column: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        load(world, draft, row(0), {**row(1), **bad})
+    (problem,) = refused.value.rows
+    assert (problem["line"], problem["column"]) == (2, column)
+
+
+def test_a_topic_with_two_prompts_is_refused(world: World, draft: Task) -> None:
+    with pytest.raises(Invalid) as refused:
+        load(world, draft, row(0, topic="t"), row(1, topic="t"))
+    assert refused.value.rows[0]["column"] == "topic"
+
+
+def test_own_pairs_replace_the_examples_of_a_template(world: World) -> None:
+    task = begin_task(
+        by=world.requester, project=world.project, template=get_template("comparison")
+    )
+    load(world, task, row(1), row(2))
+    assert task.items.count() == 2
+    assert not Candidate.objects.filter(key__startswith="template-example-").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind"),
+    [
+        (["prompt", "response_a", "response_b", "model_a", "model_b"], "pairs"),
+        (["instruction", "output_1", "output_2"], "pairs"),
+        (["prompt", "chosen", "rejected"], "pairs"),
+        (["topic", "text", "system"], "candidates"),
+        (["prompt", "response", "model"], "candidates"),
+    ],
+)
+def test_texts_to_be_judged_are_told_from_pairs_by_their_columns(
+    columns: list[str], kind: str
+) -> None:
+    assert recognise_texts(columns) == kind

@@ -1,0 +1,167 @@
+"""A task that is begun from a file: what is proposed of it, and that nothing is typed twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.authoring.actions.tasks import create_task, problems
+from annotation.files.reading.sheet import read
+from annotation.formats.registry import format_for
+from annotation.formats.uploads.actions import request_import
+from annotation.formats.uploads.process import process
+from annotation.formats.uploads.selectors import view_of
+from annotation.gallery.actions.from_file import title_of
+from annotation.gallery.proposals import Proposal, propose
+from annotation.models import ImportFile, Task
+from tests.support.factories import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+REVIEWS = "id,review,source\n" + "\n".join(
+    f"r{n},Breakfast number {n} came an hour late.,web" for n in range(1, 7)
+)
+LABELED = "Comment,Sentiment,Date\n" + "\n".join(
+    f"The room number {n} was bright and quiet.,{('good', 'bad', 'mixed')[n % 3]},2026-01-0{n}"
+    for n in range(1, 7)
+)
+PAIRS = "prompt,response_a,response_b,model_a,model_b\nWhy?,Because.,No reason.,alder,birch\n"
+ANSWERS = "prompt,response,model\nWhy?,Because.,alder\nWhy?,No reason.,birch\n"
+IMAGES = "image,place\nhttps://example.org/a.jpg,here\nhttps://example.org/b.jpg?x=1,there\n"
+QUESTIONS = "question,context\nWho?,A text about somebody.\nWhen?,Another one.\n"
+NEWS = "title,text,source\nOne,First text of some length.,web\nTwo,Second text of it.,print\n"
+
+
+def proposed(content: str) -> Proposal:
+    sheet = read(content.encode(), "a.csv")
+    return propose(list(sheet.columns), list(sheet.rows))
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world(1, publish=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "type", "format"),
+    [
+        (REVIEWS, "labels", "label_items"),
+        (LABELED, "labels", "label_items"),
+        (PAIRS, "pairwise", "pairs"),
+        (ANSWERS, "pairwise", "candidates"),
+        (IMAGES, "labels", "label_items"),
+        (QUESTIONS, "free_text", "items"),
+        (NEWS, "labels", "label_items"),
+    ],
+)
+def test_the_type_of_a_task_is_proposed_from_the_columns(
+    content: str, type: str, format: str
+) -> None:
+    found = proposed(content)
+    assert (found.type, found.format) == (type, format)
+
+
+def test_a_column_of_classes_becomes_the_options_of_a_field() -> None:
+    found = proposed(LABELED)
+    (field,) = found.rules["settings"]["fields"]
+    assert [one["value"] for one in field["options"]] == ["bad", "good", "mixed"]
+    assert found.mapping["text"] == "Comment"
+
+
+def test_a_file_whose_every_row_has_a_known_answer_still_has_items_to_ask() -> None:
+    content = "text,gold\n" + "\n".join(f"Some text number {n},yes" for n in range(3))
+    assert "gold" not in proposed(content + "\nAnother text here,no").mapping
+
+
+def test_a_column_of_image_addresses_makes_items_of_images() -> None:
+    assert proposed(IMAGES).rules["settings"]["content"] == "image"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("hotel_reviews-2.csv", "Hotel reviews 2"), (".csv", "Task"), ("C:\\a\\b.xlsx", "B")],
+)
+def test_the_title_is_made_of_the_name_of_the_file(name: str, title: str) -> None:
+    assert title_of(name) == title
+
+
+def send(world: World, content: str, name: str = "reviews.csv", **more: Any) -> Any:
+    client = Client()
+    client.force_login(world.requester)
+    file = SimpleUploadedFile(name, content.encode())
+    url = reverse("task_from_file", args=[world.project.pk])
+    return client.post(url, {"file": file, **more}, follow=True)
+
+
+@pytest.mark.parametrize(("content", "items"), [(LABELED, 6), (PAIRS, 1), (QUESTIONS, 2)])
+def test_a_dropped_file_is_a_draft_that_can_be_published_once_it_is_imported(
+    world: World, content: str, items: int
+) -> None:
+    page = send(world, content)
+    assert page.status_code == 200
+    file = ImportFile.objects.get()
+    assert process(file.pk) == "ready"
+    request_import(by=world.requester, file=file)
+    assert process(file.pk) == "imported"
+    assert file.task is not None
+    assert file.task.items.count() == items
+    assert problems(file.task, file.task.versions.get()) == []
+
+
+def test_a_form_that_is_sent_twice_makes_one_task(world: World) -> None:
+    key = "6f1c7b54-7f0e-4a40-9d7b-3a0f0f0d9a11"
+    before = Task.objects.count()
+    for _ in range(2):
+        send(world, REVIEWS, key=key)
+    assert Task.objects.count() == before + 1
+
+
+@pytest.mark.parametrize("content", ["", "%PDF-1.4 nothing"])
+def test_a_file_that_cannot_be_read_makes_no_task_and_says_why(world: World, content: str) -> None:
+    before = Task.objects.count()
+    page = send(world, content)
+    assert Task.objects.count() == before
+    assert page.redirect_chain and b"file" in page.content
+
+
+def test_after_the_import_the_builder_opens_at_what_is_missing(world: World) -> None:
+    send(world, REVIEWS)
+    file = ImportFile.objects.get()
+    process(file.pk)
+    request_import(by=world.requester, file=file)
+    process(file.pk)
+    client = Client()
+    client.force_login(world.requester)
+    assert file.task is not None
+    page = reverse("task_import_file", args=[world.project.pk, file.task.pk, file.pk])
+    moved = client.get(page, headers={"HX-Request": "true"})
+    assert moved["HX-Redirect"].endswith("/build/?part=fields&question=label")
+    assert client.get(page).status_code == 200  # the record of the import stays
+
+
+def test_a_file_of_pairs_is_taken_as_such_where_texts_are_asked_for(world: World) -> None:
+    task = create_task(by=world.requester, project=world.project, type="pairwise", title="Which?")
+    client = Client()
+    client.force_login(world.requester)
+    url = reverse("task_import", args=[world.project.pk, task.pk, "candidates"])
+    client.post(url, {"file": SimpleUploadedFile("pairs.csv", PAIRS.encode())})
+    assert task.import_files.get().kind == "pairs"
+    client.post(url, {"file": SimpleUploadedFile("texts.csv", ANSWERS.encode())})
+    assert set(task.import_files.values_list("kind", flat=True)) == {"pairs", "candidates"}
+
+
+def test_columns_that_stay_with_the_items_are_not_called_lost(world: World) -> None:
+    send(world, REVIEWS)
+    file = ImportFile.objects.get()
+    process(file.pk)
+    file.refresh_from_db()
+    assert file.task is not None
+    assert view_of(file, format_for(file.task, file.kind)).unread == ()
+
+
+def test_columns_called_a_and_b_alone_are_no_pairs() -> None:
+    assert proposed("a,b\n1,2\n3,4\n").type == "labels"
