@@ -63,7 +63,9 @@ def send_payments() -> int:
 
 @shared_task(ignore_result=True)
 def start_if_due(name: str) -> bool:
-    """Start the job of this name (``DUE``) where there is something for it to do.
+    """Queue the job of this name (in ``DUE``) if it has work; return whether it did.
+
+    The check runs here, so that the queue for other systems needs no worker while nothing is due.
 
     It is asked here, so that the queue of what talks to other systems needs no worker meanwhile.
     """
@@ -102,7 +104,7 @@ def fetch_key_set(url: str) -> bool:
 
 @shared_task(ignore_result=True)
 def refresh_key_sets() -> int:
-    """Have keys that were read some time ago read again."""
+    """Queue a reload of platforms' signing keys that are old; return how many were queued."""
     return recruitment.refresh_key_sets()
 
 
@@ -120,7 +122,7 @@ def forget_told() -> int:
 
 @shared_task(ignore_result=True)
 def remind_overdue_replies() -> int:
-    """Tell managers of replies to rejections whose answer is overdue, once a day each."""
+    """Remind managers of overdue replies to rejections, once a day each; return how many."""
     return rejections.remind_overdue()
 
 
@@ -161,7 +163,7 @@ def make_due_backup() -> str:
 
 @shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
 def back_up_now() -> str:
-    """Write a backup because somebody asked for one; where one is being made, that is it."""
+    """Write a backup on request, unless one is being written already."""
     with try_lock("make_due_backup") as mine:
         return schedule.create_requested_backup() if mine else ""
 

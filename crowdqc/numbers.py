@@ -39,7 +39,7 @@ def _missing(value: Number | None) -> bool:
 
 
 def score(value: Number | None, digits: int = 3) -> str:
-    """``.871``: no leading zero below 1, a true minus sign, "none" where there is no value."""
+    """Format a number like ``.871``: no zero before the point, a true minus sign, "none" for None."""
     if value is None or _missing(value):
         return NONE
     text = f"{abs(float(value)):.{digits}f}"
@@ -48,7 +48,7 @@ def score(value: Number | None, digits: int = 3) -> str:
 
 
 def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
-    """``.846–.892``; with a negative end "to" stands between, since a dash would look like one.
+    """Format an interval like ``.846–.892``; with a negative end the dash becomes "to".
 
     With one digit and an end beyond 1 (per cent, grades) both keep their zero: ``0.4–3.1``.
     """
@@ -91,7 +91,7 @@ def _localized(text: str) -> str:
 
 
 def count(value: Number | None) -> str:
-    """``1,272``; in German ``1.272``."""
+    """Format a whole number with separators of thousands, like ``1,272`` (German ``1.272``)."""
     return gettext("none") if value is None else _localized(f"{int(value):,}")
 
 
@@ -151,7 +151,7 @@ def power_of_ten(value: float) -> str:
 
 
 def word(value: int) -> str:
-    """``four``; figures from 13 on."""
+    """Write a whole number in words up to twelve, then in figures."""
     return WORDS[value] if 0 <= value < len(WORDS) else count(value)
 
 

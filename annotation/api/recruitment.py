@@ -189,7 +189,7 @@ class WayEndpoint(Endpoint):
         return found
 
     def respond(self, row: Recruitment, code: int = status.HTTP_200_OK) -> Response:
-        """One way in, counted anew."""
+        """Return the response for one way in, with its visits counted again."""
         counted = selectors.of_task(row.task).get(pk=row.pk)
         return Response(
             RecruitmentOut(counted, context={"request": self.request}).data, status=code

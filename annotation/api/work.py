@@ -90,7 +90,7 @@ def assignment_payload(assignment: Assignment) -> dict[str, Any]:
 
 
 def state_payload(assignment: Assignment) -> dict[str, Any]:
-    """How an assignment stands, without what is worked on."""
+    """Return the state of an assignment for the API, without its items."""
     version = assignment.version
     return {
         "id": assignment.pk,
@@ -110,7 +110,7 @@ def state_payload(assignment: Assignment) -> dict[str, Any]:
 
 
 def settings_shown(settings: dict[str, Any]) -> dict[str, Any]:
-    """What an item's worker may know of its settings: not the design, nor whose idea a line was."""
+    """Return the settings that a worker may see: without the design and the authors of questions."""
     found = {name: value for name, value in settings.items() if name not in DESIGN}
     if "questions" in found:
         asked = ("name", "label", "component")

@@ -81,7 +81,7 @@ def find_conversation(worker: Membership, task_id: int) -> Conversation | None:
 
 
 def open_assignment(worker: Membership, task_id: int) -> Assignment | None:
-    """The assignment of the task that the worker holds, to go back to."""
+    """Return the assignment of the task that the worker has leased; None if there is none."""
     rows = Assignment.objects.filter(worker=worker, task=task_id, state=AssignmentState.LEASED)
     return rows.first()
 
@@ -166,7 +166,7 @@ class MessageSubject:
 
 @dataclass(frozen=True)
 class MessageLine:
-    """One message as a page shows it."""
+    """A message with its subject (item, answer), as a page shows it."""
 
     message: Message
     about: MessageSubject | None

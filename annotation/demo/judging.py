@@ -53,7 +53,7 @@ MANNERS: Mapping[str, Manner] = {
 
 
 def vote(left: Sequence[int], right: Sequence[int], manner: str, rng: random.Random) -> Shown:
-    """What somebody says of two texts with these marks, by dimension, as displayed."""
+    """Simulate a worker's vote on two texts with these marks: a side by dimension, as displayed."""
     how = MANNERS[manner]
     if manner == "always_left":
         return dict.fromkeys(DIMENSIONS, LEFT)
@@ -78,7 +78,7 @@ def vote(left: Sequence[int], right: Sequence[int], manner: str, rng: random.Ran
 def judging_log(
     entries: Sequence[tuple[str, Shown]], manner: str, rng: random.Random
 ) -> list[Event]:
-    """One assignment's events in order; ``entries`` are (target, what was said) as shown.
+    """Simulate the event log of a judging assignment; ``entries`` are (target, votes) as shown.
 
     As the judging page sends them: the pair is shown, each response and the page are before the
     worker for a while, each line is chosen, some twice; sources are opened or not.

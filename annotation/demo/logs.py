@@ -55,7 +55,7 @@ MANNERS: Mapping[str, Manner] = {
 
 
 def seeded(*parts: object) -> random.Random:
-    """A generator of its own for these parts, the same in every run: seeded("demo", worker)."""
+    """Return a random generator that is the same in every run for the same parts."""
     return random.Random("/".join(map(str, parts)))  # noqa: S311 - for demo data, not secrets
 
 

@@ -93,7 +93,7 @@ class Marked(NamedTuple):
 
 
 def read_conll(lines: Iterable[str]) -> Iterator[Marked]:
-    """Each document: a line a token, the word first and its IOB2 tag last.
+    """Yield the documents of a CoNLL file: the word first on each line, its IOB2 tag last.
 
     Documents begin with -DOCSTART-. Offsets are those of lines such as ``conll_lines`` writes;
     elsewhere they count in the words joined by one space. Comments such as ``# item = leaf-1``
@@ -232,7 +232,7 @@ def _read(line: bytes) -> Any:
 
 
 def biluo(tags: Sequence[str]) -> list[str]:
-    """BIO tags as BILUO, which spaCy's JSON holds."""
+    """Convert BIO tags to BILUO tags, which spaCy reads."""
     found = []
     for tag, after in zip(tags, [*tags, OUTSIDE][1:], strict=True):
         ends = tag != OUTSIDE and after != INSIDE + tag[2:]

@@ -66,7 +66,7 @@ class Words:
 
     @property
     def units(self) -> str:
-        """``row,rows``."""
+        """Singular and plural of a row of the file, such as ``row,rows``."""
         return f"{self.unit or 'row'},{self.unit or 'row'}s"
 
 
@@ -108,11 +108,11 @@ class Format:
         return self.reader.check(rows, mapping, known)
 
     def for_task(self, task: Task) -> Format:
-        """This format with what the task asks for."""
+        """Return this format adapted to the task's questions."""
         return replace(self, reader=self.of_task(task)) if self.of_task else self
 
     def known_of(self, task: Task | None) -> Any:
-        """Return what the task already holds; raise Conflict if answers come too early."""
+        """Return what the task already holds; raise Conflict if answers come before publishing."""
         if task is None:
             return None
         if self.of_answers and task.current is None:

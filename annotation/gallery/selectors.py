@@ -14,7 +14,7 @@ def examples_of(task: Task, version: TaskVersion) -> QuerySet[Item]:
 
 
 def count_examples(task: Task, version: TaskVersion) -> dict[str, int]:
-    """How many ``examples`` a version shows; how many of them have a known answer."""
+    """Count the ``examples`` that a version shows, and those of them with a known answer."""
     return examples_of(task, version).aggregate(
         examples=Count("pk"), known_examples=Count("pk", filter=Q(expected__isnull=False))
     )

@@ -67,5 +67,5 @@ def get_template(slug: str) -> Template:
 
 
 def gallery() -> dict[str, Any]:
-    """What ``annotation/gallery/_gallery.html`` shows."""
+    """Return the context of the gallery: its templates and a form key."""
     return {"templates": list(templates().values()), "template_key": uuid.uuid4()}

@@ -157,11 +157,11 @@ class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
     """Entries by what they are about."""
 
     def owed(self) -> LedgerQuerySet:
-        """What approvals said that workers are to get."""
+        """Base pay and bonuses that approvals granted to workers."""
         return self.filter(kind__in=[LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS])
 
     def paid(self) -> Decimal:
-        """What really left for workers, without fees; what was booked back is taken off."""
+        """Sum of money paid to workers, without fees and less what was booked back."""
         return self.aggregate(paid=PAID_OUT)["paid"]
 
 

@@ -233,7 +233,7 @@ class ExclusionQuerySet(models.QuerySet):
     """Exclusions of workers from results."""
 
     def in_force(self) -> ExclusionQuerySet:
-        """Those that nobody has undone."""
+        """Exclusions that were not undone."""
         return self.filter(undone_at__isnull=True)
 
 

@@ -42,7 +42,7 @@ MAIL_TOLD = {
 @require_safe
 @never_cache
 def notice_list(request: HttpRequest) -> HttpResponse:
-    """All of them, the newest first."""
+    """Page of the person's notices, newest first."""
     page = Paginator(notices_of(request.user), PER_PAGE).get_page(request.GET.get("page"))
     rows = list(page.object_list)
     context = {
@@ -185,7 +185,7 @@ def hook_new(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
-    """One address: its events, what can be done, and its log; posting changes the events."""
+    """Page of one webhook: its events and its log; posting changes the events."""
     roles = (Role.REQUESTER,) if request.method == "POST" else ()
     access, found = _one(request, project_id, hook_id, *roles)
     form = EventsForm(request.POST or None, initial={"events": found.events})

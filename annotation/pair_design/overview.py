@@ -108,7 +108,7 @@ def summary(
     redundancy: int,
     pairs: Sequence[Pair] | None = None,
 ) -> Summary:
-    """What ``design`` comes to with ``bundle`` pairs an assignment and ``redundancy`` judges.
+    """Summarise a design: its pairs, slots, assignments and how often sources meet.
 
     ``pairs`` may hand in what ``design_pairs(texts, design, bundle)`` gave. Raises Invalid, naming
     the field, where the settings cannot be met.

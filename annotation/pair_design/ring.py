@@ -130,7 +130,7 @@ def window(n_claims: int, items: int, bundle: int, redundancy: int) -> IntArray:
 
 
 def slots(items: int, bundle: int, redundancy: int) -> tuple[IntArray, IntArray]:
-    """All slots as (claim, item), each (items x redundancy,), in the order of the claims."""
+    """Return all slots in order of the claims: claim and item of each, both (items x redundancy,)."""
     parts = [
         window(n, items, bundle, redundancy) for n in range(count_claims(items, bundle, redundancy))
     ]

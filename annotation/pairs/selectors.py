@@ -37,7 +37,7 @@ def rule_of(version: TaskVersion | None) -> Mapping[str, Any] | None:
 
 
 def release_states(tasks: Sequence[Task]) -> dict[int, ReleaseState]:
-    """Of the tasks that release in batches, what is left now; two queries however many they are.
+    """Return the release state of each task that releases in batches, by id (two queries).
 
     ``current`` of every task has to be fetched. A claim asks under the lock of its version.
     """
@@ -137,7 +137,7 @@ class DerivedProgress:
 
 
 def chain_of(task: Task) -> DerivedProgress:
-    """What "judge these responses" would do, of what the version in force asks; three queries."""
+    """Count the responses that "judge these responses" would take over (three queries)."""
     assert task.current is not None  # noqa: S101 (only a published task has responses)
     seen = task.items.in_version(task.current.number).values("pk")
     out = task.exclusions.in_force().values("worker")

@@ -34,7 +34,7 @@ def get_recruitment(task: Task, pk: int) -> Recruitment:
 
 
 def entry_path(recruitment: Recruitment) -> str:
-    """The address people come to, as it is to be pasted: with the platform's placeholders."""
+    """Return the address for participants, with the platform's placeholders to paste there."""
     path = reverse("entry", args=[entry_token(recruitment)])
     if recruitment.entry == Recruitment.Entry.SIGNED:
         return path
@@ -59,7 +59,7 @@ class State:
 
 
 def counts(recruitment: Recruitment) -> list[State]:
-    """Every visit in one state, those that wait first."""
+    """Count a recruitment's visits by state, waiting ones first."""
     state = Q(assignment__state="submitted")
     leased = Q(assignment__state="leased")
     ended = Q(outcome__in=LEAVING)
@@ -85,7 +85,7 @@ def counts(recruitment: Recruitment) -> list[State]:
 
 
 def last_events(recruitment: Recruitment, most: int = 20) -> list[PlatformEvent]:
-    """What the platform said last."""
+    """Return the newest events that the platform sent about this recruitment."""
     return list(recruitment.events.order_by("-pk")[:most])
 
 
@@ -118,7 +118,7 @@ TRUSTED = dt.timedelta(days=1)
 
 
 def key_set_of(url: str) -> KeySet | None:
-    """What is known of the keys under an address."""
+    """Return the stored signing keys of an address; None if they were never requested."""
     return KeySet.objects.filter(url=url).first()
 
 

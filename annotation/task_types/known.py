@@ -46,7 +46,7 @@ class KnownField:
 
 
 def clean_known(fields: Sequence[KnownField], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Known answers as stored, without empty ones; Invalid names the field.
+    """Check known answers and return them as stored; Invalid names the wrong field.
 
     ``given``: by field a text, or ``{"value", "within"}`` with an answer (in words: one a line)
     and how far a number may be off.
@@ -134,7 +134,7 @@ def number_in(text: str) -> Decimal | None:
 
 
 def matches(expected: Expected, given: Iterable[tuple[str, str]]) -> bool:
-    """Whether an answer says what is known, on every line of which something is.
+    """Return whether an answer matches the known answer on every field that has one.
 
     ``given``: the fields of the answer, each with its code or text. A line that is left out or
     declined does not match.
@@ -197,7 +197,7 @@ def _said(one: KnownField, known: Any) -> str:
 
 
 def wrong_in(fields: Sequence[KnownField], expected: Expected, noun: str = "known answer") -> str:
-    """Why known answers do not fit what is asked now, with what one is called; "" where they do."""
+    """Return why known answers no longer fit the task's fields; "" if they fit."""
     one_of = gettext("An attention pair") if noun == "attention pair" else gettext("A known answer")
     by_name = {one.name: one for one in fields}
     for name, known in expected.items():

@@ -71,19 +71,19 @@ KEYS = {
 
 @register.filter
 def score(value: numbers.Number | None, digits: int = 3) -> str:
-    """``.871``."""
+    """Format a score like ``.871``."""
     return numbers.score(value, digits)
 
 
 @register.simple_tag
 def interval(low: numbers.Number | None, high: numbers.Number | None, digits: int = 3) -> str:
-    """``.846–.892``."""
+    """Format an interval like ``.846–.892``."""
     return numbers.interval(low, high, digits)
 
 
 @register.filter
 def signed(value: numbers.Number | None, digits: int = 2) -> str:
-    """``+ .02``."""
+    """Format a number with its sign, like ``+ .02``."""
     return numbers.format_signed(value, digits)
 
 
@@ -103,13 +103,13 @@ def share(part: numbers.Number | None, whole: numbers.Number | None, digits: int
 
 @register.filter
 def count(value: numbers.Number | None) -> str:
-    """``1,272``."""
+    """Format a whole number with separators of thousands, like ``1,272``."""
     return numbers.count(value)
 
 
 @register.filter
 def cut_middle(text: str, most: int) -> str:
-    """At most so many characters: the beginning and the end, by which texts of items differ."""
+    """Shorten a text to ``most`` characters by cutting out its middle."""
     if len(text) <= most:
         return text
     end = (most - 3) // 3
@@ -124,7 +124,7 @@ def amount(value: numbers.Number | None) -> str:
 
 @register.filter
 def money(value: numbers.Number | None, currency: str = "EUR") -> str:
-    """``€1.80``."""
+    """Format an amount of money, like ``€1.80``."""
     return numbers.money(value, currency)
 
 
@@ -142,7 +142,7 @@ def duration(value: numbers.Number | timedelta | None) -> str:
 
 @register.filter
 def clock(value: numbers.Number | timedelta | None) -> str:
-    """``41:12``."""
+    """Format a duration, like ``41:12``."""
     return numbers.clock(value)
 
 
@@ -154,7 +154,7 @@ def ago(value: datetime | None) -> str:
 
 @register.filter
 def short_date(value: date | None) -> str:
-    """``11 Nov``."""
+    """Format a date, like ``11 Nov``."""
     if isinstance(value, datetime) and timezone.is_aware(value):
         value = timezone.localtime(value)
     return numbers.short_date(value, today=timezone.localdate())
@@ -162,7 +162,7 @@ def short_date(value: date | None) -> str:
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """``21 Nov 08:12``."""
+    """Format a time with its date, like ``21 Nov 08:12``."""
     if value is None:
         return numbers.NONE
     local = timezone.localtime(value) if timezone.is_aware(value) else value
@@ -171,7 +171,7 @@ def moment(value: datetime | None) -> str:
 
 @register.filter
 def word(value: int) -> str:
-    """``four``."""
+    """Write a small whole number in words, like ``four``."""
     return numbers.word(value)
 
 
@@ -184,7 +184,7 @@ def plural(value: numbers.Number, forms: str) -> str:
 
 @register.filter
 def named(noun: str) -> str:
-    """What a type of task calls its item, in the language of the page: ``question``."""
+    """Translate the noun of a task type's item, such as ``question``."""
     return pgettext("noun", noun)
 
 
@@ -196,7 +196,7 @@ def plural_noun(noun: str) -> str:
 
 @register.filter
 def part(sentence: str, number: int) -> str:
-    """What a sentence says before its first field (0), after it (1), after the second (2).
+    """Return a part of a sentence with fields: before the first (0), after it (1), and so on.
 
     The sentence is one text, ``{% blocktranslate asvar sentence with field="|" %}after {{ field }}
     texts{% endblocktranslate %}``; the page writes an input where each field stands.
@@ -215,7 +215,7 @@ def short_hash(value: str | None) -> str:
 
 @register.simple_tag
 def docs_url() -> str:
-    """Where the documentation is; empty where it is not built."""
+    """Return the address of the documentation; "" if it is not built."""
     return reverse("manual") if manual.is_built() else ""
 
 
@@ -273,7 +273,7 @@ def with_terms(context: template.Context, part: HasTerms) -> SafeString:
 
 @register.simple_tag
 def when_it_misleads(method: str) -> SafeString:
-    """A link to what a method's page of the manual says of its limits, where it is built."""
+    """Link to the limits of a method in the manual ("When it misleads"); "" if it is not built."""
     if not manual.is_built():
         return SafeString("")
     url = reverse("manual_page", args=[f"methods/{method}.html"])
@@ -288,7 +288,7 @@ def app_version() -> str:
 
 @register.simple_tag
 def form_key() -> SafeString:
-    """A key that a form carries, so that sending it twice makes one thing."""
+    """Render a hidden field with a unique key, so that sending a form twice acts once."""
     return format_html('<input type="hidden" name="key" value="{}">', uuid4())
 
 

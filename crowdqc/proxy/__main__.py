@@ -21,7 +21,7 @@ def names_of(hosts: str) -> list[str]:
 
 
 def prepare(state: Path, given: Path | None) -> str:
-    """Write all that nginx reads; says in a sentence which certificate it is."""
+    """Write nginx's configuration and certificate; return a sentence that names the certificate."""
     names = names_of(os.environ["ALLOWED_HOSTS"])
     pair = (given / "fullchain.pem", given / "privkey.pem") if given else None
     if pair and pair[0].exists():

@@ -83,7 +83,10 @@ def unseal(sealed: bytes | memoryview, purpose: str, what: str, *, again: str = 
 
 
 def reseal(sealed: bytes, purpose: str) -> bytes | None:
-    """The same under the newest key; None where it is already. InvalidToken: no key opens it."""
+    """Encrypt a sealed value again with the newest key; return None if it already is.
+
+    Raises InvalidToken where no known key opens it.
+    """
     try:
         _fernet(settings.SECRET_KEY, purpose).decrypt(sealed)
     except InvalidToken:
@@ -95,13 +98,13 @@ RESEALED, CURRENT, UNREADABLE = "resealed", "current", "unreadable"
 
 
 def registered() -> list[SealedField]:
-    """Every field that the apps registered."""
+    """Return every sealed field that the apps registered."""
     autodiscover_modules("sealed_fields")
     return list(REGISTERED.values())
 
 
 def reseal_all() -> Iterator[tuple[SealedField, Counter[str]]]:
-    """Each field with how many of its values were resealed, were current, or cannot be opened.
+    """Encrypt all sealed values with the newest key; yield each field with counts of outcomes.
 
     A row is replaced only as it was read: one that is entered anew meanwhile stays, and is sealed
     under the newest key anyway. Calling it again changes nothing.

@@ -52,7 +52,7 @@ def limit_of(path: str) -> int:
 
 
 def in_words(size: int) -> str:
-    """64 kB, 20 MB."""
+    """Format a size in bytes as text, such as "64 kB" or "20 MB"."""
     return f"{size // MB} MB" if size >= MB else f"{size // KB} kB"
 
 

@@ -55,7 +55,7 @@ def client_address(peer: Address | None, chain: Sequence[str], trusted: Sequence
 
 
 class Forwarded:
-    """Set ``REMOTE_ADDR`` and the scheme as a trusted proxy says, then drop all such headers.
+    """Take the client's address and scheme from a trusted proxy's headers, then drop the headers.
 
     Nothing behind this reads a forwarded header: ``REMOTE_ADDR`` is the client's address and
     ``request.is_secure()`` is right, whoever sent what.

@@ -178,7 +178,10 @@ def _shown(problems: Mapping[str, str | None]) -> dict[str, dict[str, object]]:
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 with every part ok, else 503; each part says what is wrong.
+    """Answer a readiness probe: 200 if all parts work, else 503 with each part's problem.
+
+    ``?parts=migrations`` checks only these parts: a web process can take requests once its tables
+    exist, even while the broker is away.
 
     ``?parts=migrations`` asks of some only: a web process may take requests once its tables are
     there, and is worth nothing less while the broker is away.

@@ -28,7 +28,7 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 def known(code: str | None) -> str:
-    """The code where there is such a language, else nothing."""
+    """Return the language code if the installation offers it, else ""."""
     return code if code and code in dict(settings.LANGUAGES) else ""
 
 
@@ -58,7 +58,7 @@ def _asked(request: HttpRequest) -> str:
 
 
 class Language:
-    """Each request in its language, and the thread as it was before."""
+    """Middleware: answer each request in its user's language, then restore the thread's language."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -95,7 +95,7 @@ def _script_words(language: str) -> bytes:
 
 @require_safe
 def script_words(request: HttpRequest, language: str) -> HttpResponse:
-    """What scripts say in a language, and its rule of plurals, as a script."""
+    """Serve the texts of scripts in a language, with its plural rule, as JavaScript."""
     if not known(language):
         raise Missing(_("There is no such language."))
     return HttpResponse(_script_words(language), content_type='text/javascript; charset="utf-8"')

@@ -52,7 +52,7 @@ UNUSED_FEATURES = (
 
 
 def permissions_policy(*used: str) -> str:
-    """Features that a page may not use: all of them but ``used``, which its own scripts may."""
+    """Return the Permissions-Policy header: every feature is forbidden except those ``used``."""
     return ", ".join(f"{name}={'(self)' if name in used else '()'}" for name in UNUSED_FEATURES)
 
 
@@ -64,7 +64,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """No inline script or style, nothing from elsewhere; what was shown to a person is not stored.
+    """Middleware: set the Content-Security-Policy and forbid caching of pages for one person.
 
     Django's SecurityMiddleware sets the others. A view that sets one of these keeps its own.
     """

@@ -103,7 +103,7 @@ class EvenThreads(ThreadWorker):
         return alive
 
     def notify(self) -> None:
-        """Say that this process lives, and how many connections it has; called in every turn."""
+        """Publish this worker's number of open connections; gunicorn calls it at every turn."""
         super().notify()
         SLOT.pack_into(_open, self.age % SLOTS * SLOT.size, os.getpid(), self.nr_conns)
 
@@ -139,7 +139,7 @@ def on_starting(server: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """What was counted ends with the server; Prometheus knows of counters that begin anew."""
+    """Delete the files with this server's metrics when the server stops."""
     if _counts:
         shutil.rmtree(_counts, ignore_errors=True)
 

@@ -73,7 +73,7 @@ class ColumnNode(Node):
         return format_html('<th scope="col"{}>{}</th>', _attributes(("class", classes)), title)
 
     def opening(self, context: template.Context) -> SafeString:
-        """The attributes of its cells, which are the same in all rows but for ``fades``."""
+        """Return the HTML attributes of the column's cells, the same in all rows except ``fades``."""
         kind = " ".join(one for one in KINDS if one in self.flags)
         return _attributes(
             ("scope", "row" if "row_head" in self.flags else ""),

@@ -27,7 +27,7 @@ _WORD = re.compile(r"\w[\w'’-]*")
 
 
 def spaced(text: str) -> str:
-    """The text with a stand-in between spaces for each word of a script without spaces.
+    """Prepare a text for counting words: in scripts without spaces each word becomes " x ".
 
     Only for counting. Marks on letters are dropped, so that they part no word; a text without
     such scripts and marks is returned as it is.

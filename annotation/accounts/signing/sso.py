@@ -92,7 +92,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
     }
 
     def get_requests_session(self) -> requests.Session:
-        """No redirect is followed: the provider answers at the addresses that it names."""
+        """Return an HTTP session for the sign-in provider that follows no redirects."""
         session = requests.Session()
         session.max_redirects = 0
         for scheme in ("http://", "https://"):
@@ -100,7 +100,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         return session
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Addresses of other domains were dropped before: whoever has none left is asked."""
+        """Return whether single sign-on may create accounts: unless sign-up is closed."""
         return settings.CROWDQC_SIGNUP != "closed"
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
@@ -112,7 +112,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         return user
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """What the provider vouches for is proven: others who only claimed it lose it."""
+        """Free addresses that the provider verified from accounts that never verified them."""
         if not sociallogin.is_existing:
             for address in sociallogin.email_addresses:
                 if address.verified:

@@ -89,7 +89,7 @@ _shapes: dict[type[serializers.Serializer[Any]], serializers.Serializer[Any]] = 
 
 
 def shape_of(form: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """The one serializer of its kind, for checking and giving out.
+    """Return the cached serializer of this class, for validating and rendering.
 
     Making one copies every field, which takes longer than all that is done with it. It holds no
     data: ``run_validation`` and ``to_representation`` are given theirs.
@@ -229,7 +229,7 @@ class Unknown(APIView):
 
 
 class SignedIn(APIView):
-    """204 for who is signed in or holds a token; the proxy asks before it takes a large body."""
+    """Answer 204 to signed-in users and tokens; the proxy asks before it takes a large upload."""
 
     permission_classes: ClassVar[list[Any]] = [IsAuthenticated]
     schema = None  # not part of the schema

@@ -63,7 +63,7 @@ TOP = {"notices": "hooks"}
 
 
 def section_of(path: str) -> str:
-    """Under which heading an address stands."""
+    """Return the heading of the API documentation under which a path is listed."""
     parts = path.strip("/").split("/")[1:]
     if parts[0] in ("projects", "tasks") and len(parts) > 2:
         return PARTS.get(parts[2], parts[0])

@@ -105,11 +105,11 @@ class Endpoint(APIView):
     # -- keys ------------------------------------------------------------------------------------
 
     def stored_reply(self, response: Response) -> Any:
-        """What is kept of a reply."""
+        """Return the part of a reply that is kept for repeats under the same Idempotency-Key."""
         return response.data
 
     def replayed(self, request: Request, kept: Any) -> Any:
-        """The body of the same reply again."""
+        """Rebuild the body of a reply from what was kept of it."""
         return kept
 
     def _again(self, request: Request, status: int, kept: Any) -> Response:
@@ -135,7 +135,7 @@ class Endpoint(APIView):
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Tell the limit, and which version was given."""
+        """Add headers of the rate limit and the ETag to the response."""
         response = super().finalize_response(request, response, *args, **kwargs)
         rate = getattr(getattr(request, "_request", None), "rate", None)
         if rate is not None:

@@ -106,7 +106,7 @@ def save_group(
 
 @transaction.atomic
 def set_category(*, by: User, task: Task, group: ItemGroup, category: str) -> None:
-    """Say what kind of topic a group is, for boards by kind; also of one that is published.
+    """Set the category of a topic, by which boards can be split; works on published ones too.
 
     Workers never see it, so no answer is set apart. Empty: of no kind.
     """

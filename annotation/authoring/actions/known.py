@@ -29,7 +29,7 @@ def clean_why(why: str) -> str:
 
 @transaction.atomic
 def set_known(*, by: User, task: Task, key: str, given: Mapping[str, Any], why: str = "") -> Item:
-    """Say which answers to an item are known, or with none that it is asked like any other.
+    """Set the known answers of an item; without any it becomes an ordinary item again.
 
     ``given``: see ``known.clean_known``; ``why`` is what workers read after they answered, where
     the task gives feedback. An item with known answers gives up its slots: it is mixed in, and

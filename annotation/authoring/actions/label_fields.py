@@ -108,7 +108,7 @@ def _edit_condition(row: Row, rows: Rows, part: str, number: str, given: Any) ->
 
 
 def add_field(*, by: User, task: Task, question: str) -> str:
-    """One more field at the end; returns the short name that its question gives it."""
+    """Add a field at the end of the list; return the short name made of its question."""
     question = question.strip()
     if not question:
         raise Invalid(_("A field asks something."), fields={"new": _("Write the question.")})
@@ -213,7 +213,7 @@ def paste_options(*, by: User, task: Task, name: str, text: str) -> None:
 
 
 def add_condition(*, by: User, task: Task, name: str) -> None:
-    """One more condition on the first field above that has options, with no value yet."""
+    """Add an empty condition to a field, on the nearest field above that has options."""
 
     def change(row: Row, rows: Rows) -> None:
         above = rows[: row_at(rows, name, noun=NOUN)]

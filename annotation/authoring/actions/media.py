@@ -212,7 +212,7 @@ TURN_SECONDS = 120.0  # of one job, which calls of payments wait beside; the nex
 
 
 def to_fetch(address: str, by: User) -> dict[str, Any]:
-    """What an item's settings say as long as its file is still to be fetched for ``by``."""
+    """Return the item settings that mark its file as still to be downloaded for ``by``."""
     return {FETCH: {"address": address, "by": by.pk, "error": ""}}
 
 

@@ -83,7 +83,7 @@ def _check_passage(one: Passage, where: str) -> None:
 
 
 def query_of(group: ItemGroup, version: TaskVersion) -> str:
-    """What a topic asks: its items say it in full, its title for want of them."""
+    """Return the query of a topic: its first item's question, or its title if it has no items."""
     said = group.items.in_version(version.number).order_by("pk").values_list("question", flat=True)
     first = said.first()
     return group.title if first is None else first

@@ -21,7 +21,7 @@ MEASURED_FROM = 5  # submitted assignments, from which on their median replaces 
 
 
 def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
-    """What ``pay`` for so many minutes comes to an hour; None where no time is known."""
+    """Return the pay per hour that ``pay`` for ``minutes`` comes to; None without minutes."""
     if not minutes:
         return None
     return round_money(pay * 60 / as_decimal(minutes))
@@ -43,7 +43,7 @@ class Cost:
 
     @property
     def quiz_at_most(self) -> Decimal:
-        """Both tries of as many workers as there are assignments; who fails comes on top."""
+        """Cost of the quiz if as many workers as assignments use all tries, for those who pass."""
         return self.quiz * QUIZ_TRIES * self.assignments
 
     @property
@@ -56,7 +56,7 @@ class Cost:
 
     @property
     def hours(self) -> float:
-        """Of work, over all assignments."""
+        """Hours of work over all assignments."""
         return self.assignments * self.minutes / 60
 
     @property

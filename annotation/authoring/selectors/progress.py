@@ -153,7 +153,7 @@ def open_slots(tasks: Sequence[Task]) -> dict[int, tuple[int, int]]:
 def progress_of(
     tasks: Sequence[Task], known: Mapping[int, tuple[int, int]] | None = None
 ) -> list[TaskProgress]:
-    """These tasks, with their current versions; ``known`` are their ``open_slots``, if at hand."""
+    """Return the progress of these tasks; ``known`` are their open slots by id if already read."""
     items = open_slots(tasks) if known is None else known
     drafted, drafts = _drafted(tasks)
     work, bonus = _work(tasks), _proposed_bonus(tasks)
@@ -302,7 +302,7 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
 
 
 def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
-    """By task: the middle of the seconds from opening to submitting, and how many there are."""
+    """Return by task the median seconds from opening to submitting, and how many were measured."""
     spent = Extract(F("submitted_at") - F("opened_at"), "epoch")
     rows = (
         Assignment.objects.filter(

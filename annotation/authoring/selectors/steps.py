@@ -42,7 +42,7 @@ class Step:
 
 
 def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
-    """What holds for an entry: the version's settings under those of its item."""
+    """Return the settings of an entry: those of its version, overridden by those of its item."""
     return {**assignment.version.settings, **entry.item.settings}
 
 
@@ -67,7 +67,7 @@ def check_entry(
 
 
 def note_recordings(assignment: Assignment, entries: Sequence[AssignmentItem]) -> None:
-    """Say on each entry whether speech is kept for it; one query, none where a task takes none."""
+    """Set ``entry.recorded`` on each entry: whether a recording is stored for it (one query)."""
     if not get_type(assignment.task.type).records_speech(assignment.version.settings):
         return
     kept = Recording.objects.filter(entry__in=entries).values_list("entry", flat=True)
@@ -77,7 +77,7 @@ def note_recordings(assignment: Assignment, entries: Sequence[AssignmentItem]) -
 
 
 def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False) -> str:
-    """What a submit would say about the entry as it is drafted; empty when nothing."""
+    """Return the error that submitting the entry's draft would give; "" if it is complete."""
     try:
         check_entry(assignment, entry, on_page=on_page)
     except DomainError as error:
@@ -115,7 +115,10 @@ WITH_TEXTS = CompiledQuery(
 
 
 def entries(assignment: Assignment, *, whole: bool = True) -> list[AssignmentItem]:
-    """All items of the assignment in their order (one query).
+    """Return all items of the assignment in order (one query).
+
+    With ``whole`` False without passages and texts under judgment, which items share; a page that
+    shows one of them calls ``with_texts``.
 
     Not ``whole``: without passages and texts under judgment, which would come once for each item
     that shares them; a page that shows one of them asks ``with_texts``.

@@ -33,7 +33,7 @@ ZERO = Decimal("0.00")
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task with its figures."""
+    """A task of the list with its version, progress and pay."""
 
     task: Task
     version: TaskVersion  # the published one, or the draft of a task never published
@@ -67,7 +67,7 @@ class TaskRow:
 
     @property
     def cost_limit(self) -> Decimal:
-        """Base pay of what is submitted and of what is still to come."""
+        """Base pay of the submitted work and of the work still to come."""
         return (self.paid + self.outstanding) * self.version.pay
 
     @property
@@ -80,17 +80,17 @@ class TaskRow:
 
     @property
     def noun(self) -> str:
-        """What one item is called: a question, a pair, a text, an answer under judgment."""
+        """Noun for one item of the task: question, pair, text or answer."""
         return self.type.noun_in(self.version.settings)
 
     @property
     def nouns(self) -> str:
-        """One and many of them, as the filter ``plural`` wants it."""
+        """Singular and plural of the item's noun, for the template filter ``plural``."""
         return f"{self.noun},{self.noun}s"
 
     @property
     def answer_noun(self) -> str:
-        """What one answer to an item is called."""
+        """Noun for one answer to an item of the task."""
         return self.type.answer_noun
 
     @property
@@ -230,7 +230,7 @@ def task_rows(project: Project) -> list[TaskRow]:
 
 
 def task_row(task: Task) -> TaskRow:
-    """One task with its figures."""
+    """Return one task with its progress and pay."""
     return rows_of(list(Task.objects.filter(pk=task.pk).select_related("current")))[0]
 
 
@@ -300,7 +300,7 @@ class QuestionChanges:
 
 
 def question_changes(task: Task, number: int) -> QuestionChanges:
-    """What version ``number`` does to the questions of the one before."""
+    """Return which items version ``number`` added, removed and changed."""
     began = set(task.items.filter(since=number).values_list("key", flat=True))
     ended = set(task.items.filter(until=number).values_list("key", flat=True))
     return QuestionChanges(began - ended, ended - began, began & ended)
@@ -343,6 +343,6 @@ def versions_of(task: Task) -> list[VersionRow]:
 
 
 def domains_of(project: Project) -> list[str]:
-    """What tasks of the project are about, each once."""
+    """List the domains of the project's tasks, each once, in alphabetical order."""
     rows = project.tasks.exclude(domain="").order_by("domain")
     return list(rows.values_list("domain", flat=True).distinct())

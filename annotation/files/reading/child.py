@@ -25,7 +25,7 @@ SECONDS = 120  # of computing
 
 
 def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, Any], Iterator[Any]]:
-    """What the file says first (``columns`` and more), and its rows as texts; closes the file.
+    """Read a file in a child process; return its header (``columns`` and more) and its rows.
 
     A row of a workbook comes as its number and its texts.
 

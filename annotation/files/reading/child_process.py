@@ -32,7 +32,7 @@ BATCH = 500  # rows that are unpacked at a time
 
 
 def main(told: dict[str, Any]) -> None:
-    """Read the file to its end, or say what is wrong with it."""
+    """Read the file on standard input and print its rows, or the error, as lines of JSON."""
     # Whoever reads files reads English; the application's settings would take a second to load.
     settings.configure(USE_I18N=False)
     kind, memory, seconds = told.pop("kind"), told.pop("memory"), told.pop("seconds")

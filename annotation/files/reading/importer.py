@@ -154,7 +154,7 @@ def plain(name: str) -> str:
 
 
 def without_aside(name: str) -> str:
-    """A column's name without what stands in brackets, or after it: ``Frage (EN)``, ``text_de``."""
+    """Strip a bracketed remark or a language suffix off a column name: ``Frage (EN)``, ``text_de``."""
     bare = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", name).strip()
     return re.sub(r"[\s_-](?:de|en|es|fr|it|nl|pl|pt)$", "", bare, flags=re.IGNORECASE)
 
@@ -180,7 +180,9 @@ def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
 
 
 def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
-    """The required fields that no column gives; of those that stand for each other one is enough.
+    """Return the required fields that no column is mapped to; of alternatives one is enough.
+
+    Alternatives that all lack a column are returned as one field.
 
     Where none of such is there, they are named as one field.
     """
@@ -197,7 +199,7 @@ def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
 
 
 def same_name(name: str) -> str:
-    """What makes two spellings one name: no case, no space, no hyphen or underscore."""
+    """Normalise a name for comparing: without case, spaces, hyphens and underscores."""
     return re.sub(r"[\s\-_]+", "", name).casefold()
 
 
@@ -261,7 +263,7 @@ class Reader:
 
     @staticmethod
     def read_all(*reads: Callable[[], Any]) -> list[Any]:
-        """What each of these gives; all that is wrong is noted before Refused is raised."""
+        """Call each function and return the results; raise Refused after all problems are noted."""
         found, refused = [], False
         for read in reads:
             try:
@@ -273,7 +275,7 @@ class Reader:
         return found
 
     def values(self, row: Row, fields: Iterable[Field]) -> dict[str, Any]:
-        """What a row has in these fields."""
+        """Return the values of a row in these fields, by field name."""
         return {one.name: self.value(row, one.name) for one in fields}
 
     def needed(self, row: Row, name: str, wrong: str, mend: str) -> str:
@@ -290,14 +292,14 @@ class Reader:
         known: Iterable[str],
         order: Sequence[str],
     ) -> NoReturn:
-        """Refuse an id that is none, naming that of the ``known`` ones which is nearest to it."""
+        """Refuse an unknown id, suggesting the most similar one of ``known``."""
         found = closest_name(near, known) if near else ""
         mend = span(order)
         mend += " " + _("Did you mean %(near)s?") % {"near": found} if found else ""
         self.refuse(row, names, wrong, mend)
 
     def truth(self, row: Row, name: str, told: Mapping[str, bool] = TRUTH) -> bool | None:
-        """What a column of true and false says; None where it is empty. Raises Refused."""
+        """Read a true-or-false column of a row; None if empty. Raises Refused."""
         raw = self.value(row, name).casefold()
         if raw and raw not in told:
             self.refuse(row, name, _("This is neither true nor false."), _("Write true or false."))
@@ -340,7 +342,7 @@ class Reader:
 
     @contextmanager
     def together(self, lines: Iterable[int], noun: str) -> Iterator[None]:
-        """Rows of one ``noun``: where one of them cannot come in, none can."""
+        """Context for rows that form one ``noun``: if one of them is refused, all are."""
         try:
             yield
             return
@@ -385,7 +387,7 @@ class Times:
         self.lost, self.first = 0, ("", 0)
 
     def read(self, row: Row) -> dt.datetime | None:
-        """The time of a row; None where there is none."""
+        """Read the time of a row; None if there is none."""
         return self.read_value(self.reader.value(row, self.name), row.line)
 
     def read_value(self, raw: str, line: int) -> dt.datetime | None:
@@ -397,7 +399,7 @@ class Times:
         return at
 
     def note(self) -> None:
-        """Say how many cells are no times, where some are."""
+        """Add a note on how many cells held no readable time."""
         if self.lost:
             self.reader.checked.notes.append(
                 ngettext(

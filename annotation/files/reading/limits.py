@@ -28,7 +28,7 @@ class Limits:
 
 
 def current() -> Limits:
-    """The limits of this installation."""
+    """Return this installation's limits on imported files (bytes, rows, columns)."""
     return Limits(
         size=settings.CROWDQC_IMPORT_MAX_BYTES,
         rows=settings.CROWDQC_IMPORT_MAX_ROWS,

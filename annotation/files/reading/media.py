@@ -117,7 +117,7 @@ def taking_turns() -> Iterator[None]:
 
 
 def pixels_of(data: bytes) -> int:
-    """How many pixels an image has by its head; nothing is decoded. 0 for what is none."""
+    """Return the number of pixels in an image's header without decoding it; 0 for other files."""
     format = _image_format(data)
     if not format:
         return 0
@@ -129,7 +129,7 @@ def pixels_of(data: bytes) -> int:
 
 
 def refused(name: str, wrong: str, mend: str) -> Invalid:
-    """What is wrong with a file, by its name."""
+    """Make the error for a file that is refused, with its name and what to do."""
     return Invalid(
         _("%(name)s %(wrong)s.") % {"name": _(name[:80] or "The file"), "wrong": _(wrong)},
         fields={"file": _(mend)},

@@ -29,7 +29,7 @@ def parse_moment(raw: str, day_first: bool | None = None) -> dt.datetime | None:
 
 
 def is_day_first(values: Iterable[str]) -> bool | None:
-    """Whether dates with slashes begin with the day; None where no date or both tell."""
+    """Return whether dates with slashes put the day first; None if the values do not tell."""
     told = set()
     for value in values:
         if (match := SLASHES.fullmatch(value.strip())) and match[2] == "/":

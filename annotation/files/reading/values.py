@@ -39,12 +39,12 @@ def plain_number(text: str) -> str:
 
 
 def plain_value(text: str) -> str:
-    """What makes two spellings one value: composed letters, no outer space, no case, 1 for 1.0."""
+    """Normalise a value for comparing: composed letters, no outer space, no case, 1 for 1.0."""
     return plain_number(unicodedata.normalize("NFC", text).strip().casefold())
 
 
 def displayable_value(text: str) -> str:
-    """What a page can show of it: a sign in place of each character that no text can hold."""
+    """Replace the characters that the database cannot store by a visible sign."""
     return UNSTORABLE.sub("\ufffd", text)
 
 

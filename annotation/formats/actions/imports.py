@@ -44,7 +44,7 @@ class Report:
 
     @property
     def twice(self) -> int:
-        """Rows that say again what another row of the file says."""
+        """Number of rows that repeat another row of the file."""
         return self.tally.left_out.get("twice", 0)
 
     @property
@@ -125,7 +125,7 @@ def import_sheet(
 
 
 def report_of(found: CheckedFile, new: int) -> Report:
-    """What became of the rows of a file of which ``new`` were written."""
+    """Report on a file's rows after ``new`` of them were written."""
     return Report(_with_found_there(found, new), new, _lines(found))
 
 

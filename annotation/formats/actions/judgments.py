@@ -129,7 +129,7 @@ def choices_of(shown: Mapping[str, str], *, flipped: bool) -> Choices:
 
 
 def task_called(project: Project, type: str, title: str) -> Task | None:
-    """The project's task of this type and title, if there is one."""
+    """Return the project's task of this type and title; None if there is none."""
     return (
         project.tasks.filter(type=type, versions__title=title)
         .select_related("project", "current")
@@ -405,7 +405,7 @@ def _there(task: Task, fields: Collection[str]) -> Counts:
 
 
 def place_votes(votes: Iterable[Vote]) -> Votes:
-    """Votes with bundle and place: who judges an item again does so in a further bundle.
+    """Group votes into bundles: a further vote of an author on an item starts a new bundle.
 
     So does who judges more than ``MOST`` items, as places are small numbers.
     """

@@ -134,7 +134,7 @@ def publish_topics(
 
 
 def values_of(written: ResponseRow, item: Item, version: TaskVersion) -> tuple[Values, int]:
-    """What is stored of a response; and how many of its citations name no passage.
+    """Return the values to store for a response, and how many citations name no passage.
 
     Such a mark stays in the text, and points at nothing.
     """
@@ -321,7 +321,7 @@ def _add_logs(rows: Sequence[tuple[ResponseRow, int]], place: _Place) -> None:
 
 
 def stored_bytes(task: Task) -> tuple[int, int, int]:
-    """What the logs of a task take in the database: bytes of its batches, batches, events."""
+    """Return the size of a task's logs in the database: (bytes, batches, events)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(pg_column_size(b.events)), 0), count(*), "

@@ -53,7 +53,7 @@ class Maker(Protocol):
         ...
 
     def make(self, file: ExportFile) -> PreparedFile:
-        """Begin to make it."""
+        """Start making the file; its parts are produced as they are read."""
         ...
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:

@@ -57,7 +57,7 @@ class PairExport:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The formats that pages offer."""
+        """Formats that pages offer."""
         return self.formats
 
     def lines(self, task: Task, form: str, dimension: str = "") -> Iterator[Any]:

@@ -42,7 +42,7 @@ def response_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def survey_table(task: Task, form: str, dimension: str = "") -> Table:
-    """What people answered before and after writing, a response a row."""
+    """Table of the questionnaires before and after writing, a row a response."""
     names = _asked(task)
     return Table((*HEAD, *names), _surveys(task, names))
 
@@ -55,7 +55,7 @@ def topic_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def log_table(task: Task, form: str, dimension: str = "") -> Table:
-    """How each response of a person came about: its changes, from an empty text to its end.
+    """Table of writing logs: the changes that lead from an empty text to each response.
 
     A change is [ms since ``started_at``, position, deleted, inserted] in UTF-16 units, with the ms
     between keystrokes after it where a run of typing was recorded.

@@ -66,7 +66,7 @@ def _text(reader: Reader, row: Row, who: str) -> str:
 
 
 def spellings(names: Iterable[str], strategies: Iterable[str]) -> Spelled:
-    """How systems and prompt strategies are usually written, to be held against other spellings."""
+    """Map normalised names of systems and prompt strategies to their usual spelling."""
     return {
         "system": {same_name(name): name for name in names},
         "prompt_strategy": {same_name(name): name for name in strategies},

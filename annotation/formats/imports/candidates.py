@@ -207,5 +207,5 @@ class Candidates(Importer):
 
 
 def content_of(topic: str, text: str) -> str:
-    """What a key stands for, to be compared."""
+    """Return a text with its topic as one string, for comparing with a stored one."""
     return f"{topic}\0{text.strip()}"

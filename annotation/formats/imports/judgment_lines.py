@@ -93,7 +93,7 @@ class Lines:
         self.uncounted = Remembered(reader, ("counts", "reason", "excluded"), self._uncounted)
 
     def read(self, row: Row) -> JudgmentLine:
-        """One row. Raises Refused."""
+        """Read one row as a judgment. Raises Refused."""
         pair, shown = self.named(row)
         author, about = self.author(row)
         said, choices = self.judged(row, shown, author[0] == "worker")

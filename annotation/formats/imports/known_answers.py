@@ -36,7 +36,7 @@ def known_given(reader: Reader, row: Row, one: KnownField, names: Sequence[str])
 
 
 def known_of_item(reader: Reader, row: Row, fields: Sequence[KnownField]) -> dict[str, str]:
-    """What the columns of ``GOLD`` tell of a new item: field, value, within; or {}.
+    """Read a known answer from the ``GOLD`` columns of an item's row: field, value, within; or {}.
 
     Raises Refused where the task asks for more than one thing, or for nothing that can be known.
     """

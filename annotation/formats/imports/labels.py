@@ -248,7 +248,7 @@ class ReadLabels:
     lines: dict[tuple[Any, ...], int] = field(default_factory=dict)  # where each was told
 
     def take(self, reader: Reader, row: Row, key: str, said: str, span: Span | None) -> None:
-        """What one more row tells; Raises Refused where an earlier one tells otherwise."""
+        """Add a further row to the answer. Raises Refused where it contradicts an earlier row."""
         what = (key, *span) if span else (key,)
         line = self.lines.setdefault(what, row.line)
         if line == row.line:

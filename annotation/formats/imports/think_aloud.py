@@ -45,7 +45,7 @@ class KnownSamples:
 
 
 def content_of(text: str, source: str, score: str) -> str:
-    """What a sample's id stands for, to be compared."""
+    """Return a sample's content as one string, for comparing with a stored one."""
     return "\0".join((text.strip(), source.strip(), score.strip()))
 
 

@@ -87,7 +87,7 @@ def titles_of(project: Project) -> dict[int, str]:
 
 
 def size_of(task: Task) -> int:
-    """How many answers of people and systems the task holds."""
+    """Return the number of answers of people and systems in the task."""
     return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).count()
 
 
@@ -97,7 +97,7 @@ def scales_of(task: Task) -> list[AskedDimension]:
 
 
 def choices_of(task: Task, scale: AskedDimension | None, *, at_once: bool) -> list[dict[str, Any]]:
-    """What can be asked for of a published task, and its formats; on one scale where it counts."""
+    """List the tables that can be exported from a published task, with their formats."""
     if task.current is None:
         return []
     found: list[dict[str, Any]] = [

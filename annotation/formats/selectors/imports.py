@@ -40,7 +40,7 @@ class CheckedFile:
 
     @property
     def why_bad(self) -> Counter[str]:
-        """How many rows cannot be taken, by the first thing that is wrong with each."""
+        """Count the rows that cannot be imported, by the first problem of each."""
         rows = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
         return by_reason(next(problems).wrong for _, problems in rows)
 
@@ -81,7 +81,7 @@ def check_rows(
 def examine_candidates(
     project: Project, sheet: Sheet, mapping: Mapping[str, str] | None = None
 ) -> CheckedFile:
-    """The same for a file of texts, which belong to a project and to no task."""
+    """Check a file of texts against the project; texts belong to no task."""
     return _examined(get_format("candidates"), known.candidates(project), sheet, mapping)
 
 

@@ -257,7 +257,7 @@ def known_fields(task: Task) -> KnownFields:
 
 
 def label_items(task: Task) -> KnownLabelItems:
-    """The items of the draft, and what it asks."""
+    """Return the items of the draft with the fields asked."""
     version = task.versions.latest("number")
     rows = list(task.items.in_version(version.number).values_list("key", "question", "media_id"))
     texts = {key: text for key, text, _ in rows}
@@ -367,7 +367,7 @@ def _judged(task: Task) -> dict[str, Any]:
 
 
 def battles(task: Task) -> Counter[bytes]:
-    """What is there as battles on the dimension that battles are about, and how often."""
+    """Count the task's votes as battles, by hash, on the dimension that battles are about."""
     asked = [one.name for one in judgments.version_items(task.versions.latest("number"))]
     name = asked[0] if len(asked) == 1 else OVERALL
     names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))

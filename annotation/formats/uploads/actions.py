@@ -153,7 +153,7 @@ def set_reading(*, by: User, file: ImportFile, header: bool | None, encoding: st
 
 @transaction.atomic
 def set_project(*, by: User, file: ImportFile, project: Project | None) -> None:
-    """Say of which project a table becomes a task; None is a project of its own.
+    """Choose the project in which a table becomes a task; None stands for a new project.
 
     Raises Conflict where it was scored, or is being scored.
     """

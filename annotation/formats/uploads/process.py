@@ -61,7 +61,7 @@ class Superseded(Exception):
 
 
 def process(file_id: int) -> str:
-    """Bring an upload as far as it comes by itself; returns its state."""
+    """Advance an upload through the steps that need no person; return its state."""
     file = _claim(file_id)
     if file is None:
         return "not mine"

@@ -25,7 +25,7 @@ Told = Callable[[int], None]  # how many rows were gone through
 
 
 def pack_rows(rows: list[list[Any]]) -> bytes:
-    """Rows as they lie in a part; plain ASCII, so that every text can be stored."""
+    """Compress rows for storing; as ASCII JSON, so that every text can be stored."""
     return zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)
 
 
@@ -40,7 +40,7 @@ def packed_row(row: Row, places: dict[str, int]) -> list[Any]:
 
 
 def packed_problem(problem: Problem) -> list[Any]:
-    """What is wrong, in the order of ``Problem``."""
+    """Return a problem's values as a list, in the order of ``Problem``."""
     return list(problem.as_dict().values())
 
 
@@ -96,7 +96,7 @@ class StagedRows(Collection[T], Generic[T]):
 
 
 def rows_of(file: ImportFile, told: Told = lambda done: None) -> StagedRows[Row]:
-    """The rows that were read."""
+    """Return the staged rows of an upload; ``told`` is called with the number read."""
     columns = file.sheet["columns"]
 
     def make(raw: list[Any]) -> Row:
@@ -115,7 +115,7 @@ def problems_of(file: ImportFile, kind: str, count: int) -> StagedRows[Problem]:
 
 
 def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:
-    """What was read of the file, as importers take it."""
+    """Return the staged file as the sheet that importers take."""
     about = file.sheet
     return Sheet(
         about["kind"],

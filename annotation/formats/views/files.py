@@ -122,7 +122,7 @@ def files_download(request: HttpRequest, project_id: int, file_id: int) -> Strea
 @login_required
 @require_safe
 def files_manifest(request: HttpRequest, project_id: int, file_id: int) -> HttpResponse:
-    """What a finished file holds, and what it takes to get it again."""
+    """Download the manifest of a finished file: its tables, columns and recipe."""
     file = reads.get_file(get_access(request, project_id).project, file_id)
     if file.state != "done":
         raise Missing(_("This file is not written yet."))

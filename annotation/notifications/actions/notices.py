@@ -93,7 +93,7 @@ def send_mail_soon() -> None:
 
 
 def people_of(project: Project, *roles: str) -> list[User]:
-    """Who holds one of these roles in the project now (default: its staff)."""
+    """List the people who hold one of these roles in the project (default: its staff)."""
     rows = Membership.objects.filter(
         project=project, role__in=roles or (Role.REQUESTER, Role.MANAGER), removed_at__isnull=True
     ).select_related("user")
@@ -108,7 +108,7 @@ def mark_read(*, by: User, notice: Notice) -> None:
 
 
 def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
-    """The same for all notices that the person was shown: those up to this id (of a project)."""
+    """Mark all notices up to this id as read, of one project if given; return how many."""
     unread = Notice.objects.filter(user=by, read_at=None, pk__lte=upto)
     if only is not None:
         unread = unread.filter(project=only)
@@ -124,7 +124,7 @@ def mark_read_at(*, by: User, url: str) -> None:
 
 @transaction.atomic
 def set_mail(*, by: User, wanted: bool, daily: bool = False) -> None:
-    """Let notices come by mail too, at once or as one mail a day, or not.
+    """Choose whether notices are also mailed: at once, daily, or not at all.
 
     Without mail, nothing that is still owed leaves; at once, it leaves now.
     """
@@ -171,7 +171,7 @@ def stop_token(person: User) -> str:
 
 
 def person_of(token: str) -> User:
-    """Whose mails the link ends."""
+    """Return the person whose mails an unsubscribe link ends; Missing if the link is invalid."""
     try:
         found = User.objects.filter(pk=signing.loads(token, salt=SALT)).first()
     except signing.BadSignature:

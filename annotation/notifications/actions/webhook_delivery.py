@@ -62,7 +62,7 @@ def wait_after(tries: int) -> dt.timedelta:
 
 
 def signature(secret: str, event_id: str, timestamp: str, body: bytes) -> str:
-    """``v1,<base64>`` of HMAC-SHA256 over ``id.timestamp.body``."""
+    """Return a webhook's signature: ``v1,<base64>`` of HMAC-SHA256 over ``id.timestamp.body``."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{event_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

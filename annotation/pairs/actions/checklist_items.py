@@ -171,7 +171,7 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
 
 @transaction.atomic
 def remove_question(*, by: User, task: Task, name: str) -> None:
-    """Take a line out of the draft; answers to it stay with the version that asked it."""
+    """Remove a question from the draft's checklist; its answers stay with older versions."""
     _change(by=by, task=task, change=lambda rows: drop_row(rows, name))
 
 

@@ -184,7 +184,7 @@ def make_texts(*, by: User, task: Task) -> PairChanges:
 
 @transaction.atomic
 def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
-    """Leave a text of the task's topics out of its pairs (or items), or take it in again."""
+    """Leave a text out of the task's pairs (``out``), or take it in again."""
     task_type = require(task)
     draft = lock_draft(task, by=by)
     if not texts_of(task, draft).filter(pk=candidate).exists():

@@ -137,7 +137,7 @@ def admit(
 
 
 def invitation(panel: Panel) -> str:
-    """What new members read unless somebody wrote something else."""
+    """Return the default message to new members of a panel."""
     return _("You are on the panel “%(panel)s”: its tasks are open to you on your work page.") % {
         "panel": panel.name
     }

@@ -44,7 +44,7 @@ def payable_account(worker_id: int) -> str:
 
 
 def channel(payment: Payment) -> str:
-    """Where the money of a payment leaves, as ``prolific-3`` or ``hand``."""
+    """Return the ledger channel that pays a payment, such as ``prolific-3`` or ``hand``."""
     if payment.recruitment_id is None or payment.recruitment is None:
         return HAND
     return f"{payment.recruitment.kind}-{payment.recruitment_id}"
@@ -252,7 +252,7 @@ def _owner(project: Project, code: str, field: str) -> Membership | None:
 
 
 def channels(project: Project) -> dict[str, str]:
-    """Every way in which money of the project leaves, with its name."""
+    """Return all ledger channels of the project with their names."""
     rows = Recruitment.objects.filter(task__project=project).order_by("pk")
     return {HAND: gettext("by hand")} | {
         f"{row.kind}-{row.pk}": gettext("through %(kind)s, %(name)s")

@@ -25,7 +25,7 @@ Seen = Mapping[int, Decimal]  # proposal -> the amount that the person saw
 
 
 def amounts_seen(sent: Mapping[str, str]) -> dict[int, Decimal]:
-    """The amounts that a page asked about, from its fields ``seen_`` and a proposal's id."""
+    """Read the amounts that the person saw from the form fields ``seen_<proposal id>``."""
     found = {}
     for name, value in sent.items():
         number = parse_whole(name.removeprefix("seen_"))
@@ -154,5 +154,5 @@ def approve_proposals(
 
 
 def totals_of(batches: Iterable[PayoutBatch]) -> dict[int, Decimal]:
-    """What approving each proposal would pay."""
+    """Return by proposal what approving it would pay."""
     return {batch.pk: total(batch) for batch in batches}

@@ -231,7 +231,7 @@ def _reset(payment: Payment, state: str, error: str = "") -> None:
 
 @transaction.atomic
 def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
-    """Say what a look at the platform showed: ``paid``, ``not_paid`` (send it), or ``by_hand``."""
+    """Record what the platform shows of an unclear payment: ``paid``, ``not_paid``, ``by_hand``."""
     payment = _locked(payment)
     _may(payment, by)
     refusal = payment.what == What.REFUSAL and payment.state == State.BY_HAND

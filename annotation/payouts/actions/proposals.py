@@ -165,7 +165,7 @@ def _same_again(
 
 
 def total(batch: PayoutBatch) -> Decimal:
-    """What approving all lines proposed for approval would pay."""
+    """Return what approving the proposal's lines would pay: base and bonus."""
     sums = batch.lines.filter(decision=Decision.APPROVE).aggregate(
         base=Sum("base"), bonus=Sum("bonus")
     )

@@ -118,7 +118,7 @@ class PlatformConnections:
         self._until = time.monotonic() + settings.CROWDQC_PAYMENT_LEASE / 2
 
     def still_ours(self) -> None:
-        """Raise Lost where so much of the lease is over that another worker may come."""
+        """Raise LeaseLost if the lease is nearly over, as another worker may then take the payment."""
         if time.monotonic() > self._until:
             raise LeaseLost
 
@@ -134,7 +134,7 @@ class PlatformConnections:
         return self._open[recruitment.pk]
 
     def study(self, payment: Payment) -> prolific.Study:
-        """What the payment's study says of its pay, asked once a job."""
+        """Return what the payment's study pays on Prolific, asked once per job."""
         way = cast(Recruitment, payment.recruitment)
         key = way.pk, payment.assignment.visit.study
         if key not in self._studies:

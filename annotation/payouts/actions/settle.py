@@ -57,7 +57,7 @@ def sort_out(
 
 
 def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None:
-    """Raise Conflict if ``amount`` does not fit; ``project`` is locked, so that no two race."""
+    """Raise Conflict if ``amount`` exceeds the task's or the project's budget."""
     if not amount:
         return
     task = Task.objects.get(pk=batch.task_id)
@@ -203,7 +203,7 @@ def _approved_text(
 
 
 def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
-    """Whoever may approve it (where nobody may, all who could see to that), and programs."""
+    """Notify those who may approve a new proposal (or, if nobody may, the managers) and webhooks."""
     project = batch.project
     people = approvers(project, batch.proposed_by)
     waits = bool(people)

@@ -36,7 +36,7 @@ class _Known:
 def hold_against(
     task: Task, recruitment: Recruitment | None, reported: Sequence[ReportedPayment]
 ) -> list[dict[str, Any]]:
-    """What becomes of every row, and behind them a row for each payment that the file lacks."""
+    """Match a platform's statement with the books: a result by row, then the payments it lacks."""
     known = _known(task, recruitment)
     rows = [_held(one, known, task.project.currency) for one in reported]
     return rows + [_lacking(one, known) for one in _missing(known, reported)]

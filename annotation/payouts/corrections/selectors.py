@@ -30,7 +30,7 @@ def corrections_of(project: Project) -> QuerySet[Correction]:
 
 
 def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrection]:
-    """What awaits a second person, the oldest first."""
+    """List the corrections that wait for a second person, oldest first."""
     rows = list(corrections_of(project).filter(state=Correction.State.PROPOSED).order_by("pk"))
     why_not = why_not_decide_in(project, viewer)
     may = set(proposers(project))

@@ -28,7 +28,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Account:
-    """One account, or all workers' together."""
+    """An account with its debit and credit; workers may be added up to one account."""
 
     code: str
     name: str
@@ -59,6 +59,7 @@ class Trial:
 
     @property
     def credit(self) -> Decimal:
+        """Sum of the credit side."""
         return sum((one.credit for one in self.accounts), ZERO)
 
     @property
@@ -70,7 +71,7 @@ class Trial:
 
     @property
     def owed(self) -> Decimal:
-        """What workers are still owed; what one was paid too much is not owed to another."""
+        """Sum that workers are owed; overpaid workers are not offset against others."""
         return sum((one.balance for one in self.workers if one.balance > 0), ZERO)
 
     @property
@@ -79,12 +80,12 @@ class Trial:
 
     @property
     def paid(self) -> Decimal:
-        """What left through all channels, fees included."""
+        """Sum of money paid through all channels, fees included."""
         return self._total("paid")
 
     @property
     def cost(self) -> Decimal:
-        """What the work cost so far, paid or not."""
+        """Sum that the work cost so far, paid or not."""
         return -self._total("work")
 
     @property
@@ -93,7 +94,7 @@ class Trial:
 
 
 def trial_balances(project: Project) -> list[Trial]:
-    """One a currency; a fixed number of queries."""
+    """Return the trial balance of the project, one per currency."""
     sums: dict[str, dict[str, list[Decimal]]] = {}
     for at, side in enumerate(("debit", "credit")):
         rows = project.ledger.order_by().values_list("currency", side).annotate(s=Sum("amount"))
@@ -122,7 +123,7 @@ def _trial(currency: str, sums: dict[str, list[Decimal]], names: dict[str, str])
 
 
 def account_names(project: Project, codes: Iterable[str]) -> dict[str, str]:
-    """What accounts are called on pages."""
+    """Return the names that pages show for ledger accounts, by code."""
     wanted = set(codes)
     titles = dict(project.tasks.values_list("pk", "current__title"))
     ids = [int(code.partition(":")[2]) for code in wanted if code.startswith("worker:")]
@@ -197,7 +198,7 @@ STATES = {
 
 
 def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
-    """What became of a proposal's payments: how many, how much, by what they wait for."""
+    """Summarise a proposal's payments by state: number and amount."""
     rows = (
         Payment.objects.filter(line__batch=batch, what__in=("base", "bonus"), amount__gt=0)
         .order_by()

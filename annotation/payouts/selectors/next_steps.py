@@ -54,7 +54,7 @@ def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:
 
 
 def standing_of(row: TaskRow, *, results: str, proposal: int) -> Standing:
-    """Where a task stands, from its figures."""
+    """Collect what decides on a task's next step from its figures."""
     return Standing(
         state=row.task.state,
         items=row.questions,

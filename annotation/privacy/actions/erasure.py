@@ -99,7 +99,7 @@ def _forget_payments(person: Person) -> None:
 
 
 def free_name(rows: models.QuerySet[Any], column: str, pk: int) -> str:
-    """``erased-12``, made longer where somebody calls themself so already."""
+    """Return a free name ``erased-<pk>``, with a random ending if somebody uses that name."""
     name = f"erased-{pk}"
     while rows.filter(**{column: name}).exists():
         name = f"erased-{pk}-{secrets.token_hex(4)}"

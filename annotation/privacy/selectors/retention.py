@@ -87,7 +87,7 @@ def due(now: dt.datetime) -> QuerySet[Assignment]:
 
 
 def erasable(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Of these, the ones with a log whose work is over."""
+    """Keep only finished assignments with an interaction log."""
     return assignments.filter(
         Exists(EventStream.objects.filter(assignment=OuterRef("pk")))
     ).exclude(state=AssignmentState.LEASED)
@@ -100,7 +100,7 @@ def erasable_by_worker(worker: Membership) -> QuerySet[Assignment]:
 
 
 def kept_of_project(project: Project) -> KeptLogs:
-    """The logs of a project."""
+    """Count the interaction logs that a project stores."""
     return _kept("task__project", [project.pk])[project.pk]
 
 

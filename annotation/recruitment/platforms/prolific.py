@@ -58,7 +58,7 @@ class Study(NamedTuple):
 
 
 def to_pence(amount: Decimal) -> int:
-    """An amount in hundredths, as the API tells what was paid."""
+    """Convert an amount of money to hundredths, as the platform's API counts."""
     return int(amount * 100)
 
 
@@ -84,11 +84,14 @@ class Prolific:
     # What stands there ---------------------------------------------------------------------------
 
     def submission(self, session: str) -> dict[str, Any]:
-        """One submission: ``status``, ``participant``, ``study_id``, ``bonus_payments`` (pence)."""
+        """Return a submission.
+
+        ``status``, ``participant``, ``study_id``, ``bonus_payments`` (pence).
+        """
         return self._ask("GET", f"submissions/{quote(session, safe='')}/")
 
     def study(self, study: str) -> Study:
-        """What an approval in this study pays, and in which currency."""
+        """Return the reward of an approval in this study, and its currency."""
         told = self._ask("GET", f"studies/{quote(study, safe='')}/")
         reward, currency = told.get("reward"), str(told.get("presentment_currency_code")).upper()
         return Study(

@@ -147,7 +147,7 @@ def _nothing_left(request: HttpRequest, visit: Visit, error: Conflict) -> HttpRe
 
 
 def nothing_left(request: HttpRequest, task: Task, error: Conflict) -> HttpResponse | None:
-    """What somebody reads who came from elsewhere for a task that was filled meanwhile."""
+    """Answer a platform's participant whose task was filled meanwhile; None for anybody else."""
     visit = selectors.visit_of(cast(User, request.user))
     if visit is None or visit.recruitment.task_id != task.pk or visit.assignment_id is not None:
         return None
@@ -209,7 +209,7 @@ def allow_form(response: HttpResponse, address: str) -> HttpResponse:
 
 
 def left_without_consent(request: HttpRequest, worker: Membership) -> bool:
-    """Whether somebody who came from elsewhere declines, so that they are shown the way back."""
+    """Record that a platform's participant declined consent; False for anybody else."""
     visit = selectors.visit_of(cast(User, request.user)) if worker.external_id else None
     if visit is None or visit.worker_id != worker.pk:
         return False

@@ -52,7 +52,7 @@ Row = dict[str, Any]
 
 
 def clean_fields(raw: Any) -> list[Row]:
-    """The fields of a version, each with all of its keys; Invalid names the field that is wrong."""
+    """Check a version's fields and return them with all keys; Invalid names the wrong field."""
     found: list[Row] = []
     taken: list[str] = []
     for number, row in enumerate(_listed(raw, "fields", MAX_FIELDS), 1):
@@ -84,7 +84,7 @@ def points_of(field: Mapping[str, Any]) -> list[int]:
 
 
 def codes_of(field: Mapping[str, Any]) -> list[str]:
-    """What a condition on this field can name: its options or points, and unsure."""
+    """List the codes that a condition on this field can test, "unsure" included."""
     if field["kind"] == SCALE:
         codes = [str(point) for point in points_of(field)]
     else:
@@ -103,7 +103,7 @@ def code_of(one: Mapping[str, Any], said: str) -> str:
 
 
 def label_of(field: Mapping[str, Any], code: str) -> str:
-    """What people read for a code of this field."""
+    """Return the label that people read for a code of this field."""
     if code == UNSURE:
         return _("Unsure")
     for option in field["options"]:

@@ -234,7 +234,7 @@ class Labels(TaskType):
         return check_answers(draft, fields, length=None if text is None else len(text))
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """The answers to the fields that are asked, in their order."""
+        """Summarise a draft: its answers in the order of the fields."""
         found = []
         for one in asked_fields(draft, settings["fields"]):
             try:
@@ -304,7 +304,7 @@ def stored_in_words(answer: Answer) -> str:
 
 
 def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
-    """What items lack to be shown as ``settings["content"]`` says."""
+    """List items whose content does not fit ``settings["content"]`` (a table, an image, ...)."""
     content = settings["content"]
     if content == TABLE:
         for key, text in items.order_by("position").values_list("key", "question").iterator():

@@ -82,7 +82,7 @@ class JudgingBuilder(BuilderParts):
         return found
 
     def preview_context(self, build: Build, item: Item | None) -> dict[str, Any]:
-        """What is asked of every item, and the preview's lines with nothing chosen on them."""
+        """Return the context of the preview: the lines asked, with nothing chosen."""
         settings = build.version.settings
         return {
             "asked": build.type.lines(settings),

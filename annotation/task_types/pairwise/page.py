@@ -49,7 +49,7 @@ class CandidateText:
 
     @property
     def name(self) -> str:
-        """Of its side, as a heading."""
+        """Heading of the text, "Left" or "Right"."""
         return _("Left") if self.side == LEFT else _("Right")
 
 
@@ -148,7 +148,7 @@ def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
 
 
 def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
-    """What the settings ask of every item, with what the draft has chosen so far."""
+    """Return the task's dimensions or scales as lines with the draft's choices."""
     if "scales" in settings:
         return [_scale(row, number, draft) for number, row in enumerate(settings["scales"], 1)]
     return [_dimension(row, number, draft) for number, row in enumerate(settings["dimensions"], 1)]
@@ -205,7 +205,7 @@ def page(
     flipped: bool = False,
     sources: bool = True,
 ) -> dict[str, Any]:
-    """What judge.html needs of an item whose texts and group are fetched.
+    """Return the context of judge.html for an item whose texts and group are fetched.
 
     ``sources``: the passage of its group may be shown. Asks the database nothing.
     """

@@ -28,7 +28,7 @@ def to_displayed(code: str, *, flipped: bool) -> str:
 
 
 def left_right(first: T, second: T, *, flipped: bool) -> tuple[T, T]:
-    """What stood left and what right, of a pair as it is stored."""
+    """Return the pair as displayed (left, right) from its stored order (first, second)."""
     return (second, first) if flipped else (first, second)
 
 

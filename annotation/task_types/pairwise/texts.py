@@ -12,7 +12,7 @@ from annotation.pair_design.model import Design, Text
 
 
 def texts_of(task: Task, version: TaskVersion) -> QuerySet[Candidate]:
-    """Every text of the topics that a version holds, those that are left out included."""
+    """Return every text in the version's topics, including texts that are left out."""
     topics = task.groups.in_version(version.number).values("key")
     found = Candidate.objects.filter(project_id=task.project_id, topic__in=topics)
     return found.exclude(text="")  # erased with its writer
@@ -58,7 +58,7 @@ def attention_pairs(task: Task, version: TaskVersion) -> list[Item]:
 
 
 def signature(task: Task, version: TaskVersion) -> str:
-    """What the pairs depend on: equal signatures, equal pairs."""
+    """Hash everything that the generated pairs depend on: equal hashes mean equal pairs."""
     rows = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
     gold = task.items.in_version(version.number).filter(expected__isnull=False)
     what = [

@@ -238,7 +238,7 @@ class Pairwise(TaskType):
         return Values(choices=choices)
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How often each side is preferred."""
+        """Summarise a draft: how often each side is preferred."""
         sides = [
             draft.get(PREFIX + row["name"], "")
             for row in settings["dimensions"]

@@ -30,7 +30,7 @@ class DimensionRow:
 
     @property
     def lacks(self) -> str:
-        """What it needs before the task can be published; empty when nothing."""
+        """What the dimension lacks before the task can be published; "" if nothing."""
         lack = missing_fields(self.group)
         return str(LACKS[lack][0]) if lack else ""
 

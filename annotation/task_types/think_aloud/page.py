@@ -84,7 +84,7 @@ def samples(group: ItemGroup) -> list[Sample]:
 
 
 def rows(draft: Mapping[str, Any]) -> list[Row]:
-    """The attributes of a draft."""
+    """Return a draft's attributes as rows of the page."""
     return [
         Row(number, one["text"], "" if one["start"] is None else f"{one['start']}-{one['end']}")
         for number, one in enumerate(attributes_of(draft), 1)
@@ -96,7 +96,7 @@ def page(
     settings: Mapping[str, Any],
     draft: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What think.html needs of a dimension."""
+    """Return the context of think.html for a dimension."""
     found = rows(draft)
     spare = [Row(len(found) + n, "", "") for n in range(1, SPARE + 1)]
     return {

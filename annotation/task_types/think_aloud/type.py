@@ -61,7 +61,7 @@ LACKS = {
 
 
 def missing_fields(group: ItemGroup) -> str:
-    """What a dimension needs before its task can be published, of ``LACKS``; "" for nothing."""
+    """Return the first key of ``LACKS`` that a dimension lacks; "" if it is complete."""
     if not group.title:
         return "name"
     if not group.passage.strip():
@@ -129,7 +129,7 @@ class ThinkAloud(TaskType):
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of the page, gaps closed; a list ``attributes`` (text, start, end) stands in.
+        """Clean the fields of the page, or a list ``attributes`` (text, start, end), into a draft.
 
         ``attribute-N`` is the text and ``mark-N`` its stretch of the transcript ("12-40", in
         characters, the end outside), N from 0 without gaps.
@@ -188,7 +188,7 @@ class ThinkAloud(TaskType):
         return Values(texts=texts, spans=spans)
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How many attributes, and which."""
+        """Summarise a draft: the number of attributes and their texts."""
         found = attributes_of(draft)
         if not found:
             return ""
@@ -222,7 +222,7 @@ class ThinkAloud(TaskType):
 
 
 def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:
-    """The attributes that a draft holds, in their order, without space around them."""
+    """List a draft's attributes in order, without surrounding spaces and empty ones."""
     rows = [{**row, "text": row["text"].strip()} for row in _of_fields(draft)]
     return [row for row in rows if row["text"]]
 

@@ -22,7 +22,7 @@ class Marker:
 
 
 def parse(text: str) -> list[Marker]:
-    """All marks in the order of the text; a number given twice in one mark counts once."""
+    """Find all citation marks in a text, in order; each mark holds a number only once."""
     return [
         Marker(found.start(), found.end(), _numbers(found.group(1)))
         for found in MARK.finditer(text)
@@ -35,7 +35,7 @@ def strip(text: str) -> str:
 
 
 def cited_numbers(text: str) -> list[int]:
-    """The different numbers that are cited, in the order in which they first come."""
+    """List the cited passage numbers in order of first citation, each once."""
     return list(dict.fromkeys(number for mark in parse(text) for number in mark.numbers))
 
 

@@ -68,7 +68,7 @@ class Question:
 
     @property
     def stacked(self) -> bool:
-        """Whether its choices stand below one another."""
+        """Whether the choices are shown below one another."""
         return len(self.choices) > MANY_POINTS or any(
             len(choice.label) > WIDE_LABEL for choice in self.choices
         )
@@ -113,14 +113,14 @@ def step(part: str, go: str, draft: Draft, settings: Settings) -> str:
 
 
 def may_see_passages(draft: Draft, settings: Settings) -> bool:
-    """Whether the worker may see the passages: what comes before them is answered."""
+    """Return whether the worker may see the passages: once the questions before are answered."""
     return not problem_of(ENTRY, draft, settings)
 
 
 def segments(
     rows: Sequence[tuple[AssignmentItem, Settings]], noun: str, here: tuple[int, str] = (-1, "")
 ) -> Iterator[dict[str, Any]]:
-    """One segment for each part of each response; ``here``: position and part of the page."""
+    """Yield the progress segments of a page, one for each part of each response."""
     for entry, settings in rows:
         for part in parts_of(settings):
             done = not problem_of(part, entry.draft, settings)
@@ -149,14 +149,14 @@ def passages(group: ItemGroup, settings: Settings) -> list[Passage]:
 
 
 def style_of(settings: Settings) -> Mapping[str, str]:
-    """The style that the item asks for; without one, nothing is asked."""
+    """Return the style of an item with its instructions; an empty one if it has none."""
     named = settings.get("style", "")
     none = {"name": "", "label": "", "instructions": ""}
     return next((row for row in settings["styles"] if row["name"] == named), none)
 
 
 def form(stage: str, draft: Draft, settings: Settings, *, named: bool) -> list[Question]:
-    """The questions of a stage; ``named``: what is missing is said beside each."""
+    """Return the questions of a stage with the draft's answers; ``named`` adds what is missing."""
     missing = {row["name"] for row in open_questions(draft, stage, settings[stage])}
     return [
         _question(row, stage, draft, "" if not named or row["name"] not in missing else _ask(row))
@@ -207,7 +207,7 @@ def carried_fields(part: str, draft: Draft, settings: Settings) -> list[tuple[st
 def page(
     entry: AssignmentItem, settings: Settings, part: str, total: int, *, named: bool = False
 ) -> dict[str, Any]:
-    """What write.html needs of one part of an item whose group is fetched.
+    """Return the context of write.html for one part of an item whose group is fetched.
 
     ``named``: say beside the fields what keeps the part from being complete.
     """

@@ -274,7 +274,7 @@ class Writing(TaskType):
         )
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How long it is, what it cites, how it begins."""
+        """Summarise a draft: its length, its citations and its beginning."""
         text = str(draft.get("text", "")).strip()
         if not text:
             return ""

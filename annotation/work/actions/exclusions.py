@@ -74,7 +74,7 @@ def exclude(
 
 @transaction.atomic
 def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
-    """Let the worker's answers enter results again, and the worker go on; twice is once.
+    """End an exclusion: the worker's answers enter results again; a second call changes nothing.
 
     Answers that stopped counting with the exclusion count again where their slot is still free.
     """
@@ -94,7 +94,7 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
 
 
 def counting_answers(task: Task, worker: Membership) -> QuerySet[Answer]:
-    """Their answers to the task that count and take a slot."""
+    """Return a worker's answers to the task that count and take a slot."""
     own = Answer.objects.filter(item__task=task, worker=worker, counts=True)
     return own.filter(item__expected__isnull=True).order_by("pk")
 

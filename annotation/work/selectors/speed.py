@@ -44,7 +44,7 @@ class Pace:
 
     @property
     def expected_seconds(self) -> float:
-        """The requester's estimate."""
+        """Seconds that the requester expects an assignment to take."""
         return self.expected_minutes * 60.0
 
     @property

@@ -89,7 +89,7 @@ class Offer:
 
     @property
     def available_now(self) -> int | None:
-        """How many may be claimed before the next batch, if that is not all."""
+        """How many assignments can be claimed before the next batch; None if all or none can."""
         found = self.release.left if self.release is not None else self.left
         return found if 0 < found < self.left else None
 
@@ -143,7 +143,7 @@ class Home:
 
     @property
     def currency(self) -> str:
-        """The one currency of open tasks; "" if there are several."""
+        """Currency of the open tasks if they share one; "" if there are several."""
         found = {offer.currency for offer in self.offers}
         return found.pop() if len(found) == 1 else ""
 

@@ -91,7 +91,7 @@ def _codes(one: AskedDimension) -> tuple[str, ...]:
 
 
 def field_of(task: Task, name: str = "") -> ChoiceField:
-    """The field of this name, or the task's first. Raises Conflict where there is none."""
+    """Return the task's field of this name, or its first; Conflict if there is none."""
     found = fields_of(task)
     chosen = next((one for one in found if not name or one.name == name), None)
     if chosen is None:
@@ -121,7 +121,7 @@ def choices_of(task: Task, field: ChoiceField, people: QuerySet[Answer]) -> list
 
 
 def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[Choice]:
-    """What the systems among these rows said again of the same items, in the same order."""
+    """Return further answers of systems to the items in ``once``, in the same order."""
     systems = {row.system_id for row in once if row.system_id is not None}
     there, items = {row.answer_id for row in once}, {row.item_id for row in once}
     rows = _rows(task, field).filter(
@@ -134,7 +134,7 @@ def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[C
 
 
 def of_answers(task: Task, field: ChoiceField, answer_ids: Collection[int]) -> list[Choice]:
-    """The same rows for answers that are known already, counting or not by now."""
+    """Return the choices in these answers, whether or not they still count."""
     wanted = set(answer_ids)
     return _once([one for one in _read(_rows(task, field), field) if one.answer_id in wanted])
 

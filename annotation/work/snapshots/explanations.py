@@ -29,7 +29,7 @@ class Explained(NamedTuple):
 
 
 class RatedDocument(NamedTuple):
-    """What a rating is about."""
+    """An item of a rating task: its question, answer and document."""
 
     item_id: int
     key: str
@@ -63,7 +63,7 @@ class RatingScale:
 
 
 def scales(version: TaskVersion) -> list[RatingScale]:
-    """The scales that a version of a rating task asks for, in its order."""
+    """Return the scales of a version, in order."""
     return [
         RatingScale(
             row["name"],
@@ -120,7 +120,7 @@ def explained_ratings(
 def rated_documents(
     task: Task, item_ids: Collection[int] | None = None
 ) -> dict[int, RatedDocument]:
-    """What the task's ratings are about, by item; all of them unless some are named."""
+    """Return what each item of a rating task is about, by item id; only ``item_ids`` if given."""
     rows = Item.objects.filter(task=task)
     if item_ids is not None:
         rows = rows.filter(pk__in=item_ids)

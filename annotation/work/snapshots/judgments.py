@@ -71,7 +71,7 @@ class ItemRow(NamedTuple):
 
     @property
     def print(self) -> str:
-        """What a hash calls it: a new one where its wording or its category changed."""
+        """Text that identifies the item's wording and category in a hash."""
         return f"{self.key}@{self.since}{f' {self.category}' if self.category else ''}"
 
 
@@ -99,7 +99,7 @@ class AskedDimension:
 
 
 def version_items(version: TaskVersion) -> list[AskedDimension]:
-    """What a version asks of every item, in its order."""
+    """Return the dimensions, scales or fields that a version asks of every item, in order."""
     if "scales" in version.settings:
         return [
             AskedDimension(
@@ -154,7 +154,7 @@ def _counting(task: Task) -> Q:
 
 
 def counting_judgments(task: Task) -> list[Judgment]:
-    """Every counting judgment of people and of systems, without those of excluded workers."""
+    """Return every counting judgment of people and systems, without excluded workers."""
     return _headers(_counting(task))
 
 
@@ -170,7 +170,7 @@ class Sorted(NamedTuple):
 
 
 def sorted_out(task: Task) -> Sorted:
-    """Read the task's answers in one statement, so that the numbers add up while more come in."""
+    """Read all main answers in one query: those that count, and counts of the others by reason."""
     rows: list[Judgment] = []
     left_out: Counter[str] = Counter()
     came = 0
@@ -204,7 +204,7 @@ def _why_not(task: Task) -> Case:
 
 
 def of_answers(task: Task, answer_ids: Collection[int]) -> list[Judgment]:
-    """The same rows for answers that are known already, counting or not by now."""
+    """Return the judgments with these ids, whether or not they still count."""
     wanted = set(answer_ids)
     rows = _headers(Q(item__task=task, stage=Answer.Stage.MAIN))
     return [row for row in rows if row.answer_id in wanted]
@@ -216,7 +216,7 @@ def _headers(condition: Q) -> list[Judgment]:
 
 
 def counting_rows(task: Task) -> QuerySet[Answer]:
-    """What a snapshot would hold, as rows."""
+    """Return the answers that a snapshot taken now would hold."""
     return Answer.objects.filter(_counting(task))
 
 
@@ -246,7 +246,7 @@ def choice_values(task: Task) -> Iterator[tuple[int, str, int | None]]:
 
 
 def codes(task: Task, *, people: bool | None = None) -> dict[int, dict[str, str]]:
-    """Codes by answer and field; where asked, only those of people, or of systems."""
+    """Return the chosen codes by answer and field; only of people or of systems if asked."""
     rows = ChoiceValue.objects.filter(answer__item__task=task)
     if people is not None:
         rows = rows.filter(answer__worker__isnull=not people)
@@ -268,8 +268,10 @@ def codes_of(answer_ids: Sequence[int]) -> dict[int, dict[str, str]]:
 
 
 def votes(task: Task, dimension: str) -> Iterator[tuple[Any, ...]]:
-    """What people said on one dimension, that counts, in the order of their answers' ids:
-    (pseudonym, item, code, ordinal, flipped, when, first text, second text)."""
+    """Yield people's counting votes on a dimension in order of their ids, as tuples.
+
+    Each is (pseudonym, item, code, ordinal, flipped, time, first text, second text).
+    """
     rows = Answer.objects.filter(
         _counting(task), worker__isnull=False, choices__field=dimension
     ).order_by("pk")
@@ -286,7 +288,7 @@ def votes(task: Task, dimension: str) -> Iterator[tuple[Any, ...]]:
 
 
 def items(task: Task) -> list[ItemRow]:
-    """All items that ever put something to judgment, attention items left out."""
+    """Return all items of all versions that show texts to judge, without attention items."""
     rows = Item.objects.filter(task=task, expected__isnull=True, first__isnull=False)
     return [ItemRow(*row) for row in rows.order_by("pk").values_list(*ITEM)]
 
@@ -301,13 +303,12 @@ def texts(task: Task) -> list[TextRow]:
 
 
 def candidate_texts(candidate_ids: Collection[int]) -> dict[int, str]:
-    """What the candidates say."""
+    """Return the text of each candidate, by id."""
     return dict(Candidate.objects.filter(pk__in=candidate_ids).values_list("pk", "text"))
 
 
 def item_metadata(task: Task) -> dict[int, dict[str, str]]:
-    """What is known of each item beside what is asked: columns of a file that nothing else reads,
-    and the category of its topic.
+    """Return extra data of each item by column: unread columns of its file, its topic's category.
 
     Of rows that each hold one answer, a column is the item's where all of its answers say the same.
     """
@@ -399,7 +400,7 @@ def counted_votes(task: Task, dimension: str = "") -> QuerySet[Answer]:
 
 
 def drifted_counts(task: Task) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Where running counts are not what the judgments say: count and judgments by key; else {}."""
+    """Find running vote counts that differ from the judgments: (stored, actual) by key; or {}."""
     kept: Counter[tuple[Any, ...]] = Counter()
     rows = JudgmentCount.objects.filter(version__in=pooled_versions(task))
     for *key, n in rows.values_list(*COUNTED, "people", "version_id", "n"):
@@ -412,7 +413,7 @@ def drifted_counts(task: Task) -> dict[tuple[Any, ...], tuple[int, int]]:
 
 
 def count_leases(task: Task) -> dict[int, int]:
-    """How many answers to each item are in work now."""
+    """Return by item how many answers are in work now."""
     rows = AssignmentItem.objects.filter(
         assignment__task=task, assignment__state=AssignmentState.LEASED, holds=True
     )
@@ -453,7 +454,7 @@ def model_votes(task: Task, dimension: str, system_ids: Sequence[int]) -> Iterat
 
 
 def votes_among(task: Task, dimension: str, answer_ids: Sequence[int]) -> Iterator[LiveVote]:
-    """The same of answers that are known already, counting or not by now."""
+    """Yield the votes in these answers, whether or not they still count."""
     rows = Answer.objects.filter(pk__in=answer_ids, item__task=task, choices__field=dimension)
     return _live(rows.filter(item__first__isnull=False, item__second__isnull=False))
 

@@ -36,7 +36,7 @@ View = Callable[..., HttpResponse]
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether a script asks, not a plain form."""
+    """Return whether a request comes from the page's script, not from a plain form."""
     return "application/json" in request.headers.get("Accept", "")
 
 
@@ -78,7 +78,7 @@ def read_json(request: HttpRequest) -> dict[str, Any]:
 
 
 def read_object(raw: str | bytes) -> dict[str, Any]:
-    """The JSON object that this text holds."""
+    """Parse a JSON object; Invalid if the text is something else."""
     try:
         body = json_input.read_json(raw, any_text=True)
     except json_input.Unreadable as error:  # a status that the scripts know as final
@@ -176,7 +176,7 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 
 def read_version(body: dict[str, Any], name: str = "") -> Version:
-    """The version that a body names by {seq, tab, seen, chosen}; ``name``: where it stands."""
+    """Read a draft's version {seq, tab, seen, chosen} from a request body."""
     tab, seen = body.get("tab", ""), _object(body.get("seen", {}), f"{name}seen")
     names = [tab, *seen]
     if len(names) > MOST_SEEN or any(len(str(one)) > MOST_NAME for one in names):
@@ -235,7 +235,7 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 @for_scripts
 def extend(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Another lease's length from now on."""
+    """Extend the lease of an assignment from now."""
     found: Assignment = get_own_assignment(request, assignment_id)
     extended = leases.extend_lease(by=request.user, assignment=found)  # type: ignore[arg-type]
     if not wants_json(request):

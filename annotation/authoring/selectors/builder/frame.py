@@ -66,7 +66,7 @@ class Build:
 
     @property
     def shape(self) -> str:
-        """What the task's snapshot is made of: "texts", "pairs" or "ratings"."""
+        """Shape of the task's answers, which decides its analysis: "texts", "pairs", "ratings", ..."""
         return self.type.shape
 
     @property
@@ -75,17 +75,17 @@ class Build:
 
     @property
     def nouns(self) -> str:
-        """One and many of them, as the filter ``plural`` wants it."""
+        """Singular and plural of the item's noun, for the template filter ``plural``."""
         return f"{self.noun},{self.noun}s"
 
     @property
     def answer_nouns(self) -> str:
-        """The same of what people give."""
+        """Singular and plural of the answer's noun, for the template filter ``plural``."""
         return f"{self.type.answer_noun},{self.type.answer_noun}s"
 
     @property
     def pace_in_words(self) -> str:
-        """What the estimated minutes reckon with besides reading."""
+        """Sentence on what the estimated minutes assume besides reading."""
         return self.type.pace_in_words(self.version.settings)
 
     @cached_property
@@ -172,7 +172,7 @@ class Build:
 
     @cached_property
     def signature(self) -> str:
-        """What pairs made now would depend on; empty where none are made."""
+        """Hash of everything that the generated pairs depend on; "" for types without pairs."""
         return self.type.signature(self.task, self.version)
 
     def answers(self) -> int:
@@ -181,7 +181,7 @@ class Build:
 
     @property
     def design_hash(self) -> str:
-        """What the simulated precision depends on; an id of the page, so letters and digits."""
+        """Hash of everything that the simulated precision depends on, usable as an element id."""
         version = self.version
         what = (
             self.task.pk,
@@ -201,7 +201,7 @@ class Build:
         return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
 
     def cost(self) -> Cost:
-        """What filling every slot takes."""
+        """Cost of filling every slot: assignments, money and minutes."""
         return cost_of(self.task, self.version, self.counted_items, self.groups)
 
 

@@ -28,7 +28,7 @@ class KnownBuild:
 
     @property
     def fields(self) -> list[KnownField]:
-        """What can be known of an item."""
+        """Fields of an item for which the task takes known answers."""
         return self.build.type.known_fields(self.settings)
 
     @cached_property
@@ -64,7 +64,7 @@ class KnownBuild:
 
 
 def missing_known(task: Task, version: TaskVersion) -> list[Missing]:
-    """What the known answers of a version lack: enough of them, and that they fit what is asked."""
+    """List what is missing in known answers: too few, or answers that no longer fit the fields."""
     task_type, own = get_type(task.type), version.settings
     fields, noun = task_type.known_fields(own), task_type.known_noun
     if not fields:

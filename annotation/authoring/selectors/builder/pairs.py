@@ -124,6 +124,7 @@ class PairBuild:
 
     @cached_property
     def left_out(self) -> set[int]:
+        """Ids of the texts that are left out of the pairs."""
         return set(self.version.settings.get("left_out", []))
 
     @cached_property
@@ -139,7 +140,7 @@ class PairBuild:
 
     @cached_property
     def sources(self) -> int:
-        """How many sources they come from."""
+        """Number of different sources (systems) of the texts."""
         rows = texts_of(self.task, self.version).exclude(pk__in=self.left_out)
         return int(rows.aggregate(n=Count("system", distinct=True))["n"])
 
@@ -158,7 +159,7 @@ class PairBuild:
         return [Topic(group, rows.get(group.key, [])) for group in groups]
 
     def topic(self, key: str) -> Topic | None:
-        """One topic with its texts."""
+        """Return one topic with its texts; None if the key is unknown."""
         group = self.build.group(key)
         return self._topics([group])[0] if group else None
 
@@ -234,7 +235,7 @@ class PairBuild:
 
     @cached_property
     def summary(self) -> Summary | None:
-        """What the pairs that are made come to; None without pairs."""
+        """Summary of the generated pairs (counts, links between sources); None without pairs."""
         version = self.version
         made = version.settings.get("made")
         size = f"{self.build.questions}:{version.items_per_assignment}:{version.redundancy}"
@@ -266,7 +267,7 @@ class PairBuild:
 
     @property
     def thinnest(self) -> dict[str, Any] | None:
-        """Where the sources are easiest to split: pairs that hold ``side`` to the rest."""
+        """Return the weakest link between sources: the ``side`` that fewest ``pairs`` connect."""
         found = self.summary
         if found is None or found.sources.components > 1 or found.sources.thinnest is None:
             return None

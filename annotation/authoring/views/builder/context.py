@@ -34,13 +34,13 @@ def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, T
 
 
 def place_of(request: HttpRequest, task: Task) -> BuilderState:
-    """Where in the task's builder the request is."""
+    """Return the place in the task's builder (part, page, item) that a request names."""
     builder = builder_of(task)
     return BuilderState.of(request, builder.parts, builder.opens_at)
 
 
 def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any]:
-    """What every fragment of the builder may show."""
+    """Return the template context that all fragments of the builder share."""
     build = Build(task)
     builder = builder_of(task, build.version)
     missing, part = build.missing(), builder.parts[place.part]
@@ -75,7 +75,7 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
 
 
 def summary_of(access: Access, task: Task) -> dict[str, Any]:
-    """What publishing asks of people and money."""
+    """Return the context of the builder's summary: version, cost, generated pairs, lines asked."""
     build = Build(task)
     return {
         "access": access,
@@ -138,7 +138,7 @@ def field_saved(
 def field_refused(
     request: HttpRequest, access: Access, task: Task, error: Invalid, *, into: str = ""
 ) -> HttpResponse:
-    """What is wrong, in the place of the field's help (or ``into`` it); nothing was saved."""
+    """Answer with the error of a form field, shown in place of its help text; nothing was saved."""
     if request.htmx:  # type: ignore[attr-defined]
         context = {"error": error, "step": bool(into)}
         found = render(

@@ -136,7 +136,7 @@ class BuilderParts:
         return self
 
     def words(self, build: Build) -> dict[str, str]:
-        """What pages say of items, by its name above."""
+        """Return the builder's texts with the noun of the task's items filled in."""
         told = {"noun": pgettext("noun", build.noun), "nouns": several(build.noun)}
         return {name: str(getattr(self, name)) % told for name in WORDS}
 
@@ -160,11 +160,11 @@ class BuilderParts:
         ]
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
-        """What stands beside the names of parts that do not count items."""
+        """Return the numbers beside the names of parts that count something other than items."""
         return {}
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
-        """What the open part and the preview need."""
+        """Return the context of the open part and of the preview."""
         item = build.item(place.question)
         if item is not None and place.page == "1":
             place = place.with_changes(page=str(build.page_of(item)))
@@ -186,7 +186,10 @@ class BuilderParts:
     def previewed(
         self, build: Build, item: Item, settings: dict[str, Any], size: int
     ) -> dict[str, Any]:
-        """What the preview's page needs of an item, which is one of ``size`` in an assignment."""
+        """Return what the preview of an item needs besides the usual.
+
+        ``size`` items fill an assignment.
+        """
         return {}
 
 
@@ -221,7 +224,7 @@ def _previewed_question(build: Build, item: Item | None, rows: list[Any]) -> dic
 
 
 def bundle_size(build: Build) -> int:
-    """Items of an assignment, as far as there are so many."""
+    """Return how many items an assignment gets: the set number, or all if there are fewer."""
     return min(build.version.items_per_assignment, build.questions) or 1
 
 

@@ -155,7 +155,7 @@ def _battles(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
 
 
 def one_source(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many votes are no battles."""
+    """Count the votes that are no battles, as both texts come from one source."""
     texts = texts_of(task)
     return {
         "one_source": sum(
@@ -197,7 +197,7 @@ def texts(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def ties(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many votes the pairwise frame leaves out."""
+    """Count the neutral votes, which a pairwise frame without ties leaves out."""
     name = dimension_of(task, dimension)
     return {
         "neutral": sum(vote.second is None or vote.side == NEUTRAL for vote in votes(task, name))
@@ -232,6 +232,6 @@ def matrix(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def count_repeats(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many votes the matrix has no cell for."""
+    """Count repeated votes of a worker on an item, for which the matrix has no cell."""
     given = [(vote.worker, vote.item) for vote in votes(task, dimension_of(task, dimension))]
     return {"given_again": len(given) - len(set(given))}

@@ -48,7 +48,7 @@ class SummEval:
 
 
 def key_of(article: str, summary: str) -> str:
-    """What a summary is called in the project."""
+    """Return the key that the project uses for a summary."""
     return f"summeval-{article}-{summary}"
 
 

@@ -111,7 +111,7 @@ class ComparisonTable(TableReader, Battles):
         return SAID.get(plain(said), said)
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
-        """What a row has in its fields, with the winner as arenas write it."""
+        """Return a row's fields, with the winner as arena files write it."""
         found = super().raw(reader, row)
         return {**found, "winner": self._winner(found)} if "winner" in found else found
 

@@ -208,7 +208,7 @@ class Battles(Importer):
     )
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
-        """What a row has in its fields."""
+        """Return a row's fields as texts."""
         return {name: reader.value(row, name) for name in reader.mapping}
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
@@ -249,7 +249,7 @@ class Battles(Importer):
 
 
 def print_of(battle: Battle) -> bytes:
-    """What tells one battle from another, in 16 bytes."""
+    """Return a hash (16 bytes) that identifies a battle."""
     return text_print(repr((battle.judge, battle.topic, battle.left, battle.right, battle.winner)))
 
 
@@ -300,7 +300,7 @@ class _Line:
 
 
 def column_value(raw: Mapping[str, Any], column: str) -> Any:
-    """What a row holds in a column, by its name or by another one of it; None where nothing."""
+    """Return a row's value in a column, under its name or an alias; None if empty."""
     names = (column, *ALSO.get(column, ()))
     return next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
 

@@ -102,11 +102,11 @@ class LSFile:
 
     @property
     def left(self) -> Counter[str]:
-        """What was left out, with how often."""
+        """Count what was left out of the file, by kind."""
         return Counter(what for task in self.tasks for what in task.left)
 
     def task_type(self) -> TaskType:
-        """Of which type it is, by our own word or by the controls that were used."""
+        """Return the task type: named by our own export, or inferred from the controls in use."""
         own = self.about.get("type")
         if isinstance(own, str) and own in TYPES:
             return TYPES[own]
@@ -165,7 +165,7 @@ def _about(one: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def problem_of(number: int, where: str, bad: BadValue) -> Problem:
-    """What is wrong with a value, as pages show it."""
+    """Describe a bad value for pages: its place, what is wrong and how to mend it."""
     column, value, wrong, mend = bad.problem
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Problem(number, f"{where}, {column}", shown[:MAX_SHOWN], _(wrong), _(mend))

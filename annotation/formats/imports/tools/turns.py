@@ -13,7 +13,7 @@ Message = Mapping[str, Any]
 
 
 def content_of(raw: Any) -> str | None:
-    """The text of a message, which may come in parts; None where it is none."""
+    """Return the text of a message, joining its parts; None if it is not a text."""
     if raw is None:
         return ""
     if isinstance(raw, str):

@@ -48,7 +48,7 @@ class ReadTopic:
 
 
 def content_of(query: str, passages: Iterable[Mapping[str, str]]) -> Content:
-    """What a topic's id stands for, to be compared; ids that nobody gave are not."""
+    """Return a topic's content for comparing with a stored one, without generated ids."""
     return query, [(one["key"], one["title"], one["text"]) for one in passages]
 
 

@@ -30,7 +30,7 @@ ZERO, DAY = Decimal("0.00"), dt.timedelta(days=1)
 
 
 def booked_alone(project: Project) -> Decimal:
-    """What was booked by hand without a second person within the last 24 hours."""
+    """Return the sum of corrections booked without a second person in the last 24 hours."""
     rows = project.corrections.filter(state=State.ALONE, decided_at__gt=timezone.now() - DAY)
     return rows.aggregate(s=Sum("amount"))["s"] or ZERO
 
