@@ -90,7 +90,7 @@ REPLACED = (
 
 
 def win_rates(found: Bundled) -> Iterator[Table]:
-    """Of a live evaluation: whoever decided, then each model by itself."""
+    """Yield the tables of a live evaluation: of whoever decided, then of each model alone."""
     board = found.figures.get("board") or {}
     boards = [("Win rates", "board", board)] if board else []
     boards += [

@@ -52,13 +52,13 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
 
 
 def recipes(task: Task) -> list[dict[str, Any]]:
-    """What it takes to compute the scores of the task's finished runs again."""
+    """Return the recipes of the task's finished runs."""
     done = Run.objects.filter(task=task, state=RunState.DONE).select_related("snapshot")
     return [recipe(run) for run in done.order_by("number")]
 
 
 def recipe(run: Run) -> dict[str, Any]:
-    """What it takes to compute a run's scores again."""
+    """Return what is needed to compute a run's scores again: method, version, parameters, data."""
     return {
         "number": run.number,
         "method": run.method,

@@ -123,7 +123,7 @@ class Renamed:
         self.values.draw(sorted(set(known)))
 
     def data(self) -> dict[str, bytes]:
-        """The files under data/."""
+        """Files under data/ with their ids renamed."""
         found = {name: self.files[name] for name in (ASKED, FIELD) if name in self.files}
         if SOURCES in self.files:
             named = {str(self.systems.of(int(pk))): name for pk, name in self.sources.items()}

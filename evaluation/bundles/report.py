@@ -143,7 +143,7 @@ class _Numbers(HTMLParser):
 
 
 def differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[int, list[str]]:
-    """How many numbers the report has, and each that is not the bundle's, in words."""
+    """Compare the report with the bundle: how many numbers it has, and each that differs."""
     with translation.override(settings.LANGUAGE_CODE):  # in which the report writes its numbers
         return _differences(html, files, manifest)
 

@@ -16,7 +16,7 @@ ASKED = ("fields", "dimensions", "scales", "questions")  # of a version's settin
 
 
 def study_of(run: Run) -> Row:
-    """Design, pay, time and dates of the answers that a run saw; of imported ones dates alone."""
+    """Describe the study behind a run: design, pay, time and dates of its answers."""
     ids = run.snapshot.answer_ids if run.snapshot else []
     version = run.task.current
     given = Answer.objects.filter(pk__in=ids)
@@ -58,7 +58,7 @@ def study_lines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def asked_lines(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was asked: the label of each field, dimension or scale, and its options."""
+    """Yield the label and options of each field, dimension or scale asked."""
     for key in ASKED:
         for one in settings.get(key) or ():
             if not isinstance(one, dict) or not one.get("label"):

@@ -31,7 +31,7 @@ def heat_step(value: float | None, top: float) -> str:
 
 
 def heat_between(value: float | None, low: float, high: float) -> str:
-    """The same from ``low`` to ``high``, for values whose range is not that of a share."""
+    """Return the heat class of a value in the range ``low`` to ``high``."""
     if value is None or high <= low:
         return "h0"
     return heat_step(value - low, high - low)
@@ -192,5 +192,5 @@ def _said(found: Estimate) -> str:
 
 
 def known_estimate(value: float | None, low: float | None, high: float | None) -> Estimate | None:
-    """An estimate, or None where there is no value."""
+    """Make an estimate; None if there is no value."""
     return None if value is None else Estimate(value, low, high)

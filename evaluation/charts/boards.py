@@ -60,7 +60,7 @@ class Estimate:
     high: float | None = None
 
     def sentence(self) -> str:
-        """The estimate in words."""
+        """The estimate with its interval as text."""
         if self.low is None or self.high is None:
             return _("%(value)s without an interval") % {"value": score(self.value)}
         return _("%(value)s, 95%% CI %(interval)s") % {
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def overlap_band(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Where all intervals of a group overlap, or None where they do not."""
+    """Return the range in which all intervals overlap; None if they do not, or are fewer than two."""
     if len(intervals) < 2:
         return None
     low, high = max(i[0] for i in intervals), min(i[1] for i in intervals)
@@ -121,7 +121,7 @@ def _tick(value: float, scale: Scale) -> str:
 
 
 def forest_axis(scale: Scale, *, bottom: bool = False) -> SafeString:
-    """Tick labels, for the head of the plot column and again for its foot past eight rows."""
+    """Draw the axis of a forest plot with its ticks, above the rows or at the ``bottom``."""
     labels = "".join(text(px(scale.x(t)), 10, _tick(t, scale), "mid") for t in scale.ticks)
     said = (
         _("Scale below the rows, %(low)s to %(high)s")
@@ -143,7 +143,7 @@ def forest_cell(
     name: str = "",
     height: float = ROW,
 ) -> SafeString:
-    """One row of a forest plot: interval, dot, a second estimate's diamond, reference and band.
+    """Draw one row of a forest plot: interval, dot, diamond of a second estimate, reference, band.
 
     A diamond closer than ten pixels to the dot is lifted above the line, so that both are seen;
     ``secondary_said`` says what it is, where it is not the first-round score.
@@ -176,7 +176,7 @@ def agreement_cell(
     crossfit: Estimate | None = None,
     name: str = "",
 ) -> SafeString:
-    """Four estimates in a row, told apart by shape: square, ring, cross, and the dot to read."""
+    """Draw four values of agreement in a row: raw, null, corrected and cross-fitted."""
     middle, said = HEAT_ROW / 2, [_("raw %(score)s") % {"score": score(raw, 2)}]
     body = _ground(scale, height=HEAT_ROW)
     if crossfit is not None:

@@ -82,7 +82,7 @@ class Timeline:
         return folded + self._cut[-1]
 
     def share(self, real: float) -> float:
-        """Where a real time stands on a strip, 0 to 1."""
+        """Position of a real time on the strip, from 0 to 1."""
         return self.fold(real) / self.total if self.total else 0.0
 
     def inside(self, real: float) -> bool:

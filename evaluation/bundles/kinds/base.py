@@ -66,7 +66,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 def jsonl(rows: Iterable[Any]) -> bytes:
-    """A JSON value a line."""
+    """Write rows as JSON, one per line."""
     return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()
 
 
@@ -106,7 +106,7 @@ def snapshot_of(run: Run) -> Snapshot:
 
 
 def names_of(task: Task) -> bytes:
-    """What the numbers of the results stand for: pseudonyms, systems' names, ids of questions."""
+    """Return the names behind the ids of results: pseudonyms, systems, items."""
     people = Membership.objects.filter(answers__item__task=task).distinct()
     systems = System.objects.filter(project=task.project_id)
     items = Item.objects.filter(task=task)
