@@ -39,7 +39,7 @@ def _missing(value: Number | None) -> bool:
 
 
 def score(value: Number | None, digits: int = 3) -> str:
-    """Format a number like ``.871``: no zero before the point, a true minus sign, "none" for None."""
+    """Format a number like ``.871``: no zero before the point, a true minus, "none" for None."""
     if value is None or _missing(value):
         return NONE
     text = f"{abs(float(value)):.{digits}f}"

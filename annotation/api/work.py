@@ -110,7 +110,7 @@ def state_payload(assignment: Assignment) -> dict[str, Any]:
 
 
 def settings_shown(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that a worker may see: without the design and the authors of questions."""
+    """Return the settings that a worker may see: without design and authors of questions."""
     found = {name: value for name, value in settings.items() if name not in DESIGN}
     if "questions" in found:
         asked = ("name", "label", "component")

@@ -130,7 +130,7 @@ def window(n_claims: int, items: int, bundle: int, redundancy: int) -> IntArray:
 
 
 def slots(items: int, bundle: int, redundancy: int) -> tuple[IntArray, IntArray]:
-    """Return all slots in order of the claims: claim and item of each, both (items x redundancy,)."""
+    """Return claim and item of each slot, both (items x redundancy,), in order of the claims."""
     parts = [
         window(n, items, bundle, redundancy) for n in range(count_claims(items, bundle, redundancy))
     ]

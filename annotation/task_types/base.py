@@ -162,7 +162,7 @@ class TaskType:
         return []
 
     def pooled_by(self, settings: Mapping[str, Any]) -> object:
-        """Return the part of the settings that versions must share for their answers to be pooled."""
+        """Return the settings that versions must share for their answers to be pooled."""
         return None
 
     def signature(self, task: Task, version: TaskVersion) -> str:
@@ -172,7 +172,7 @@ class TaskType:
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:
-        """List what must be fixed before publishing; ``signature`` is the version's, if computed."""
+        """List what must be fixed before publishing; ``signature``: the version's, if known."""
         return missing_questions(task, version)
 
     def problems(self, task: Task, version: TaskVersion) -> list[str]:

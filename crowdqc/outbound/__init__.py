@@ -41,7 +41,7 @@ TimedOut, NetworkError = httpx2.TimeoutException, httpx2.TransportError
 
 
 class OutboundError(Exception):
-    """A request to another system failed; ``str()`` says why, ``status`` is its code if any came."""
+    """A request to another system failed; ``str()`` says why, ``status`` is the code, if any."""
 
     def __init__(self, words: str, status: int | None = None) -> None:
         super().__init__(words)

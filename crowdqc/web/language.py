@@ -58,7 +58,7 @@ def _asked(request: HttpRequest) -> str:
 
 
 class Language:
-    """Middleware: answer each request in its user's language, then restore the thread's language."""
+    """Middleware: answer each request in its user's language, then restore the thread's."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response

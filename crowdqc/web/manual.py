@@ -44,7 +44,7 @@ def page(request: HttpRequest, path: str) -> HttpResponse | FileResponse:
 
 @lru_cache(maxsize=500)
 def policy(file: Path, changed: float) -> str:
-    """Return the Content-Security-Policy of a manual page: the usual one plus its inline scripts."""
+    """Return a manual page's Content-Security-Policy: the usual one plus its inline scripts."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
         for text in SCRIPT.findall(file.read_text())

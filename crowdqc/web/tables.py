@@ -73,7 +73,7 @@ class ColumnNode(Node):
         return format_html('<th scope="col"{}>{}</th>', _attributes(("class", classes)), title)
 
     def opening(self, context: template.Context) -> SafeString:
-        """Return the HTML attributes of the column's cells, the same in all rows except ``fades``."""
+        """Return the HTML attributes that all cells of the column share."""
         kind = " ".join(one for one in KINDS if one in self.flags)
         return _attributes(
             ("scope", "row" if "row_head" in self.flags else ""),

@@ -47,7 +47,7 @@ def manifest_of(
 def zipped(
     files: Iterable[tuple[str, bytes]], manifest: Row, told: Row | None = None
 ) -> Iterator[bytes]:
-    """Yield the bundle as a ZIP file in pieces; fills ``told`` with the whole manifest at the end."""
+    """Yield the bundle as pieces of a ZIP file; fills ``told`` with the whole manifest."""
 
     def ended(hashes: dict[str, str]) -> Row:
         whole = {**manifest, "files": hashes}

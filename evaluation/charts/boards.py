@@ -70,7 +70,7 @@ class Estimate:
 
 
 def overlap_band(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Return the range in which all intervals overlap; None if they do not, or are fewer than two."""
+    """Return the range in which all intervals overlap; None if there is none."""
     if len(intervals) < 2:
         return None
     low, high = max(i[0] for i in intervals), min(i[1] for i in intervals)

@@ -46,7 +46,7 @@ def shift_row(rows: Rows, name: str, step: int, *, by: str = "name", noun: str =
 def drop_row(
     rows: Rows, name: str, *, by: str = "name", noun: str = "line", last: str = ""
 ) -> Rows:
-    """Return the rows without the one of this name; Conflict with ``last`` if it is the only one."""
+    """Return the rows without the one of this name; Conflict (``last``) for the only row."""
     at = row_at(rows, name, by=by, noun=noun)
     if last and len(rows) == 1:
         raise Conflict(last)

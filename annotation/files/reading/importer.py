@@ -154,7 +154,7 @@ def plain(name: str) -> str:
 
 
 def without_aside(name: str) -> str:
-    """Strip a bracketed remark or a language suffix off a column name: ``Frage (EN)``, ``text_de``."""
+    """Strip a bracketed remark or language suffix off a column name: ``Frage (EN)``."""
     bare = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", name).strip()
     return re.sub(r"[\s_-](?:de|en|es|fr|it|nl|pl|pt)$", "", bare, flags=re.IGNORECASE)
 

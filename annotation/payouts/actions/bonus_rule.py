@@ -27,7 +27,7 @@ MAX_RANK = 10_000
 
 
 def bases_of(task: Task) -> tuple[str, ...]:
-    """Return the scores on which a bonus can be based in this task; none if workers get no score."""
+    """Return the scores on which a bonus can be based in this task; empty without scores."""
     return get_type(task.type).bonus_bases
 
 

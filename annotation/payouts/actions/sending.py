@@ -118,7 +118,7 @@ class PlatformConnections:
         self._until = time.monotonic() + settings.CROWDQC_PAYMENT_LEASE / 2
 
     def still_ours(self) -> None:
-        """Raise LeaseLost if the lease is nearly over, as another worker may then take the payment."""
+        """Raise LeaseLost if the lease is nearly over and another worker may take the payment."""
         if time.monotonic() > self._until:
             raise LeaseLost
 

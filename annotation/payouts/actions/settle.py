@@ -203,7 +203,7 @@ def _approved_text(
 
 
 def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
-    """Notify those who may approve a new proposal (or, if nobody may, the managers) and webhooks."""
+    """Notify webhooks and those who may approve a new proposal (if nobody may, the managers)."""
     project = batch.project
     people = approvers(project, batch.proposed_by)
     waits = bool(people)

@@ -125,7 +125,7 @@ class Rating(TaskType):
         return tuple(name for name in self.imports if name != unfit)
 
     def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Import formats that the task's page shows: ratings or judgments, depending on its layout."""
+        """Import formats that the task's page shows: ratings or judgments, by its layout."""
         other = "judgments" if settings.get("layout") == DOCUMENT else "ratings"
         return tuple(name for name in self.imports_of(settings) if name != other)
 

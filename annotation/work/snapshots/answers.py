@@ -197,7 +197,7 @@ def tally_of(rows: QuerySet[Answer], max_id: int) -> Tally:
 
 
 def tally_from_counts(counts: QuerySet[AnswerCount], rows: QuerySet[Answer], max_id: int) -> Tally:
-    """Tally answers up to ``max_id`` and newer ones from running ``counts``, reading only new rows."""
+    """Tally answers up to ``max_id`` and newer ones from ``counts``, reading only new rows."""
     newer = Value(True, output_field=BooleanField())
     older = Value(False, output_field=BooleanField())
     columns = ("newer", "worker_id", "count", "hash")
@@ -253,7 +253,7 @@ def answers_by_worker(task: Task) -> list[int]:
 
 
 def drifted_tallies(task: Task) -> dict[tuple[Any, ...], tuple[Any, Any]]:
-    """Find running counts that differ from the answers: (stored, actual) by key; {} if all agree."""
+    """Find running counts that differ from the answers: (stored, actual) by key."""
     rows = AnswerCount.objects.filter(version__task=task).order_by()
     kept = {
         tuple(key): (n, int(digest))

@@ -66,7 +66,7 @@ class Build:
 
     @property
     def shape(self) -> str:
-        """Shape of the task's answers, which decides its analysis: "texts", "pairs", "ratings", ..."""
+        """Shape of the task's answers, such as "texts", "pairs" or "ratings"."""
         return self.type.shape
 
     @property

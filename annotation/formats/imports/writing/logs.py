@@ -65,7 +65,7 @@ class LogReader:
         self.logs: dict[str, WritingLog] = {}
 
     def take(self, row: Record, topics: Collection[str] = (), styles: Collection[str] = ()) -> None:
-        """Add one line of a log file; ``topics`` and ``styles`` are the allowed ones (empty: any)."""
+        """Add one line of a log file; ``topics`` and ``styles`` are those allowed (empty: any)."""
         whole = row.get("deltas") is not None
         for name in CHANGES if whole else SNAPSHOT:
             if row.get(name) is None:
