@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows, from ``low`` to ``high``, and its ticks (value, label)."""
+    """An axis of a chart: its name, its range and its ticks (value, label)."""
 
     name: str
     low: float
@@ -33,14 +33,14 @@ class Axis:
     ticks: Sequence[tuple[float, str]]
 
     def share(self, value: float) -> float:
-        """Where a value stands, from 0 to 1."""
+        """Position of a value on the axis, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
 
 def scatter(
     points: Sequence[Point], *, across: Axis, up: Axis, sentence: str, diagonal: bool = False
 ) -> SafeString:
-    """Every point as a dot; with ``diagonal`` a dashed line where both are the same."""
+    """Draw points as dots; ``diagonal`` adds a dashed line where both values are equal."""
 
     def x(value: float) -> float:
         return LEFT + SIZE * across.share(value)

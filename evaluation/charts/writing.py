@@ -68,7 +68,7 @@ class Axis:
     name: str = ""
 
     def share(self, value: float) -> float:
-        """Where a value lies, 0 to 1; what is outside is held at the edge."""
+        """Position of a value on the axis, from 0 to 1; values outside are put at the edge."""
         span = (self.high - self.low) or 1.0
         return min(1.0, max(0.0, (value - self.low) / span))
 
@@ -87,7 +87,7 @@ def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
 
 
 def bin_centres(edges: Sequence[float]) -> list[float]:
-    """The middle of each bin."""
+    """Return the centre of each bin."""
     return [(low + high) / 2 for low, high in itertools.pairwise(edges)]
 
 
@@ -223,7 +223,7 @@ class ByRank:
 
 
 def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> SafeString:
-    """Shares by rank, with bands."""
+    """Draw the share of citations by rank of the passage, with bands for intervals."""
     most = max((len(row.value) for row in rows), default=1)
     known = [v for row in rows for v in (*row.value, *row.high) if v is not None]
     top = min(1.0, max(known, default=1.0) * 1.08) or 1.0

@@ -149,12 +149,12 @@ class DemoTask:
         return task
 
     def publish(self, task: Task) -> Task:
-        """The task as it stands once it is published."""
+        """Publish the task and return it with its published version."""
         tasks.publish(by=self.loader.people["requester"], task=task)
         return Task.objects.select_related("project", "current").get(pk=task.pk)
 
     def take(self, task: Task, pseudonym: str, *, seconds: int = 5) -> Assignment:
-        """An assignment, claimed and opened so many seconds later."""
+        """Claim an assignment for a worker and open it after ``seconds``."""
         load = self.loader
         member, user = load.join(self.project, pseudonym), load.people[pseudonym]
         begun = load.clock.moment

@@ -86,7 +86,7 @@ def tasks_by_name(*names: str) -> list[Task]:
 
 
 def loaded() -> Task | None:
-    """The demo's main task where the demo has been loaded, whatever it is called by now."""
+    """Return the demo's main task; None if the demo was not loaded."""
     return next(iter(tasks_by_name("task")), None)
 
 

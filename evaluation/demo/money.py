@@ -40,7 +40,7 @@ def rules(load: DemoContext, task: Task) -> None:
 
 
 def settle_first_batch(load: DemoContext, task: Task) -> None:
-    """The manager notes that the first batch was paid, but for one line, and holds a list to it."""
+    """Mark the first batch as paid except for one line, and check a statement against it."""
     by = load.people["manager"]
     rows = list(Payment.objects.filter(assignment__task=task, amount__gt=0).order_by("pk"))
     payments.mark_sent(by=by, payments=rows[:-1])

@@ -96,7 +96,7 @@ def device() -> Device:
 
 
 def in_batches(work: Callable[[int], Done], size: int) -> tuple[Done, int]:
-    """What ``work`` gives with batches of this size, halved until memory suffices; and the size."""
+    """Run ``work(size)``, halving the batch size until memory suffices; return result and size."""
     while True:
         try:
             return work(size), size

@@ -55,7 +55,7 @@ class Encoder(Protocol):
 
 
 def text_hash(text: str) -> str:
-    """SHA-256 of the text's NFC form, so that equal-looking texts share a vector."""
+    """Hash a text after Unicode normalisation, so that texts that look equal share a vector."""
     return hashlib.sha256(normal(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -274,7 +274,7 @@ class SpellingEncoder:
         return self.encode_by(texts, partial(self.inner.encode, progress=progress))
 
     def encode_by(self, texts: Sequence[str], encode: Callable[[list[str]], Any]) -> Vectors:
-        """The same, where ``encode`` gives the vectors of the different corrected texts."""
+        """Correct the spelling of texts, then embed each different corrected text by ``encode``."""
         corrected, _ = correct_spelling(texts, known_stems())
         different = list(dict.fromkeys(corrected))
         place = {text: at for at, text in enumerate(different)}

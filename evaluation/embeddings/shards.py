@@ -120,7 +120,7 @@ def release_expired(run_id: int) -> int:
 
 
 def tally(run_id: int) -> Tally | None:
-    """How far a run's shards are; None where it has none."""
+    """Return the progress of a run's shards; None if it has none."""
     leased = OPEN & Q(lease_until__gte=timezone.now())
     found = EncodingShard.objects.filter(run=run_id).aggregate(
         all=Sum("texts"),

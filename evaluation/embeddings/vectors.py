@@ -107,7 +107,7 @@ class StoredVectors:
 
     @property
     def cached(self) -> int:
-        """How many have one."""
+        """Number of texts that have a stored vector."""
         return len(self.hashes) - len(self.missing)
 
 
@@ -154,7 +154,7 @@ def vectors_of(
 def encode_missing(
     texts: Sequence[str], encoder: Encoder, found: StoredVectors, *, advance: Advance | None = None
 ) -> StoredRows:
-    """Encode here what was not found; the rows of all texts, read when they are asked for.
+    """Encode the texts that have no stored vector; return the rows of all texts.
 
     Each batch is stored as soon as it is encoded (outside any transaction of the caller's), so a
     killed run goes on where it ended. All vectors are then read back from the store: a run sees
@@ -177,7 +177,7 @@ def encode_missing(
 
 
 def store(identity: str, hashes: Hashes, matrix: Matrix) -> None:
-    """Keep vectors (k, width) of different texts; whoever stored a text first wins."""
+    """Store vectors (k, width) of different texts; stored ones are kept."""
     rows = np.ascontiguousarray(matrix, dtype=STORED)
     # In one order for all, so that two transactions never wait for each other.
     order = np.argsort(hashes)

@@ -164,7 +164,7 @@ def _key(text: str) -> str:
 
 
 def write(run: Run, done: EntailmentRequest) -> Outcome:
-    """What the model said of each pair of texts."""
+    """Return what the run stores: the model's probabilities for each pair of texts."""
     recipe = {"method": SLUG, "version": run.version, "params": dict(run.params)}
     recipe |= {"prompt": load(PROMPT).ref, "model": done.model}
     return Outcome({}, {"asked": done.told, FIGURE: done.pairs, "recipe": recipe})

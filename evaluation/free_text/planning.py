@@ -119,7 +119,7 @@ def design_of(votes: int, per: int) -> dict[str, int]:
 
 
 def verdict_of(reached: list[Reached], target: float) -> tuple[str, str]:
-    """How many answers per question the target takes, on average and in every simulated study.
+    """Say how many answers per question reach the target on average and in every simulation.
 
     The mean must lie above by more than the simulation leaves open: 1.96 of its errors are about
     OPEN of the range of STUDIES draws, which is 3.7 standard deviations.

@@ -199,7 +199,7 @@ def fail(run: Run, done: results.Computed) -> str:
 
 
 def entailment_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
-    """The cross-encoders that are installed and models that were asked, for the form of a run."""
+    """List the options for the entailment model: installed ones and runs that asked a model."""
     there, asked = folders.model_folders(folders.is_classifier), entailment.asked_runs(task)
     none = (
         gettext("None") if there or asked else gettext("None is installed, and no model was asked")

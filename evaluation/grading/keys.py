@@ -45,7 +45,7 @@ def right_answers(grading: Grading) -> list[RightAnswer]:
 
 
 def right_answer_of(grading: Grading, answer_id: int) -> str:
-    """What is right of the question that an answer is to; "" where nobody wrote it."""
+    """Return the reference answer to the question of an answer; "" if there is none."""
     if not grading.keys:
         return ""
     item = Answer.objects.values_list("item_id", flat=True).get(pk=answer_id)

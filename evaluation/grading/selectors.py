@@ -53,7 +53,7 @@ def newest_of_systems(task: Task) -> Grading | None:
 
 
 def staff(task: Task) -> list[User]:
-    """Who may grade: requesters and managers of the project."""
+    """List the people who may grade: requesters and managers of the project."""
     rows = (
         Membership.objects.filter(
             project=task.project_id,
@@ -112,7 +112,7 @@ def next_answer(grading: Grading, grader: User) -> int | None:
 
 
 def place_of(grading: Grading, grader: User, answer_id: int) -> tuple[int, int | None, int | None]:
-    """Number of an answer in this grader's order (from 1), and the ones before and after it."""
+    """Return an answer's number in the grader's order (from 1), and its neighbours."""
     order = order_for(grading, grader.pk)
     at = order.index(answer_id)
     before = order[at - 1] if at else None
@@ -142,7 +142,7 @@ def answers_for_grader(answer_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def own_mark(grading: Grading, grader: User, answer_id: int) -> tuple[int | None, str]:
-    """What this grader gave so far."""
+    """Return the mark and note that the grader gave an answer; (None, "") if none yet."""
     found = grading.grades.filter(grader=grader, answer=answer_id).first()
     return (found.value, found.note) if found else (None, "")
 
@@ -150,7 +150,7 @@ def own_mark(grading: Grading, grader: User, answer_id: int) -> tuple[int | None
 def disagreements(
     grading: Grading, marks: Mapping[int, Marks] | None = None
 ) -> list[dict[str, Any]]:
-    """Answers whose marks lie too far apart, the widest gap first; unsettled ones before."""
+    """List answers whose marks lie too far apart: unsettled ones first, then by the gap."""
     marks = marks_of(grading) if marks is None else marks
     wide = [pk for pk, both in marks.items() if both.apart(grading.gap)]
     notes: dict[int, list[str]] = {}

@@ -108,7 +108,7 @@ class StudyForm(forms.Form):
         self.fields["judge"].choices = [("0", gettext("none")), *found]  # type: ignore[attr-defined]
 
     def clean_sizes(self) -> list[int]:
-        """Whole numbers between commas."""
+        """Parse whole numbers separated by commas."""
         parts = [part.strip() for part in self.cleaned_data["sizes"].split(",") if part.strip()]
         found = {number for part in parts if (number := parse_whole(part, high=9999)) is not None}
         if not parts or len(found) < len(set(parts)):

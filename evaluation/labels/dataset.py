@@ -83,7 +83,7 @@ def load(snapshot: Snapshot, field: LabelField) -> LabelsDataset:
 
 
 def with_kinds(frozen: LabelsDataset, metadata: Mapping[int, Mapping[str, str]]) -> LabelsDataset:
-    """The same with what columns say of its items (by id)."""
+    """Return the dataset with its items' metadata as columns, by which results can be split."""
     return replace(frozen, columns=columns_of([metadata.get(pk, {}) for pk in frozen.items]))
 
 

@@ -133,7 +133,7 @@ def stated(accuracy: float, labels: int, **sizes: Any) -> Plan:
 
 
 def precision_of(build: Build) -> Precision:
-    """How many labels will be right at the redundancy of the draft, at the usual accuracy."""
+    """Estimate the share of labels that will be right at the draft's redundancy."""
     fields = collected.fields_of(build.version)
     votes, cost = build.version.redundancy, build.cost()
     if not fields:

@@ -40,7 +40,7 @@ FIELD = Param(
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What a run has found before anything is written."""
+    """What a run has computed, before it is stored."""
 
     frozen: LabelsDataset
     result: Result

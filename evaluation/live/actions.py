@@ -408,7 +408,7 @@ def _look(
 
 @transaction.atomic
 def end(*, by: User, task: Task) -> LiveEvaluation:
-    """End it by hand, with the result as it stands; one that has ended stays as it ended."""
+    """End an evaluation by hand with its current result; an ended one is left as it is."""
     evaluation = _held(task)
     if evaluation.state == State.OPEN:
         fresh = _task_of(evaluation)
@@ -457,7 +457,7 @@ def _end(
 
 
 def event_of(evaluation: LiveEvaluation) -> dict[str, Any]:
-    """What other systems are told of the end."""
+    """Return the webhook payload that announces the end of an evaluation."""
     return {
         "evaluation": evaluation.pk,
         "task": evaluation.task_id,

@@ -53,12 +53,12 @@ class Used:
 
     @property
     def judgments_out(self) -> bool:
-        """Whether all judgments that may be asked for are given."""
+        """Whether all judgments that may be requested have been given."""
         return not self.leases and self.held >= self.asked and self.room < self.prompt
 
 
 def used_by(evaluation: LiveEvaluation, task: Task) -> Used:
-    """What is asked, given and spent now, in a few queries."""
+    """Count what an evaluation has requested, received and spent (a few queries)."""
     version = task.current or task.versions.latest("number")
     models = judging.money_of(evaluation) if evaluation.judges else Decimal("0.00")
     prompt = comb(len(evaluation.systems), 2)

@@ -50,12 +50,12 @@ class LiveDataset:
 
     @property
     def alone(self) -> bool:
-        """Whether models decide."""
+        """Whether models alone decide, without people."""
         return self.decided_by == LiveEvaluation.DecidedBy.MODELS
 
 
 def read(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> LiveDataset:
-    """The votes as they stand now."""
+    """Read the current votes of an evaluation."""
     names = system_names(evaluation.systems)
     ids = [judge.system_id for judge in judges if judge.system_id is not None]
     alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
@@ -82,7 +82,7 @@ def content_hash(data: LiveDataset) -> str:
 
 
 def freeze(data: LiveDataset, task: Task) -> Snapshot:
-    """Keep which votes these are; the same content gives the same row again."""
+    """Store the ids of these votes as a snapshot; equal votes return the same snapshot."""
     counts = {
         "answers": len(data.people),
         "workers": len({vote.worker_id for vote in data.people}),
@@ -96,7 +96,9 @@ def freeze(data: LiveDataset, task: Task) -> Snapshot:
 
 
 def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapshot]:
-    """The votes that the result of an ended evaluation is of, read again.
+    """Read the votes behind the result of an ended evaluation.
+
+    Raises Conflict if they changed since, or if it ended before snapshots were taken.
 
     Raises Conflict where they are not what they were, or it ended before they were kept.
     """
@@ -226,7 +228,7 @@ def _shares(data: LiveDataset, found: WinShares) -> dict[str, Any]:
 
 
 def board(data: LiveDataset) -> dict[str, Any]:
-    """What is kept and told of a look: whoever decides first, each model beside. No database."""
+    """Compute the board from the votes: whoever decides first, then each model. No database."""
     rows: list[dict[str, Any]] = []
     if data.judges:
         together, number, rows = _judges_shares(data)

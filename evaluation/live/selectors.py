@@ -44,7 +44,7 @@ def evaluation_of(task: Task) -> LiveEvaluation | None:
 
 
 def live_payload(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
-    """What the API tells of it: its limits, what is used, the last look or the result."""
+    """Return an evaluation for the API: limits, use, and the last look or the result."""
     used, names = used_by(evaluation, task), system_names(evaluation.systems)
     board = evaluation.result if evaluation.result is not None else evaluation.seen
     return {
@@ -74,7 +74,7 @@ def live_payload(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
 
 
 def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
-    """What the page shows of it."""
+    """Return the context of the evaluation's page."""
     used = used_by(evaluation, task)
     board = evaluation.result if evaluation.result is not None else evaluation.seen
     alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
@@ -165,7 +165,7 @@ def _table(board: dict[str, Any], *, alone: bool) -> ResultTable | None:
 def judges_page(
     evaluation: LiveEvaluation, task: Task, board: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Each model that judges: what it says of the systems, and why it is asked nothing now."""
+    """List the judging models with their results, and why each is idle."""
     seen = {row["model"]: row for row in board.get("judges", [])}
     going = evaluation.state == LiveEvaluation.State.OPEN
     found = []
@@ -179,7 +179,7 @@ def judges_page(
 
 
 def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
-    """One sentence on what it waits for, or why it ended."""
+    """Say what the evaluation waits for, or why it ended."""
     if evaluation.state == LiveEvaluation.State.ENDED:
         return f"{evaluation.get_reason_display()}."
     if not used.asked:

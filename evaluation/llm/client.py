@@ -230,7 +230,10 @@ def _said(error: APIStatusError) -> str:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that Retry-After (a number or a date) asks for, an hour at most; None: nothing."""
+    """Parse Retry-After (a number or a date) into seconds, at most an hour.
+
+    None if there is none.
+    """
     told = headers.get("retry-after", "")
     try:
         seconds = float(told)

@@ -35,7 +35,7 @@ NOBODY = "there is no such embedding model"
 
 
 def model_of(slug: str) -> LanguageModel:
-    """The model that ``endpoint:<id>`` names; Invalid where there is none to be used."""
+    """Return the embedding model that ``endpoint:<id>`` names; Invalid if it cannot be used."""
     number = slug.removeprefix(ENDPOINT)
     rows = LanguageModel.objects.select_related("endpoint__project").filter(
         use=LanguageModel.Use.EMBEDDING,
@@ -64,7 +64,7 @@ class EndpointEncoder:
         self.batch = 2 * A_CALL * model.endpoint.parallel
 
     def bound(self, run: Run, steps: Recorder) -> EndpointEncoder:
-        """This encoder for a run of its own project; Invalid for one of another."""
+        """Bind the encoder to a run of its own project; Invalid for another project."""
         if self.model.endpoint.project_id != run.project_id:
             slug = f"{ENDPOINT}{self.model.pk}"
             raise Invalid(f"There is no encoder {slug!r}.", fields={"encoder": NOBODY})
@@ -83,7 +83,7 @@ class EndpointEncoder:
 
     @property
     def dim(self) -> int:
-        """Width of the vectors, as the probe or a stored vector tells; else Conflict."""
+        """Width of the vectors, known from a probe or a stored vector; else Conflict."""
         known = self._known()
         if known is None:
             raise Conflict(f"{self.model.name} was not probed yet, so its width is not known.")

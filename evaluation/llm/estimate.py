@@ -38,7 +38,7 @@ def blocking(model: LanguageModel) -> list[str]:
 
 
 def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
-    """What these questions would cost; asks nothing and writes nothing.
+    """Estimate what these questions would cost, without asking them.
 
     Tokens to be expected: a token for four bytes, and answers half as long as they may be.
     """

@@ -138,7 +138,7 @@ WHERE a.sent_at >= %s AND a.call_id IN (SELECT call_id FROM evaluation_calluse W
 
 
 def spent_by(run_id: int, since: dt.datetime) -> Decimal:
-    """What attempts at the run's calls cost from ``since`` on; one in flight, what is reserved.
+    """Return the cost of a run's calls since a time; calls in flight count with their reserve.
 
     An attempt that another run made at such a call meanwhile is in it too.
     """

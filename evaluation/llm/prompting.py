@@ -94,7 +94,7 @@ def _fill(text: str, given: Mapping[str, str]) -> str:
 
 @cache
 def versions() -> dict[str, list[int]]:
-    """The versions that there are of each prompt, rising."""
+    """Return the version numbers of each built-in prompt, ascending."""
     found: dict[str, list[int]] = {}
     for path in sorted(FOLDER.glob("*.md")):
         match = FILE.fullmatch(path.name)
@@ -105,7 +105,7 @@ def versions() -> dict[str, list[int]]:
 
 @cache
 def load(name: str, version: int = 0) -> Template:
-    """A prompt of this name, the newest version unless one is asked for; raises Missing."""
+    """Load a built-in prompt, by default its newest version; Missing if there is none."""
     numbers = versions().get(name, [])
     number = version or (numbers[-1] if numbers else 0)
     if number not in numbers:

@@ -98,7 +98,7 @@ class YesNo(Strict):
 
 
 def first_number(text: str) -> dict[str, Any]:
-    """The first number from 0 to 100 of a text; raises WrongForm where there is none."""
+    """Parse the first number from 0 to 100 in a text; WrongForm if there is none."""
     for found in NUMBER.findall(text):
         value = float(found.replace(",", "."))
         if 0 <= value <= 100:
@@ -126,7 +126,7 @@ YES_NO = Schema(
 
 
 def telling(schema: Schema) -> str:
-    """What is added to a prompt for a model that cannot be held to the schema; "" for none."""
+    """Return the instruction on the answer's form for models without JSON schemas; "" if none."""
     if schema.model is None or not schema.example:
         return ""
     return f"Answer with one JSON object and nothing else, in this form:\n{schema.example}"

@@ -71,7 +71,7 @@ NONE = Examples({}, {})
 
 
 def label_of(params: Mapping[str, Any]) -> str:
-    """What a system's name says of its examples: another number is another system."""
+    """Return how the examples are named in the system's name; "" without examples."""
     n = params.get("examples", 0)
     if not n:
         return ""
@@ -86,7 +86,7 @@ def choose_examples(
     known: Sequence[Shown],
     fields: Mapping[str, bool],
 ) -> Examples:
-    """Examples for each item ``wanted`` among ``known``; none where a run asks for none.
+    """Choose examples for each ``wanted`` item among the ``known`` ones.
 
     ``fields``: those asked, and whether each may be left open. Raises Conflict where people agree
     on no item yet.
@@ -169,5 +169,5 @@ def with_examples(prompt: Rendered, turns: Sequence[tuple[Rendered, str]]) -> Re
 
 
 def subject_with(subject: str, kind: str, ids: Sequence[int]) -> str:
-    """The subject, with every item whose words stand in the prompt: erasing follows these."""
+    """Append the items whose words are in the prompt to a subject, so that erasure finds them."""
     return "/".join((subject, *(f"{kind}:{pk}" for pk in ids)))

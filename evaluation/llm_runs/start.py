@@ -43,7 +43,7 @@ def ways_of(task: Task) -> list[tuple[str, LLMRunSpec]]:
 
 
 def find_run_spec(task: Task, method: str) -> LLMRunSpec:
-    """One way of asking; Missing where there is none of this name for the task."""
+    """Return how a method asks models in this task; Missing if it does not fit the task."""
     found = dict(ways_of(task)).get(method)
     if found is None:
         raise Missing(_("Models cannot be asked for this in this task."))
@@ -51,7 +51,7 @@ def find_run_spec(task: Task, method: str) -> LLMRunSpec:
 
 
 def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
-    """Check the options and put together what would be asked.
+    """Check the options and plan the run with its cost; nothing is stored.
 
     Raises Invalid (an option, named), Missing (no such way, no such model) and whatever the plan
     says is lacking.

@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would transcribe; Conflict where the consent text does not cover it."""
+    """Plan which recordings to transcribe; Conflict if the consent text does not cover it."""
     model = chat_model(task, params["model"], LanguageModel.Use.SPEECH)
     lacking = _lacking(task)
     if lacking:
@@ -131,7 +131,7 @@ class Speaking:
 
 
 def speech_source(speaking: Speaking) -> type[Chat]:
-    """How recordings are sent and their transcripts read, for ``fetch_replies``."""
+    """Return how recordings are sent and transcripts parsed, for ``fetch_replies``."""
 
     class Speech(Chat):
         """Recordings as the engine works on them; stores what comes at once."""
@@ -170,7 +170,7 @@ def speech_source(speaking: Speaking) -> type[Chat]:
 
 
 def compute(run: Run, steps: Recorder) -> Row:
-    """Send the recordings, and store the transcripts as they come."""
+    """Send the recordings and store each transcript as it arrives."""
     steps.begin(PREPARE)
     asked = plan(run.task, run.params)
     rows = {f"recording:{row.pk}": row for row in transcription_work(run.task).recordings}

@@ -138,7 +138,7 @@ class OfficialEffect:
 
 
 def effect(run: Run) -> OfficialEffect:
-    """What becomes another if this run takes the place of the official one."""
+    """Return what changes if this run replaces the official one."""
     now = official_run(run.task)
     tables = [found for name in TABLES if (found := _table(name, now, run)).n]
     panels = [*_watched(now, run), *_selected(now, run)]

@@ -138,10 +138,10 @@ def _listed(families: Callable[[], Iterator[Family]]) -> list[Family]:
 
 
 class Installation:
-    """A collector of prometheus-client."""
+    """Collector of this installation's figures for prometheus-client."""
 
     def describe(self) -> list[Family]:
-        """Nothing: asking for names would read everything twice."""
+        """Return no descriptions, since naming metrics would read everything twice."""
         return []
 
     def collect(self) -> Iterator[Family]:

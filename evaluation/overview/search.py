@@ -35,7 +35,7 @@ class SearchGroup:
 
 
 def search(access: Access, asked: str) -> list[SearchGroup]:
-    """What of the project holds every word, in five queries; nothing for no word.
+    """Find what in the project contains every word, by kind (five queries); [] without words.
 
     Workers are found by pseudonym, and by the ID of a file where the person may see it.
     """

@@ -54,7 +54,7 @@ class Started:
 
     @property
     def sentence(self) -> str:
-        """The header's sentence."""
+        """Sentence on the steps done and the next one."""
         step = self.next
         said = (
             _("%(done)s of %(steps)s steps done. Next: %(next)s.")
@@ -70,7 +70,7 @@ class Started:
 
 
 def started(found: Facts) -> Started:
-    """The steps of the project; four queries beside those of ``found``."""
+    """Return the first steps of a project, with what is done (four queries besides ``found``)."""
     rows = [_create(found), _items(found), _invite(found), _run(found), _pay(found)]
     open_at = next((at for at, row in enumerate(rows) if not row.done), len(rows))
     return Started(

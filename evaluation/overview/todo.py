@@ -46,7 +46,7 @@ class Todo:
 
 
 def todos(found: Facts) -> list[Todo]:
-    """All of it, what waits longest for people first."""
+    """List all that waits for somebody, longest waiting for people first."""
     return [
         *_rejections(found),
         *_reviews(found),

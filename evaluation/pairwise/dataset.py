@@ -104,7 +104,7 @@ def _read(task: Task, headers: list[Judgment]) -> SnapshotParts:
 
 
 def freeze_judgments(task: Task) -> Snapshot:
-    """Freeze the counting judgments of a task; the same content gives the same row again.
+    """Freeze the counting judgments of a task; the same content returns the same snapshot.
 
     Raises Conflict when no judgment of a person counts.
     """
@@ -191,7 +191,10 @@ def load(snapshot: Snapshot, *, counted: bool = False) -> PairsDataset:
 
 
 def counts_of(texts: Sequence[TextRow]) -> dict[int, tuple[int, ...]]:
-    """What is counted in each text, as STYLE names it; texts that say nothing are left out."""
+    """Count the words and style marks of each text, by candidate.
+
+    Texts without words are left out.
+    """
     ids = [row.candidate_id for row in texts]
     found: dict[int, tuple[int, ...]] = {}
     for at in range(0, len(ids), collected.CHUNK):
@@ -220,7 +223,7 @@ def arranged_ratings(
     *,
     metadata: Metadata | None = None,
 ) -> RatingsDataset:
-    """What was read as arrays, with the texts it is about, their sources' names, and columns."""
+    """Convert rows of ratings to arrays, with their texts, sources and metadata."""
     people = [row for row in read.rows if row.worker_id is not None]
     texts = {row.candidate_id: row for row in known}
     used = sorted({read.items[row.item_id].first_id for row in people})
@@ -264,7 +267,7 @@ def _items_of(read: SnapshotParts, texts: Sequence[int]) -> list[int]:
 
 
 def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
-    """What was frozen, read again and found to be the same."""
+    """Read the judgments of a snapshot again; Conflict if they changed."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
     if read.hash != snapshot.content_hash:
@@ -291,7 +294,7 @@ def to_arrays(
     counts: Counts | None = None,
     metadata: Metadata | None = None,
 ) -> PairsDataset:
-    """What was read as arrays, with the texts, their sources' names, counts, and items' columns."""
+    """Convert rows of judgments to arrays, with texts, sources, counts and metadata."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
         pairs.setdefault(_pair(item), item.item_id)

@@ -247,7 +247,7 @@ def start_of(found: Measured) -> float:
 
 
 def start_in_words(found: Measured, run: int, usual: Mapping[str, Any]) -> PlanStart:
-    """Where the plan starts from, how sure that is, and what else could be planned for."""
+    """Describe what the plan starts from, how certain it is, and the alternatives."""
     told = {
         "run": run,
         "first": found.first,

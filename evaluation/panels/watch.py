@@ -43,7 +43,7 @@ def watch(
     incentive: Decimal | None,
     active: bool = True,
 ) -> PanelWatch:
-    """Say what is looked at after each run of the task. Raises Invalid naming a field."""
+    """Set what is checked after each run of the task. Raises Invalid naming a field."""
     if task.project_id != panel.project_id:
         raise Invalid(
             gettext("Choose a task of this project."),
@@ -94,7 +94,7 @@ def watch(
 
 
 def note_run(run: Run) -> int:
-    """Write what the official run says of watched members; returns how many notes are new.
+    """Write notes on watched members from an official run; return how many are new.
 
     A run that is not official, or no longer, says nothing.
     """
@@ -144,7 +144,7 @@ def _note(watch: PanelWatch, run: Run) -> int:
 
 
 def watch_findings(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
-    """Whose interval lies below the threshold, and who is certainly among the best so many.
+    """Find members whose interval lies below the threshold, and those certainly among the best.
 
     Both hold for all workers of the board at once.
     """
@@ -249,7 +249,7 @@ def _unpaid(task: Task, workers: Iterable[Membership]) -> list[WatchNote]:
 
 
 def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple[Decimal, str]]:
-    """What people proposed as incentives and nobody has paid: worker -> (amount, why).
+    """Return proposed incentives that are still unpaid, by worker: (amount, reason).
 
     It belongs to one line of the worker. ``take_incentives`` says that a proposal holds them.
     """
@@ -271,7 +271,7 @@ def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple
 
 @transaction.atomic
 def take_incentives(batch: PayoutBatch) -> int:
-    """Bind the incentives to the proposal whose lines hold them, so that no other does.
+    """Bind incentives to the proposal that pays them; return how many were bound.
 
     A worker's notes go to their first line, approved or held for a look, whose bonus covers them;
     lines that were cut below it, or rejected, free the note for a later proposal. Returns how many

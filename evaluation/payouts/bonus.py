@@ -24,7 +24,7 @@ ZERO = Decimal("0.00")
 
 @dataclass(frozen=True)
 class Payee:
-    """What the rule looks at of one line."""
+    """What the bonus rule needs to know of one line."""
 
     evidence: Evidence
     base: Decimal
@@ -42,7 +42,7 @@ class Bonus:
 
 @dataclass(frozen=True)
 class Frame:
-    """What bounds all of it: the floor, the money's name, and what was given before."""
+    """What limits all bonuses: floor, currency, and bonuses paid before."""
 
     currency: str
     floor: Decimal | None = None

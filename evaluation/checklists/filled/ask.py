@@ -83,7 +83,7 @@ Row = dict[str, Any]
 
 
 def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
-    """What a form says of the definition on a task; ``needed`` where no rubric stands for it."""
+    """Return the help text for the definition in a form; ``needed`` if no rubric can replace it."""
     if rubric_of(task):
         otherwise = gettext("Left empty, the rubric behind the checklist.")
     elif needed:
@@ -97,7 +97,7 @@ def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
 
 
 def questions_of(task: Task) -> list[Row]:
-    """The lines of the list in force; Conflict where there is none."""
+    """Return the questions of the published checklist; Conflict if there are none."""
     if task.current is None:
         raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     found: list[Row] = list(task.current.settings.get("questions", []))
@@ -107,7 +107,7 @@ def questions_of(task: Task) -> list[Row]:
 
 
 def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
-    """One question a call where probabilities are told, unless a way or a prompt is chosen."""
+    """Choose between one question per call and all at once: one if probabilities are available."""
     if params["way"] == AUTO and params["prompt"]:
         found = own.by_ref(model.endpoint.project_id, params["prompt"])
         return ALL if found.purpose == PURPOSES[ALL] else EACH

@@ -65,7 +65,7 @@ class ComparedTexts:
 
     @property
     def pairs(self) -> list[tuple[int, str]]:
-        """Every text's number with each of its references."""
+        """Pairs of each text's index with each of its references."""
         return [(k, one) for k, told in enumerate(self.references) for one in told]
 
 

@@ -124,7 +124,7 @@ def _named(frozen: ChecksDataset, answerer: int) -> tuple[str, str]:
 
 
 def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
-    """Scores that other runs of the project gave the same texts on the same dimension."""
+    """Collect the scores of other runs on the same texts and dimension."""
     dimension = dimension_name(frozen.dimension)
     found = []
     for other in scoring_runs(run.project_id):
@@ -153,12 +153,12 @@ def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
 
 
 def on_texts(candidates: Sequence[int], given: Mapping[int, float]) -> FloatArray:
-    """Scores (texts,) of these candidates, NaN where there is none."""
+    """Arrange scores by candidate id as an array (texts,), NaN where there is none."""
     return np.array([given.get(pk, np.nan) for pk in candidates], dtype=float)
 
 
 def answerers_of(run: Run) -> dict[int, Row]:
-    """Component of a run's scores -> kind, name and detail of who gave them."""
+    """Return who gave the scores of each component of a run: kind, name and detail."""
     if run.is_published:
         return {0: {"kind": "judge", "name": run.params.get("name", ""), "detail": ""}}
     figure = RunFigure.objects.filter(run=run, name__in=("answerers", "asked")).first()

@@ -62,7 +62,7 @@ class Human:
 
 
 def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -> Human:
-    """The newest human scores of these texts: imported ones, else means of a rating task.
+    """Return the newest human scores of these texts: imported ones or means of a rating task.
 
     Of a rating task it is the official run.
     """
@@ -96,7 +96,7 @@ def plain(row: Mapping[str, Any]) -> Row:
 def held_against(
     scores: Mapping[int, float], human: Mapping[int, float], topics: Mapping[int, str]
 ) -> list[Row]:
-    """Correlations of scores with human ones on the texts that have both; [] where there is none.
+    """Correlate scores with human ones on the texts that have both; [] if fewer than two.
 
     ``topics`` say of each text what it was written about: the articles of eq. (2).
     """
@@ -114,7 +114,7 @@ def held_against(
 
 
 def topics_of(candidates: Collection[int]) -> dict[int, str]:
-    """What each text is about."""
+    """Return the topic of each candidate, by id."""
     return dict(Candidate.objects.filter(pk__in=candidates).values_list("pk", "topic"))
 
 

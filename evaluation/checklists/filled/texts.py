@@ -38,7 +38,7 @@ def source_of(item: Item, task: Task) -> str:
 
 
 def text_of(item: Item) -> str:
-    """The text under judgment."""
+    """Return the text under judgment in an item."""
     assert item.first is not None  # noqa: S101 (texts_of takes only such)
     return item.first.text
 
@@ -59,7 +59,7 @@ def rubric_of(task: Task) -> str:
 
 
 def condition_of(task: Task) -> str:
-    """Whose attributes the checklist was made from, in words."""
+    """Return whose attributes the checklist was made from, in words."""
     version = frozen_version(task)
     if version is None:
         return BY_HAND

@@ -52,7 +52,7 @@ def _plain(whose: str) -> str:
 
 @transaction.atomic
 def take_attributes(*, by: User, checklist: Checklist, whose: str) -> ChecklistStage:
-    """Take the attributes that there are now into the first stage."""
+    """Save the current attributes of ``whose`` people or models as the first stage."""
     found = pipeline.attributes_of(checklist.task, checklist.item)
     return save_stage(
         by=by,
@@ -146,7 +146,7 @@ def _inputs(
 
 @transaction.atomic
 def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
-    """Freeze the validated questions as the next version; unchanged ones give the same again.
+    """Freeze the validated questions as a new version; unchanged ones return the last version.
 
     Raises Conflict while a stage is missing or out of date.
     """

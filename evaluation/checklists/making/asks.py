@@ -139,7 +139,7 @@ def stage_ask(
 
 
 def entries_of(kind: str, value: Mapping[str, Any], data: stages.Data) -> Entries:
-    """A model's answer as entries with the ids of the stages before it, new ones without an id."""
+    """Convert a model's answer into entries of a stage; new entries have no id yet."""
     return _READ[kind](value, data)
 
 

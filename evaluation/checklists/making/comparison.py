@@ -86,7 +86,7 @@ def attribute_sets(comparison: SetComparison) -> dict[str, list[str]]:
 
 
 def names(comparison: SetComparison) -> dict[str, str]:
-    """Whose A and B are; for after the comparison."""
+    """Return which author is A and which is B, to reveal after a blind comparison."""
     first, second = (part["label"] for part in comparison.sets)
     return {"A": second, "B": first} if comparison.turned else {"A": first, "B": second}
 

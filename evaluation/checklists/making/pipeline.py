@@ -55,7 +55,7 @@ def stage_states(checklist: Checklist) -> dict[str, Standing]:
 def at_row(
     found: Mapping[str, Standing], checklist: Checklist, kind: str, number: str
 ) -> tuple[dict[str, Standing], ChecklistStage | None]:
-    """The stages with an earlier row of one of them in the place of its newest, and that row.
+    """Replace one stage by an earlier row of it; return all stages and that row.
 
     An empty ``number``, or that of the newest row, leaves all as it is; Missing for an unknown one.
     """
@@ -145,7 +145,7 @@ def author_names(rows: list[AttributeRow]) -> dict[tuple[int | None, int | None]
 
 
 def authors(entries: Entries) -> list[tuple[str, str, int]]:
-    """(author, kind, attributes), people first."""
+    """Count attributes by author: (author, kind, number), people first."""
     counted: dict[tuple[str, str], int] = {}
     for one in entries:
         key = (one["author"], one["kind"])
@@ -155,7 +155,7 @@ def authors(entries: Entries) -> list[tuple[str, str, int]]:
 
 
 def entries_of(entries: Entries, whose: str) -> Entries:
-    """The entries of those who were asked for; raises Conflict where they have none."""
+    """Return the attributes of the chosen authors; Conflict if there are none."""
     if whose == NOBODY:
         return []
     wanted = {

@@ -113,7 +113,7 @@ def _thinking(
 
 
 def plan_thinking(task: Task, params: Given, *, whole: bool = False) -> Plan:
-    """What a model would be asked to think about."""
+    """Plan the requests in which a model thinks aloud."""
     wanted = [ask for _, _, ask in _thinking(task, params, whole=whole)]
     many = len(dimensions(task)) * int(params.get("sessions", 1))
     kept = many - len(wanted)

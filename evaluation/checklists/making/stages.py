@@ -73,7 +73,7 @@ def next_stage(kind: str) -> str:
 
 
 def by_id(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """Entries by their ids."""
+    """Index entries by their ids."""
     return {entry["id"]: entry for entry in entries}
 
 
@@ -313,7 +313,7 @@ def unused(kind: str, data: Data) -> Entries:
 
 
 def misplaced_questions(kind: str, data: Data) -> Entries:
-    """Questions of the stage that name an attribute which stands in another component only."""
+    """List the questions whose attributes all belong to another component."""
     held: dict[str, set[str]] = {}
     for one in data[CLUSTERS]:
         for pk in one["attributes"]:
@@ -346,7 +346,7 @@ def merged(entries: Entries, ids: Sequence[str]) -> Entries:
 
 
 def condition(attributes: Entries) -> dict[str, Any]:
-    """Whose attributes these are: {"people", "models", "condition"} (section 4.2 names them)."""
+    """Describe whose attributes these are: {"people", "models", "condition"} (section 4.2)."""
     people = len({one["author"] for one in attributes if one["kind"] == PERSON})
     models = len({one["author"] for one in attributes if one["kind"] == MODEL})
     if people and models:

@@ -73,7 +73,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Board:
-    """One dimension: scorers with their correlations, the best first."""
+    """The scorers of one dimension with their correlations, best first."""
 
     name: str
     label: str
@@ -83,12 +83,12 @@ class Board:
 
     @property
     def mixed(self) -> bool:
-        """Whether the task's own scorers stand beside others, so that a mark tells them apart."""
+        """Whether the board holds scorers of other tasks too, so that own ones are marked."""
         return len({line.own for line in self.lines}) > 1
 
 
 def study(task: Task) -> Row:
-    """What stands at the head of the pages whether or not there is a run."""
+    """Return what the head of the pages shows: questions, dimension, texts, authors."""
     version = shown_version(task)
     questions = version.settings.get("questions", [])
     return {
@@ -153,7 +153,7 @@ def _estimate(row: Row) -> Estimate | None:
 
 
 def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
-    """By dimension, everybody who scored the texts: this run's answerers, other runs, judges."""
+    """Return by dimension all who scored the texts: this run's authors, other runs, judges."""
     runs = [
         one for one in scoring_runs(task.project_id) if one.method != SLUG or one.task_id != task.pk
     ]
@@ -272,7 +272,7 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
 
 
 def p_words(p: float | None) -> str:
-    """``.034``, or ``< .001``."""
+    """Format a p-value like ``.034`` or ``< .001``."""
     return "< .001" if p is not None and p < 0.001 else score(p)
 
 
@@ -319,7 +319,7 @@ def models_of(told: Mapping[str, Any]) -> list[Row]:
 
 
 def testers(told: Mapping[str, Any]) -> list[Row]:
-    """Whose answers a question's signal can be read from."""
+    """List the authors for whose answers the signal of questions was computed."""
     known = {row["answerer"] for row in told["signal"]}
     return [row for row in told["answerers"] if row["component"] in known]
 
@@ -417,7 +417,7 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
 
 
 def example_score(told: Mapping[str, Any]) -> Row | None:
-    """A row of a file of human scores, and the range of those so far; None before there are any.
+    """Return an example row for a file of human scores, with their range; None without scores.
 
     One query.
     """

@@ -288,7 +288,7 @@ def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]
 
 
 def earlier(checklist: Checklist, kind: str) -> list[tuple[ChecklistStage, str]]:
-    """Every row of a stage that was saved, the newest first, with who made it."""
+    """List the saved rows of a stage, newest first, each with who made it."""
     rows = checklist.stages.filter(kind=kind).select_related("by", "run").order_by("-number")
     return [(row, _made(row)) for row in rows[:20]]
 

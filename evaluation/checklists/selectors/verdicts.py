@@ -112,7 +112,7 @@ def follows_human(name: str, rho: Row, claim: Claim) -> Finding:
 
 
 def no_human_scores() -> list[Finding]:
-    """What is missing where nobody scored the texts by hand."""
+    """Return the findings for texts without human scores."""
     action = Action(_("Import human scores"), "?view=scores#human-scores", requester=True)
     return [
         MESSAGES.find("no_human_scores"),
@@ -121,7 +121,7 @@ def no_human_scores() -> list[Finding]:
 
 
 def against_others(rows: Sequence[Row], *, human: bool) -> list[Finding]:
-    """How often this checklist follows human scores better or worse than another scoring.
+    """Count the other scorings that follow human scores better or worse than this checklist.
 
     A difference counts where its interval leaves out 0 and its p times the number of comparisons
     is .05 at most (Bonferroni).

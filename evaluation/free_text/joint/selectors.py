@@ -84,8 +84,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
 
 
 def moves(told: Mapping[str, Any], rows: Sequence[board.Row]) -> dict[str, Any]:
-    """Who is closest with and without the models' votes, in a sentence, and a line each; {} of a
-    run that is older. Reads no database."""
+    """Compare who is closest with and without the models' votes; {} for older runs."""
     if not told:
         return {}
     names = {(row.model, row.id): row for row in rows}

@@ -179,7 +179,7 @@ def camps_verdict(parts: Sequence[Figures]) -> Finding:
 
 
 def overview(run: Run, told: Figures, names: Mapping[int, str], keep: str) -> Row:
-    """What the list of questions says: camps, or why none is told, and answers hardly trusted."""
+    """Summarise disagreement: the camps of workers found, and answers with little trust."""
     camps = []
     for part in _found(told):
         ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])

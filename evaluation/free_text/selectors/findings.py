@@ -37,7 +37,7 @@ def item_numbers(run: Run) -> dict[int, int]:
 def warnings_of_run(
     run: Run, figures: Figures, names: Names, numbers: Mapping[int, int]
 ) -> list[Finding]:
-    """Everything to read first; two queries whatever the run's size."""
+    """Return all warnings about a run (two queries)."""
     return [
         *_redundancy(figures),
         *_camps(figures, names),
@@ -96,7 +96,7 @@ def _listed(workers: Sequence[int], names: Names) -> str:
 
 
 def duplicate_answers(run: Run, figures: Figures, numbers: Mapping[int, int]) -> Iterator[Finding]:
-    """Near-identical answers of many workers; two queries where there are any."""
+    """Yield findings on near-identical answers that many workers gave."""
     found = [one for part in figures.get("clusters", []) for one in part.get("listed", [])]
     if not found:
         return

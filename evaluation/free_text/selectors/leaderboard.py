@@ -73,7 +73,7 @@ def system_rows(run: Run) -> list[Row]:
 
 
 def flags(log: Mapping[str, Any], answered: int) -> list[dict[str, Any]]:
-    """What a reviewer may want to look at: much pasting, many "I don't know"."""
+    """Return the flags of a worker: much pasting, many answers "I don't know"."""
     found = []
     if (log.get("pasted") or 0) >= PASTED_SHARE:
         found.append({"text": _("Paste")})

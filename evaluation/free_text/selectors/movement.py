@@ -102,7 +102,7 @@ class Place:
 
 
 def path_part(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Chart and table of the exemplary answer's way, or the ``reason`` why there is none."""
+    """Return chart and table of how the best answer moved over rounds, or a ``reason``."""
     try:
         frozen, found = _traced(run, item, told)
     except (DomainError, DataError) as problem:

@@ -96,7 +96,7 @@ def runs_of(task: Task) -> list[Run]:
 
 
 def name_models(runs: Sequence[Run]) -> list[tuple[Run, str]]:
-    """Each run with the name of its model."""
+    """Pair each run with the name of its model."""
     names = model_names(runs)
     return [(run, names.get(run.params.get("model", 0), "a model")) for run in runs]
 

@@ -106,7 +106,7 @@ def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
 
 
 def page_of(rows: QuerySet[ItemScore], number: Any) -> Page:
-    """One page of the questions."""
+    """Return one page of the questions."""
     return Paginator(rows, PER_PAGE).get_page(number)
 
 
@@ -148,7 +148,7 @@ def _shown(run: Run, row: ItemScore, number: int, keep: str) -> ShownQuestion:
 
 
 def groups_of(task: Task) -> list[tuple[int, str]]:
-    """The texts that questions stand under, for choosing one."""
+    """List the task's texts as (id, title), for choosing one."""
     rows = ItemGroup.objects.filter(task=task, items__isnull=False).distinct()
     return [(pk, title or key) for pk, title, key in rows.values_list("pk", "title", "key")]
 

@@ -91,7 +91,7 @@ def fine_facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """How the board would look with leave-one-out turned round, where such a run is there."""
+    """Compare the board with a run that has leave-one-out switched the other way; {} if none."""
     own = bool(run.params.get("leave_one_out"))
     other = (
         Run.objects.filter(
@@ -115,7 +115,7 @@ def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_place(told: Mapping[str, Any], rows: Sequence[Row], noun: str) -> Place:
-    """Who can be first of a run's board."""
+    """Say who can be first on a run's board."""
     by = plural(told.get("recipe", {}).get("counts", {}).get("answers", 0), "answer")
     return verdicts.first_place(rows, noun=noun, by=by)
 

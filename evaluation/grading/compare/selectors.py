@@ -91,7 +91,7 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
 
 
 def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
-    """All of the page: correlations, and the board of the ``chosen`` method beside AQER's."""
+    """Return the context of the page: correlations, and a method's board beside AQER's."""
     frame, titles = told["frame"], told["frame"]["titles"]
     others = {slug: title for slug, title in titles.items() if slug != AQER}
     chosen = chosen if chosen in others else next(iter(others), AQER)

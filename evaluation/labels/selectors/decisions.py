@@ -65,7 +65,7 @@ def deciding(item: Item, field: LabelField, **more: Any) -> Deciding:
 
 
 def of_item(task: Task, item: Item) -> list[Deciding]:
-    """Every field of the task that can be decided on the page of an item."""
+    """List the task's label fields with this item's decisions."""
     fields = fields_of(task)
     if not fields:
         return []
@@ -75,6 +75,6 @@ def of_item(task: Task, item: Item) -> list[Deciding]:
 
 
 def decided_uncertain(run: Run, field: ShownField) -> int:
-    """On how many of the items on which a run's methods differ somebody decided."""
+    """Count the items on which the run's methods differ and a person decided."""
     rows = ItemLabel.objects.filter(run=run, dimension=field.name, extra__differ=True)
     return rows.filter(IS_DECIDED).count()

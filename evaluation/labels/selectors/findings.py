@@ -58,13 +58,15 @@ def _detail(figures: Figures) -> str:
 
 
 def is_settled(figures: Figures) -> bool:
-    """Whether no worker lacks labels to be told from guessing."""
+    """Return whether every worker has enough labels to be told from guessing."""
     summary = figures["summary"]
     return not summary["unknown"] and summary["not_scored"] < summary["workers"]
 
 
 def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
-    """What to do before the labels are used, most urgent first.
+    """Yield what to do before the labels are used, most urgent first.
+
+    ``decided``: the number of items on which methods differ and people decided.
 
     ``decided``: on how many of the items on which the methods differ people decided.
     """

@@ -121,7 +121,7 @@ def item_list(
     page: Any,
     only: WorkersLabels | None = None,
 ) -> dict[str, Any]:
-    """A page of items under one filter; those on which the methods differ come first.
+    """Return the context of a page of items under a filter; disputed items come first.
 
     ``only``: the items that one worker labelled, with their label beside the others.
     """
@@ -224,7 +224,7 @@ def _line(row: Any, field: ShownField) -> dict[str, Any]:
 
 
 def odd_one(said: Mapping[str, str]) -> str:
-    """The one of three methods whose label differs from the other two; "" where there is none."""
+    """Return the one of three methods that disagrees with the other two; "" if there is none."""
     for name, label in said.items():
         others = [value for other, value in said.items() if other != name]
         if label and label != others[0] and others[0] == others[1]:

@@ -47,7 +47,7 @@ class WorkerByKind:
     detail: str = ""
 
     def agreement(self, kind: str) -> SafeString:
-        """With its interval, or the reason for none."""
+        """Cell of the worker's agreement on a kind of items: interval, or why there is none."""
         row = self.kinds.get(kind)
         if row is None:
             return empty_cell()
@@ -61,7 +61,7 @@ KINDS = estimate_columns(
 
 
 def kinds(told: Told, names: Mapping[int, str], project: int) -> list[Kinds]:
-    """Of each column that splits items, or does not: agreement by kind, and workers beside it."""
+    """Return agreement by kind of item for each column that could split the items."""
     rows = told.get("kind") or ()
     return [
         _by(told, name, names, project) for name in dict.fromkeys(row["column"] for row in rows)

@@ -46,7 +46,7 @@ class Share:
 
     @property
     def bounds(self) -> Bounds:
-        """Low and high."""
+        """Lower and upper end of the Wilson interval; none for too few items."""
         if self.value is None or units.too_few_units(self.n, "items", units.SHARE):
             return NO_INTERVAL
         return units.wilson(self.value, self.n, LEVEL)
@@ -76,12 +76,12 @@ class ModelRow:
 
     @property
     def known_right(self) -> SafeString:
-        """Known answers right."""
+        """Cell with the share of known answers that the model got right."""
         return known_right(self.known.right, self.known.n, *self.known.bounds)
 
     @property
     def label(self) -> SafeString:
-        """Its name with its prompt below."""
+        """Cell with the model's name and its prompt strategy below."""
         return note_below(self.name, self.strategy)
 
 
@@ -168,7 +168,7 @@ def group(task: Task, rows: Sequence[ModelRow]) -> list[Group]:
 def labels_of_items(
     task: Task, shown: ShownField, item_ids: Collection[int]
 ) -> tuple[int, dict[int, list[dict[str, Any]]]]:
-    """How many models labelled in the field, and what they say of these items (2 queries).
+    """Count the models that labelled, and the labels they gave these items (two queries).
 
     Item -> each label with the number of models that give it, the most first.
     """

@@ -43,7 +43,7 @@ PER_WORKER = whole_number(
 
 
 class LabelPlanner(Planner):
-    """With the workers of the run, or at a stated accuracy."""
+    """Plan for labels: workers per item needed, with a run's workers or an assumed accuracy."""
 
     lead = gettext_lazy("How many workers per item, for which share of right labels.")
     limits = gettext_lazy(
@@ -130,17 +130,17 @@ class Cost:
         return _("%(cost)s, about %(people)s, %(days)s") % {**told, "days": days}
 
     def people(self, votes: int) -> int:
-        """As many as the labels of each allow, and at least as many as an item needs."""
+        """Number of people needed for so many votes per item."""
         return max(votes, math.ceil(votes * self.items / self.per_worker))
 
     def total(self, votes: int) -> str:
-        """With the platform's fee, by whole assignments."""
+        """Cost of so many votes per item with fees, as text; "" if no price is known."""
         if self.price is None:
             return ""
         return money(self.price.cost(votes * self.items), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
-        """Labels, cost, people and days."""
+        """Cells of the plan's table: labels, cost, people and days."""
         labels = votes * self.items
         days = count(self.price.days(labels)) if self.price and self.price.a_day else ""
         return [
@@ -191,7 +191,7 @@ def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
 
 
 def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
-    """How many workers per item the target takes, on average and in 95 of 100 studies or more."""
+    """Say how many workers per item reach the target on average and in 95 % of studies."""
     mean, sure = found.least(target), found.least(target, sure=True)
     most = found.rows[-1].votes
     wanted = percent(target)

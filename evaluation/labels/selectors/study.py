@@ -54,11 +54,11 @@ class ShownField:
 
     @property
     def collected(self) -> LabelField:
-        """The same as collected labels know it."""
+        """The field as the snapshot of labels describes it."""
         return LabelField(self.name, self.label, self.options)
 
     def word(self, code: str) -> str:
-        """What a code is called; a code that is none as it stands."""
+        """Return the label of a code; an unknown code is returned as it is."""
         return self.labels.get(code, code)
 
 
@@ -79,7 +79,7 @@ def known_right(right: int, n: int, low: float | None, high: float | None) -> Sa
 
 
 def alpha_of(told: Told) -> Told | None:
-    """Nominal alpha of all workers."""
+    """Return the row of Krippendorff's nominal alpha over all workers; None if there is none."""
     rows = (row for row in told["agreement"] if row["scope"] == "all")
     return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
 

@@ -380,7 +380,7 @@ def _method_columns(*, known: int, calibrated: bool, unseen: int) -> list[Column
 
 
 def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
-    """Methods by known answers; ``single``: single labels right, and how many there are."""
+    """Compare methods by known answers; ``single``: single labels right, and their number."""
     by_name = {row["method"]: row for row in told["compare"]}
     stored = [by_name[name] for name in ORDER if name in by_name]
     rows = [_method(row, told["certainty"]) for row in stored]
@@ -481,7 +481,7 @@ def _by_right(
 
 
 def compare_methods(told: Told) -> list[str]:
-    """What the known answers say of the methods, which were tried on the same items."""
+    """Say which method does better on the known answers, as sentences."""
     n = max((row["n"] for row in told["compare"]), default=0)
     first = gettext(
         "Dawid-Skene is shown first: it learns which labels each worker confuses. Where workers "
@@ -544,12 +544,12 @@ def prevalence_lines(told: Told, field: ShownField) -> list[dict[str, Any]]:
 
 
 def share_span(low: float | None, high: float | None) -> str:
-    """``50–59%``; empty without an interval."""
+    """Format an interval of shares like ``50–59%``; "" without an interval."""
     return "" if low is None or high is None else f"{round(100 * low)}–{percent(high)}"
 
 
 def trust_words(alpha: Told | None) -> tuple[str, str]:
-    """How far single labels can be trusted by their agreement: a word and why."""
+    """Judge by alpha how far single labels can be trusted: a word and the reason."""
     if alpha is None or alpha["value"] is None:
         return "", ""
     if alpha["low"] is None:

@@ -119,7 +119,7 @@ class WorkerRow:
 
     @property
     def group(self) -> str:
-        """Where the worker stands to guessing, and to the requester's threshold."""
+        """Group of the worker: reliable, better than guessing, not told from guessing, ..."""
         standing: str = self.extra["standing"]
         return "reliable" if standing == "better" and self.extra["reliable"] else standing
 
@@ -149,14 +149,17 @@ def names_of(run: Run) -> dict[int, str]:
 
 
 def count_reliable(run: Run, rows: Iterable[WorkerRow]) -> int | None:
-    """How many reach the threshold; None where the requester set none."""
+    """Count the workers who reach the reliability threshold; None if none is set."""
     if run.params.get("reliable") is None:
         return None
     return sum(row.group == "reliable" for row in rows)
 
 
 def reliable_of(run: Run) -> int | None:
-    """The same from the database, for pages without the list."""
+    """Count the workers who reach the reliability threshold, from the database.
+
+    None if none is set.
+    """
     if run.params.get("reliable") is None:
         return None
     return WorkerScore.objects.filter(
@@ -165,7 +168,7 @@ def reliable_of(run: Run) -> int | None:
 
 
 def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
-    """By group, then by the column; missing figures last."""
+    """Sort workers by group, then by the column; missing figures come last."""
     attribute = SORTS[by]
 
     def key(row: WorkerRow) -> tuple[Any, ...]:
@@ -308,7 +311,7 @@ def _groups(run: Run, rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) ->
 
 
 def heading(slug: str, n: int, threshold: float | None) -> str:
-    """What a group has in common, in words; the groups are Dawid-Skene's."""
+    """Return the heading of a group of ``n`` workers."""
     if slug == "better" and threshold is not None:
         slug = BELOW_THRESHOLD
     said = {"n": n, "workers": plural(n, "worker"), "limit": score(threshold, 2)}
@@ -335,7 +338,7 @@ def get_row(run: Run, worker: Membership, field: ShownField, opening: Opening) -
 
 
 def detail(task: Task, row: WorkerRow, field: ShownField) -> dict[str, Any]:
-    """The confusion matrix of a worker with what stands beside it (one query)."""
+    """Return a worker's confusion matrix with the figures beside it (one query)."""
     confusion = row.extra["confusion"]
     told = matrix(confusion["probability"], field, confusion["labels"]) if confusion else []
     return {
@@ -355,7 +358,7 @@ class OverTime:
 
 
 def over_time(row: WorkerRow) -> OverTime | None:
-    """None where the run tells nothing of time: too few labels, or all of one moment."""
+    """Return how a worker's agreement with others changed over time; None if it cannot be told."""
     told = row.extra.get("over_time")
     if not told:
         return None
@@ -386,7 +389,7 @@ def matrix(
 
 
 def how_to_read(row: WorkerRow, field: ShownField) -> str:
-    """One cell of the matrix in words."""
+    """Explain one cell of a worker's confusion matrix in a sentence."""
     extra = row.extra
     if same := extra["same_label"]:
         return _("“%(label)s” was chosen for %(given)s of %(items)s, whatever the item is.") % {
@@ -404,7 +407,7 @@ def how_to_read(row: WorkerRow, field: ShownField) -> str:
 
 
 def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, dict[str, str]]:
-    """For each column its address and how it is sorted now; the sorted one turns round."""
+    """Return the sort link of each column; the current one reverses the order."""
     made = {}
     for name in SORTS:
         up = not ascending if name == by else name == "worker"

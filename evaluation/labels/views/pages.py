@@ -64,7 +64,7 @@ EXPORTS = {
 
 
 def get_study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
-    """A labels task under the rules of its project; Missing where it is of another type."""
+    """Return access and task for a labels task; Missing if it is of another type."""
     access, task = get_task(request, project_id, task_id)
     require_fit(task, LABELS, Missing(_("This task does not ask for labels.")))
     return access, task
@@ -138,7 +138,7 @@ def screen_of(
 
 
 def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
-    """What stands there before the first finished run."""
+    """Show the page of results before the first finished run."""
     first = schedules.first_run(task)
     sentence, _why = reads.first_run_words(first.enough, first.others, first.missing, "label")
     why = _("Agreement needs 2 workers on the same item; competence needs 3.")
@@ -188,7 +188,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_safe
 def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
-    """One worker's line with the confusion matrix, or closed again with ``?closed=1``.
+    """Show a worker's row with the confusion matrix, or closed with ``?closed=1``.
 
     Without htmx it is the list, opened at this worker.
     """
@@ -261,7 +261,7 @@ def _filter_of(
 @login_required
 @require_safe
 def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Coefficients of agreement with intervals, of all workers, of the better ones, by class."""
+    """Page of agreement coefficients: of all workers, of the better ones, by class."""
     _access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "agreement")
     if run is None:

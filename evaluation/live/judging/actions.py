@@ -67,7 +67,7 @@ def _limit_people(evaluation: LiveEvaluation, task: Task) -> None:
 
 
 def start_due(evaluation: LiveEvaluation, task: Task) -> str:
-    """Have every judge that is free asked about pairs that wait for it.
+    """Start a run for every free judge that has pairs to judge.
 
     Returns how things stand with them, the first that holds of any: WORK (a run is queued or in
     work), MONEY (no money is left for pairs that wait), REST (pairs wait for a judge that cannot be
@@ -157,7 +157,7 @@ def settle_ended() -> None:
 
 
 def forbid_people(task: Task, by: User) -> None:
-    """Ask nobody but models from here on: no pair is handed out, nor can any be asked for."""
+    """Stop collecting judgments of people, so that models alone judge."""
     ids = task.items.filter(expected__isnull=True).values_list("pk", flat=True)
     tasks.set_wanted(by=by, task=task, wanted=dict.fromkeys(ids, 0), why="judged by models alone")
     Task.objects.filter(pk=task.pk).update(most_answers=0)

@@ -229,7 +229,7 @@ class Spent:
 
 
 def spent(endpoint: Endpoint) -> Spent:
-    """What the endpoint cost so far."""
+    """Return what the endpoint has cost in total and today, with its budgets."""
     now = Endpoint.objects.only("spent", "reserved", "soft_budget", "hard_budget").get(
         pk=endpoint.pk
     )
@@ -250,7 +250,7 @@ def _cost_since(endpoint: Endpoint, moment: dt.datetime) -> Decimal:
 
 
 def spent_by(run: Run) -> Decimal:
-    """What the attempts cost that were sent for this run's calls while it was at work.
+    """Return the cost of requests sent for this run while it was in work.
 
     Calls that were answered before it began cost it nothing.
     """

@@ -119,7 +119,7 @@ class KeyForm(forms.Form):
         return found
 
     def chosen(self) -> dict[str, str]:
-        """``key`` and ``key_env`` as the actions take them; to be asked of a valid form."""
+        """Return ``key`` and ``key_env`` of a valid form, as the actions take them."""
         kind = self.cleaned_data["key_kind"]
         return {
             "key": self.cleaned_data["key"] if kind == SEALED else "",
@@ -172,7 +172,7 @@ class PriceForm(EditForm):
         return form
 
     def prices(self) -> dict[str, Decimal | None]:
-        """``price_in`` and ``price_out`` as the actions take them; to be asked of a valid form."""
+        """Return ``price_in`` and ``price_out`` of a valid form, as the actions take them."""
         said = self.cleaned_data
         if said.get("use") == LanguageModel.Use.SPEECH or "price_in" not in self.fields:
             minute = said["price_minute"]

@@ -67,7 +67,7 @@ def _allowed(name: str, host: str) -> bool:
 
 
 def key_of(endpoint: Endpoint) -> str:
-    """The key to send; Conflict says in words why there is none, never the key itself."""
+    """Return the API key of an endpoint; Conflict if there is none, without showing it."""
     if endpoint.key_env:
         try:
             name = clean_variable(endpoint.key_env, endpoint.base_url)
@@ -86,7 +86,7 @@ def key_of(endpoint: Endpoint) -> str:
 
 
 def state_of(endpoint: Endpoint) -> str:
-    """Where the key is and whether it can be used, in words for a page."""
+    """Describe where an endpoint's key is stored and whether it can be used."""
     try:
         key_of(endpoint)
     except Conflict as problem:

@@ -75,7 +75,7 @@ def _used(runs: QuerySet[Run]) -> QuerySet[CallUse, int]:
 
 
 def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
-    """Calls as lines; no query."""
+    """Convert calls to rows of the page; no query."""
     # A call as a line of the list.
     return [
         {
@@ -135,7 +135,7 @@ def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, 
 
 
 def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
-    """What the filters offer: models, prompts, and runs that used calls; three queries."""
+    """List the options of the filters: models, prompts, and runs with calls (three queries)."""
     models = LanguageModel.objects.filter(endpoint__project=project).order_by("name", "pk")
     prompts = LLMCall.objects.filter(project=project).order_by("prompt").values_list("prompt")
     asking = Run.objects.filter(project=project, uses__isnull=False).distinct()

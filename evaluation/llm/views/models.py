@@ -108,7 +108,7 @@ def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str
 @login_required
 @require_http_methods(FORMS)
 def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
-    """Change an endpoint; its key by a form of its own on the same page."""
+    """Page of one endpoint: change it, or its key by a form of its own."""
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_endpoint(access.project, endpoint_id)
     form, key, status = EndpointForm.of(found), KeyForm(), 200
@@ -221,7 +221,7 @@ def model_probe(request: HttpRequest, project_id: int, model_id: int) -> HttpRes
 @login_required
 @require_safe
 def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
-    """What the probe found, as the cell of the table that asks for itself until it is there."""
+    """Show a probe's result as a table cell that reloads itself until the probe is done."""
     access = get_access(request, project_id)
     line = reads.line_of(reads.get_model(access.project, model_id))
     context = {"line": line, "model": line.model, "project": access.project}

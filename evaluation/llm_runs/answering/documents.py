@@ -62,7 +62,7 @@ class DocumentQuestions(Questions):
         return ParsedValues(Values(texts=[("answer", 0, value["text"])]))
 
     def answered(self, task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
-        """Also what was taken out of the task since: it does not come back by itself."""
+        """Return what the system has answered, also answers whose text was removed since."""
         texts = Candidate.objects.filter(project=task.project, key__startswith=f"t{task.pk}-m")
         there = set(texts.values_list("key", flat=True))
         return {

@@ -56,7 +56,7 @@ class LabelQuestions(Questions):
     )
 
     def items(self, task: Task) -> list[Item]:
-        """All items; those with a known answer say how often the model is right."""
+        """Return all items; those with a known answer show how often the model is right."""
         fields_of(task)
         return asked_items(task, known=True)
 
@@ -88,7 +88,7 @@ class LabelQuestions(Questions):
 
 
 def fields_of(task: Task) -> list[dict[str, Any]]:
-    """The fields that a model is asked; Conflict where there is none, or items are files."""
+    """Return the fields that a model is asked; Conflict if there are none or items are files."""
     if task.current is None:
         raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     if task.current.settings["content"] in FILES:
@@ -104,7 +104,7 @@ def fields_of(task: Task) -> list[dict[str, Any]]:
 
 
 def told_field(one: Field) -> str:
-    """A field as the prompt words it: name, question, values, and when it is asked."""
+    """Describe a field for a prompt: name, question, values, and when it is asked."""
     lines = [f"{one['name']}: {one['question']}"]
     lines.append(f"  {_how(one)}")
     named = {option["value"]: option for option in one["options"]}

@@ -114,7 +114,7 @@ Row = dict[str, Any]
 
 
 def questions_for(task: Task) -> Questions:
-    """How a model meets the items of this task."""
+    """Return how models are asked in this kind of task."""
     found: Questions = adapter_of(task).answering
     return found
 
@@ -147,7 +147,7 @@ def _purposes(way: Questions) -> list[str]:
 
 
 def prompt_of(task: Task, strategy: str) -> tuple[Template, str]:
-    """The prompt of a strategy, and the name that says in which form it is answered."""
+    """Return the prompt of a strategy, and the name of the answer's form."""
     if not strategy.startswith(own.OWN):
         return template(PREFIX, strategy), strategy.partition("@")[0]
     found = own.by_ref(task.project_id, strategy, "strategy")
@@ -155,7 +155,10 @@ def prompt_of(task: Task, strategy: str) -> tuple[Template, str]:
 
 
 def strategy_of(task: Task, wanted: str) -> str:
-    """The strategy wanted, or the first; Invalid where this kind of task is not asked so."""
+    """Return the wanted strategy, or the first one for "".
+
+    Invalid if the task does not offer it.
+    """
     known = [ref for ref, _ in strategies(task)]
     if wanted and wanted not in known:
         raise Invalid(
@@ -183,7 +186,7 @@ class AnswerRequest:
     replicate: int
 
     def subject(self, shown: Sequence[int] = ()) -> str:
-        """What the question is about; ``shown`` are the examples in its prompt."""
+        """Key of the question: its item and the example items in its prompt."""
         return examples.subject_with(f"item:{self.item.pk}/{self.replicate}", "item", shown)
 
 
@@ -205,7 +208,7 @@ def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    """Plan a run: its questions and cost. Raises Invalid and Conflict if something is missing."""
     return _plan(task, params, *wanted_of(task, params))
 
 
@@ -324,7 +327,7 @@ class Answered:
 
 
 def compute(run: Run, steps: Recorder) -> Answered:
-    """Ask, and read what comes."""
+    """Ask the model and parse its answers."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
     wanted, there = wanted_of(task, params)

@@ -113,7 +113,7 @@ class PairRequest:
 
     @property
     def call(self) -> int:
-        """Its number among the calls of the judge on this pair."""
+        """Number of this call among the judge's calls on the pair."""
         return call_of(self.replicate, flipped=self.flipped)
 
     def subject(self, part: str) -> str:
@@ -127,7 +127,7 @@ def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def name_of_judge(task: Task, model: LanguageModel, params: Mapping[str, Any]) -> tuple[str, str]:
-    """The same of a model that may not be asked any more."""
+    """Return the judge's name as (model, prompt strategy), also for a model no longer in use."""
     mode = params["mode"]
     prompt = refs_of(mode, template_of(task.project_id, mode, params["prompt"]))
     how = f"{temperature_label(params['temperature'])}{examples.label_of(params)}"
@@ -221,7 +221,7 @@ def _answer(codes: examples.Codes, part: str, *, flipped: bool) -> str:
 
 
 def plan(task: Task, params: Mapping[str, Any], only: Collection[int] | None = None) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing.
+    """Plan a run: its pairs and cost. Raises Invalid and Conflict if something is missing.
 
     ``only``: about the items of these ids.
     """
@@ -311,7 +311,7 @@ class JudgingResult:
 
 
 def compute(run: Run, steps: Recorder) -> JudgingResult:
-    """Ask, and turn what is said of A and B into votes on the pairs as they are stored."""
+    """Ask the judge, and convert its answers on A and B into votes on the stored pairs."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
     only = run.limits.get("items")

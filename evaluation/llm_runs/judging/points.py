@@ -125,7 +125,7 @@ def _answers(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
 
 
 def purpose_of(task: Task) -> str:
-    """What a prompt for points is written for in a task of this shape."""
+    """Return the purpose of prompts that score in this task: answers or texts."""
     return "point_answer" if adapter_of(task).scores_answers else "point_text"
 
 
@@ -169,7 +169,7 @@ def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    """Plan a run: its questions and cost. Raises Invalid and Conflict if something is missing."""
     return _plan(task, params, wanted_of(task, params))
 
 

@@ -61,7 +61,7 @@ def refs_of(mode: str, template: Template) -> str:
 
 
 def letters(row: Row) -> tuple[str, ...]:
-    """What may be answered on a dimension."""
+    """Return the letters that may be answered on a dimension: A, B, and N for neutral."""
     return ("A", "N", "B") if row["neutral"] else ("A", "B")
 
 
@@ -112,7 +112,7 @@ def combined_schema(dimensions: Sequence[Row]) -> Schema:
 
 
 def single_schema(row: Row) -> Schema:
-    """One letter."""
+    """Return the schema for one letter as the answer on a dimension."""
     offered = letters(row)
     model = create_model(
         "PairWinner",
@@ -150,7 +150,7 @@ def _letter(text: str) -> dict[str, Any]:
 
 
 def shown_of(task: Task, item: Item) -> dict[str, str]:
-    """What people see around the texts: instructions, question, and sources where these show."""
+    """Return what people see around the texts: instructions, question, and sources if shown."""
     assert task.current is not None  # noqa: S101 (only a published task is judged)
     assert item.first is not None  # noqa: S101 (an item to be judged has a text)
     sources = item.group.passage if task.current.settings.get("show_sources") else ""

@@ -130,7 +130,7 @@ def ways(task: Task) -> list[AskingLine]:
 
 
 def options_without_model(task: Task) -> str:
-    """What can be done with the task without a model, in a sentence or two."""
+    """Say what can be done with the task without a model."""
     return str(adapter_of(task).without_models)
 
 

@@ -79,7 +79,7 @@ class Beliefs:
 
 
 def effective(votes: FloatArray, alike: float) -> FloatArray:
-    """How many independent votes ``votes`` (p,) on one pair are worth: n / (1 + (n - 1) alike)."""
+    """Convert ``votes`` (p,) on a pair to independent votes: n / (1 + (n - 1) alike)."""
     return np.asarray(votes / (1 + np.maximum(votes - 1, 0.0) * alike), dtype=np.float64)
 
 

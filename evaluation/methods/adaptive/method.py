@@ -121,7 +121,10 @@ class Field:
 
     @classmethod
     def of(cls, believed: Beliefs, first: IntArray, second: IntArray) -> Field:
-        """Davidson's information at the merits: Var(first - second) / 4; none within one system."""
+        """Build the field from beliefs.
+
+        Davidson's information Var(first - second) / 4 of each pair.
+        """
         win, loss = believed.prior[:, FIRST], believed.prior[:, SECOND]
         fisher = np.where(first == second, 0.0, (win + loss - (win - loss) ** 2) / 4)
         k = len(believed.merit)
@@ -222,7 +225,7 @@ class Plan:
 
     @property
     def spent(self) -> int:
-        """Votes given."""
+        """Number of votes given so far."""
         return int(self.votes.sum())
 
     @property
@@ -236,12 +239,12 @@ class Plan:
 
     @property
     def left(self) -> int:
-        """Votes of the budget that are neither given, handed out nor asked for."""
+        """Votes of the budget that are neither given, handed out nor requested."""
         return max(self.budget - int(self.wanted.sum()), 0)
 
     @property
     def finished(self) -> bool:
-        """Nothing is handed out and nothing more is asked for."""
+        """Whether no vote is handed out or requested any more."""
         return not (self.next_votes.any() or self.held.any())
 
 
@@ -294,7 +297,7 @@ def plan_votes(
     batch: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Plan:
-    """How many votes each of p pairs should have now.
+    """Decide how many votes each of p pairs should have now.
 
     ``counts`` (p, 3) are votes for first, neutral and second, or sums of their weights (a worker's
     competence); weighted ones need ``votes`` (p,), how many there are. ``first`` and ``second``

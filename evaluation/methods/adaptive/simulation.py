@@ -173,7 +173,7 @@ class Curves:
 
     @classmethod
     def of(cls, traces: Sequence[Trace], design: Design) -> Curves:
-        """The steps of each replicate on one grid of budgets."""
+        """Put the steps of all replicates on one grid of budgets."""
         top = len(traces[0].uniform)
         points = np.linspace(design.floor, top, (top - design.floor) * FINE + 1)
         adaptive = np.empty((len(traces), len(points), 3))
@@ -199,7 +199,7 @@ class Curves:
         )
 
     def table(self) -> Table:
-        """Both curves."""
+        """Table of both curves with their Monte Carlo errors."""
         root = len(self.uniform) ** 0.5
         both = [
             (UNIFORM, self.levels, self.uniform),

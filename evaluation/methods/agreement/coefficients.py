@@ -39,7 +39,10 @@ LEAST_OTHER = 3
 
 
 def contingency(first: IntArray, second: IntArray, size: int) -> FloatArray:
-    """How often ``first`` (n,) is c and ``second`` (n,) is k (size, size); -1 is left out."""
+    """Cross-tabulate the codes ``first`` (n,) and ``second`` (n,) as counts (size, size).
+
+    Rows with -1 on either side are left out.
+    """
     both = (first >= 0) & (second >= 0)
     flat = np.bincount(first[both] * size + second[both], minlength=size * size)
     return flat.reshape(size, size).astype(np.float64)
@@ -399,7 +402,7 @@ def percent_interval(
 def differentiability_split(
     data: Mapping[str, Labels], *, dimensions: int = 5, share: float = 0.6
 ) -> NDArray[np.bool_]:
-    """Items (items,) whose candidates can be told apart: True, minimally differentiable: False.
+    """Return for each item (items,) whether its candidates can be told apart.
 
     True where on at least ``dimensions`` of the dimensions (the keys of ``data``, all on the same
     items) one label has at least ``share`` of the votes. CrowdRAG, section 5.1: 5 of 7

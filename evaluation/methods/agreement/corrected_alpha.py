@@ -336,7 +336,10 @@ class CrossFit:
         return self.folds.kept_votes(competence, self.threshold)[0]
 
     def alpha(self, kept: NDArray[np.bool_]) -> float:
-        """Of the votes that stay."""
+        """Return the cross-fitted alpha of the votes that are ``kept``.
+
+        NaN where it is undefined.
+        """
         return _alpha(self.votes, kept, self.level, None)
 
 
@@ -351,7 +354,7 @@ def _alpha(votes: Labels, rows: NDArray[np.bool_], level: str, values: FloatArra
 
 
 def shuffled(votes: Labels, rng: np.random.Generator) -> Labels:
-    """The same workers on the same items with the labels (as given and as shown) shuffled."""
+    """Permute the labels among the votes, keeping workers and items."""
     row = np.repeat(np.arange(len(votes)), votes.weight.astype(np.int64))
     drawn = rng.permutation(row)
     return Labels.build(

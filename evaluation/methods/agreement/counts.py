@@ -46,11 +46,11 @@ Counts = Any
 
 
 class TooFewVotes(DataError):
-    """No item has two votes, so that nothing can agree or disagree."""
+    """No item has two votes, so agreement cannot be computed."""
 
 
 class NoVariation(DataError):
-    """All votes are the same, so that chance-corrected agreement is not defined."""
+    """All votes are equal, so chance-corrected agreement is undefined."""
 
 
 def scale(
@@ -91,7 +91,7 @@ def _numbers(labels: Sequence[str], level: str) -> FloatArray:
 
 
 def value_counts(data: Labels, place: np.ndarray[Any, np.dtype[np.int64]], size: int) -> Counts:
-    """How often each item (rows) got each of ``size`` values (columns).
+    """Count the labels of each item as a matrix (items, values).
 
     ``place`` (k,) is the column of each label. Two votes of one worker on one item are two votes.
     Raises BadVector on a weight that is no whole number: votes come in ones.
@@ -262,7 +262,7 @@ def check_resampling(resamples: int, confidence: float) -> None:
 
 
 def alpha_rows(counts: Counts) -> FloatArray:
-    """What each item (items, v*v + v) adds to the coincidence matrix and to its margins."""
+    """Return each item's part (items, v*v + v) of the coincidence matrix and its margins."""
     if not isinstance(counts, np.ndarray):
         raise BadParameter("values has too many values to resample; put them into bins")
     size = counts.shape[1]
@@ -279,7 +279,7 @@ def alpha_statistic(level: str, values: FloatArray) -> Statistic:
 
 
 def distance_statistic(squared: FloatArray) -> Statistic:
-    """The same under squared differences (v, v) of one's own."""
+    """Return a statistic that computes alpha under given squared differences (v, v)."""
     return _from_sums(len(squared), lambda matrix, margins: alpha_under(matrix, margins, squared))
 
 
@@ -365,7 +365,9 @@ def bounds(
     *,
     mass: NDArray[Any] | None = None,
 ) -> tuple[float, float, str]:
-    """Percentile interval of draws (b,) over ``n`` units, or NaN twice and why there is none.
+    """Return the percentile interval of draws (b,) over ``n`` units.
+
+    NaN twice with a reason if none.
 
     ``mass`` (n,) is how much of the data each unit holds: where few hold most of it, the tails are
     moved out as for so few (30 topics with Zipf 1.5 texts: .90 covered without, .97 with).

@@ -54,7 +54,7 @@ class Plan:
 
     @classmethod
     def draw(cls, units: int, draws: int, resamples: int, rng: np.random.Generator) -> Plan:
-        """``resamples`` of ``units``, and of ``draws`` where there are several."""
+        """Draw ``resamples`` of the units, and of the ``draws`` where there are several."""
         again = rng.multinomial(units, np.full(units, 1 / units), size=resamples)
         weights = np.concatenate([np.ones((1, units)), again, 1 - np.eye(units)])
         over = np.ones((len(weights), draws))

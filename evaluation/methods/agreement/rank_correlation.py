@@ -44,11 +44,11 @@ class Correlations:
 
     @property
     def defined(self) -> NDArray[np.bool_]:
-        """(g,) True where there is a correlation."""
+        """Whether each group has a correlation (g,)."""
         return self.reason == 0
 
     def undefined(self) -> dict[str, int]:
-        """How many groups have no correlation, by reason in words."""
+        """Count the groups without a correlation, by reason."""
         counts = np.bincount(self.reason, minlength=len(REASONS))
         return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
 
@@ -69,7 +69,7 @@ class Sides:
 
     @property
     def total(self) -> FloatArray:
-        """(g,) weight of each group."""
+        """Total weight of each group (g,)."""
         return _sums(self.group, self.weight, self.groups)
 
 

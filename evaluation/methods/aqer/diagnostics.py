@@ -120,7 +120,7 @@ def bounds(scores: FloatArray, rows: Rows, delta: float = 0.05) -> dict[str, Any
 
 
 def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
-    """Questions where many answers say nearly the same, such as "I don't know".
+    """Find questions where many answers say nearly the same, such as "I don't know".
 
     The cluster of a question is the answer with the most others at cosine >= near_identical,
     together with these; it is told where it has at least 3 answers and cluster_share of all. It

@@ -56,7 +56,7 @@ class Block:
         return self.first + np.arange(self.alike.shape[1])[:, None]
 
     def towards(self, own: FloatArray) -> FloatArray:
-        """Each answer's dot product with the sum of the others' weighted unit vectors.
+        """Return each answer's dot product with the sum of the others' weighted unit vectors.
 
         ``own`` and the result are (m, k, b): answers, questions, weightings.
         """
@@ -79,7 +79,7 @@ class Block:
 
     @property
     def work(self) -> float:
-        """Multiplications of a round."""
+        """Number of multiplications in one round."""
         return float(self.alike.size * (1 if self.inverse is None else 2))
 
 
@@ -107,7 +107,7 @@ class Rows:
 
     @property
     def work(self) -> float:
-        """Multiplications of a round."""
+        """Number of multiplications in one round."""
         return sum(block.work for block in self.blocks)
 
     @property
@@ -200,7 +200,7 @@ def parts_of(sizes: IntArray) -> Iterator[slice]:
 
 
 def gather(vectors: VectorRows, index: IntArray, dtype: type[np.floating[Any]]) -> Floats:
-    """These rows, without copying what lies in order in a matrix."""
+    """Read the rows ``index`` as a matrix, without a copy if they are consecutive."""
     if np.all(np.diff(index) == 1):
         return vectors[index[0] : index[-1] + 1].astype(dtype, copy=False)
     return vectors[index].astype(dtype, copy=False)

@@ -169,7 +169,7 @@ class Resampled:
 
 
 def outside_of(rows: Rows, texts: Texts, systems: Systems) -> Outside | None:
-    """These outside answers; None where there are none."""
+    """Prepare the outside answers of these systems for scoring; None if there are none."""
     if texts.outside is None or not len(systems.select):
         return None
     chosen = texts.outside.vector[systems.select]

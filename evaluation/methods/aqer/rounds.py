@@ -68,7 +68,7 @@ class Options:
             raise BadParameter(f"tolerance is {self.tolerance}; it must be above 0")
 
     def recipe(self) -> dict[str, Any]:
-        """The parameters as JSON."""
+        """Return the options as a dict that can be stored as JSON."""
         return asdict(self)
 
 
@@ -170,12 +170,12 @@ def compare(
 
 
 def vote_round(rows: Rows, weights: FloatArray, options: Options) -> Round:
-    """One round: every question's vote under these weights (m,) or (m, b), every answer's score."""
+    """Run one round: vote on each question under weights (m,) or (m, b), then score all answers."""
     return _cast(rows, weights, rows.worker, options)
 
 
 def cast_answers(rows: Rows, own: FloatArray, options: Options) -> Round:
-    """One round with a vote for each answer: ``own`` (n,), not negative.
+    """Run one round in which each answer has a vote of its own: ``own`` (n,), not negative.
 
     Where the votes of all who answered a question are 0, they are equal (the limit of shrinking
     equal weights). With leave-one-out an answer is compared with the others' vote; an answer
@@ -252,7 +252,7 @@ def grade(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
 
 
 def normalise(grades: FloatArray) -> FloatArray:
-    """Min-max over workers with a grade, on the last axis; all ones where the range is flat."""
+    """Scale grades to 0..1 by their range over workers (last axis); all 1 if they are equal."""
     low = np.nanmin(grades, axis=-1, keepdims=True)
     spread = np.nanmax(grades, axis=-1, keepdims=True) - low
     flat = spread < FLAT

@@ -188,7 +188,7 @@ BEST_BONUS = 0.1  # of the normalised worker score, added when choosing the best
 def tables(
     data: Texts, fitted: list[Component], level: float
 ) -> tuple[dict[str, Table], dict[str, Intervals]]:
-    """All estimates and intervals of a fit; a result's tables are described at ``aqer.fit``."""
+    """Make the tables of estimates and intervals of a fit (described at ``aqer.fit``)."""
     boards = [(part.case.workers, part.workers.intervals) for part in fitted]
     estimates = {
         "worker": _workers(data, fitted),
@@ -204,7 +204,7 @@ def tables(
 
 
 def diagnostics(data: Texts, fitted: list[Component], worker_part: IntArray) -> dict[str, Any]:
-    """What to know per component, and who and what was left out."""
+    """Return the diagnostics of each component, and what was left out."""
     return {
         "components": [
             {"number": k, "name": f"Component {k} of {len(fitted)}", **part.diagnostics}

@@ -218,7 +218,7 @@ def _tick(hooks: Hooks, at: tuple[int, int], stage: str, done: int, total: int) 
 
 
 def mean_grades(data: Crowd) -> FloatArray:
-    """Each worker's mean grade (m,) over the graded answers; NaN without one."""
+    """Return the mean grade of each worker (m,) over graded answers; NaN without one."""
     grade = data.grade[data.texts.source]
     known = np.isfinite(grade)
     size = len(data.texts.workers)

@@ -49,7 +49,7 @@ class Answers(Crowd, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Scores of responses: ``answer`` (n,), and ``system`` (s,) of the outside ones."""
+    """Scores of the workers' answers (n,) and of the systems' answers (s,)."""
 
     answer: FloatArray
     system: FloatArray

@@ -137,7 +137,7 @@ def _product(texts: Texts, rows: IntArray) -> Callable[[FloatArray], FloatArray]
 
 
 def count_inner_products(question: IntArray) -> int:
-    """How many inner products answers to these questions (k,) have."""
+    """Count the inner products between answers to the same question; ``question`` is (k,)."""
     return int((np.bincount(question) ** 2).sum())
 
 
@@ -199,7 +199,7 @@ def replicates(
 
 
 def affordable(question: IntArray, resamples: int) -> bool:
-    """Whether every resample of answers to these questions (k,) can be fitted again."""
+    """Return whether every resample of these answers (k,) can be fitted in reasonable time."""
     return (
         count_inner_products(question) <= GRAM
         and count_inner_products(question) * resamples <= WORK

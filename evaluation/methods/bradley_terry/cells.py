@@ -92,12 +92,12 @@ class Cells:
 
     @property
     def counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Wins, ties and losses."""
+        """Wins, ties and losses of each cell."""
         return self.win, self.tie, self.loss
 
 
 def cells_of(data: Pairs, *, side: bool, columns: FloatArray | None = None) -> Cells:
-    """Add rows up by pair, by who was on the left where ``side`` asks for it, and by covariates.
+    """Add up comparisons by pair, by side if ``side`` is set, and by covariates.
 
     ``columns`` (n, q) has a row for each row of ``data``.
     """
@@ -219,7 +219,7 @@ def redrawn_games(
 
 
 def units_of(data: Pairs, cells: Cells, cluster: str) -> Units:
-    """Group the votes by ``cluster``, one of CLUSTERS; a vote without a judge stands for itself."""
+    """Group the votes into units by ``cluster``, one of CLUSTERS."""
     weight, kind = data.weight, 3 * cells.row + data.outcome
     if cluster == "judge":
         single = data.judge < 0
@@ -259,20 +259,20 @@ class Clusters:
         return np.asarray(enough & (self.freedom > 0), dtype=np.bool_)
 
     def take(self, part: slice) -> Clusters:
-        """Of these nodes."""
+        """Keep only the nodes in ``part``."""
         return Clusters(
             self.units[part], self.effective[part], self.freedom[part], single=self.single
         )
 
     @classmethod
     def of_votes(cls, votes: FloatArray) -> Clusters:
-        """Of so many single votes (k,)."""
+        """Treat votes (k,) as single, independent units."""
         units = np.maximum(np.rint(votes), 1).astype(np.int64)
         freedom = np.maximum(units, 2) - 1.0
         return cls(units, units.astype(np.float64), freedom, single=True)
 
     def scarcer(self, other: Clusters) -> Clusters:
-        """Of two clusterings the one with fewer degrees of freedom, node by node."""
+        """Combine two clusterings: for each node the one with fewer degrees of freedom."""
         fewer = other.freedom < self.freedom
         return Clusters(
             np.where(fewer, other.units, self.units),

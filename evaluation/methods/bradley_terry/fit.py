@@ -105,7 +105,7 @@ def maximise(cells: Cells, model: Model, start: Point | None = None) -> Solution
 
 
 def log_odds(cells: Cells, model: Model, point: Point) -> FloatArray:
-    """What favours the first of each cell (c,)."""
+    """Return the log-odds (c,) that the first of each cell wins."""
     x: FloatArray = point.merit[cells.first] - point.merit[cells.second]
     for i in range(len(model.linear)):
         x = x + point.shared[i] * cells.linear[:, i]

@@ -37,7 +37,7 @@ Row = dict[str, Any]
 def majority_of(
     text: IntArray, question: IntArray, yes: FloatArray, texts: int, questions: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """What most people say: (texts, questions) of 1, 0 or NaN (a tie, or nobody); share; count.
+    """Return the majority's answers (texts, questions), NaN for ties, with share and count.
 
     ``text``, ``question`` and ``yes`` (n,) are people's answers, 0 or 1.
     """
@@ -341,7 +341,7 @@ def _change(
 
 
 def of_units(values: FloatArray, level: float) -> Tested:
-    """Mean of a value a unit, NaN ones left out and counted, tested against 0 by Student's t."""
+    """Average a value over units, without NaN, and test it against 0 by Student's t."""
     known = values[np.isfinite(values)]
     missing = len(values) - len(known)
     if not len(known):

@@ -103,7 +103,7 @@ def sample_level(
 def pooled(
     metric: Any, human: Any, article: Any, *, kind: str = "spearman", level: float = 0.95
 ) -> Pooled:
-    """One correlation of all texts (n,), whatever their article. Arguments as sample_level."""
+    """Correlate all texts (n,) at once, whatever their article; arguments as ``sample_level``."""
     check_within("level", level)
     group, articles = _numbered(metric, human, article)
     found = correlate(kind, metric, human)
@@ -140,7 +140,7 @@ SAMPLE_LEVEL, POOLED = "sample-level", "pooled"
 def correlation_rows(
     scores: Any, human: Any, article: Any, level: float = 0.95
 ) -> list[dict[str, Any]]:
-    """Every kind of correlation in both settings, a row each; NaN where one is not defined.
+    """Return a row for every kind of correlation in both settings; NaN where it is undefined.
 
     ``scores``, ``human`` and ``article`` (n,) have a row a text. Rows hold kind, setting
     ('sample-level', eq. 2, or 'pooled'), estimate, low, high, as_zero, articles, undefined and n;

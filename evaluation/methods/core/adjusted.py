@@ -35,7 +35,7 @@ class Design:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody answered everything."""
+        """Whether every worker answered every question."""
         return len(self.worker) == self.n_workers * self.n_questions
 
 

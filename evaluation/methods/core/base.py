@@ -23,7 +23,7 @@ class DataError(ValueError):
 
 
 class EmptyData(DataError):
-    """There is nothing to score."""
+    """The data holds nothing to score."""
 
 
 class UnknownIndex(DataError):
@@ -39,7 +39,7 @@ class BadShape(DataError):
 
 
 class TooFewWorkers(DataError):
-    """Fewer than two workers share a question, so there is nobody to compare with."""
+    """Fewer than two workers share a question, so nobody can be compared."""
 
 
 class DuplicateAnswer(DataError):
@@ -51,7 +51,7 @@ class BadParameter(ValueError):
 
 
 class Cancelled(Exception):
-    """Raised between two steps after the cancellation hook said so."""
+    """The run was cancelled between two steps."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Hooks:
             raise Cancelled(f"cancelled at {stage}, {done} of {total}")
 
     def quiet(self) -> Hooks:
-        """For a part whose own steps are nobody's business, but which can be cancelled."""
+        """Return hooks without progress, for a part that can only be cancelled."""
         return Hooks(cancelled=self.cancelled)
 
 
@@ -117,7 +117,7 @@ class Texts:
 
     @cached_property
     def vectors(self) -> NDArray[np.floating[Any]]:
-        """All vectors (u, d) as a matrix in memory."""
+        """All vectors as a matrix (u, d) in memory."""
         return np.asarray(self.rows)
 
     @cached_property

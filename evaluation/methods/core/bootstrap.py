@@ -49,7 +49,7 @@ class WeightsByResample:
     def of(
         cls, rng: np.random.Generator, resamples: int, questions: int, *, complete: bool
     ) -> WeightsByResample:
-        """With a key drawn from the generator."""
+        """Make the weights with a key drawn from the generator."""
         return cls(int(rng.integers(2**63)), resamples, questions, complete)
 
     def __len__(self) -> int:

@@ -35,7 +35,7 @@ def column_of(values: Sequence[str]) -> Column:
 
 
 def columns_of(known: Sequence[Mapping[str, str]], topics: Sequence[str] = ()) -> dict[str, Column]:
-    """What splits units into kinds: topics where these are few, and what is ``known`` of each."""
+    """Return the columns that split units into kinds: topics if they are few, and metadata."""
     found: dict[str, Column] = {}
     if 1 < len(set(topics)) <= MOST_TOPICS:
         found["topic"] = column_of(topics)

@@ -141,7 +141,7 @@ def fisher(r: float, n: int, confidence: float) -> tuple[float, float]:
 def effective_trials(
     share: float, variance: float, *, trials: float, freedom: float, confidence: float
 ) -> float:
-    """How many independent trials a share from clustered ones is worth.
+    """Return how many independent trials a share from clustered trials is worth.
 
     ``trials`` over the design effect (Kish 1965, section 8.2), which is taken as 1 or more, times
     the squared ratio of the t quantiles of trials and of ``freedom``, since a variance between few
@@ -211,7 +211,7 @@ def share(
     nouns: tuple[str, str] = NOUNS,
     kind: str = SHARE,
 ) -> Clustered:
-    """The same where each row's ``above`` counts hits among its ``below`` trials: bounds in [0, 1].
+    """Estimate a share from clustered rows: ``above`` hits among ``below`` trials in each.
 
     Wilson's interval on the effective number of trials; ``trials`` are as many as there are at
     most (default: the sum of ``below``); ``kind`` of ``units`` says from how many clusters.
@@ -258,7 +258,7 @@ def difference(
 def within_slope(
     x: FloatArray, y: FloatArray, weight: FloatArray, cluster: IntArray, confidence: float = 0.95
 ) -> Clustered:
-    """Slope of y on x within clusters: each cluster has its own level (fixed effects)."""
+    """Estimate the slope of y on x within clusters (fixed effects)."""
     size = int(cluster.max()) + 1
     mass = np.bincount(cluster, weights=weight, minlength=size)
     safe = np.where(mass > 0, mass, 1.0)

@@ -96,7 +96,7 @@ def agreement_row(
     label: int = -1,
     distance: Any = None,
 ) -> Row:
-    """One coefficient; where it has no value, or no interval, ``reason`` says why."""
+    """Return one coefficient of agreement as a row; ``reason`` says what is undefined and why."""
     row: Row = {
         "coefficient": name,
         "scope": scope,

@@ -36,7 +36,7 @@ class Labelled:
 
     @property
     def confidence(self) -> FloatArray:
-        """Probability of the label, NaN where there is none."""
+        """Return the probability of each item's label; NaN without a label."""
         best = np.nan_to_num(self.probability).max(axis=1)
         return np.where(self.label == NONE, np.nan, best)
 
@@ -79,7 +79,7 @@ def item_table(
     difficulty: FloatArray,
     component: IntArray,
 ) -> Table:
-    """A row an item; ``found`` in the order of METHODS."""
+    """Make the table of items, with the labels of all methods in the order of METHODS."""
     _, ds, mace, glad = found
     log = np.log(np.where(ds.probability > 0, ds.probability, 1.0))
     labels = np.stack([one.label for one in found])

@@ -203,7 +203,7 @@ def split_alphas(
     rng: np.random.Generator,
     shuffles: int,
 ) -> Table:
-    """Alpha of the pairs that can be told apart and of the others, beside ``null``.
+    """Compute alpha of the pairs that can be told apart and of the others, beside ``null``.
 
     The split is made by the very votes that then agree, so noise shows a difference too: ``null``
     is the mean alpha of the part when the votes of a dimension are shuffled over all pairs first.

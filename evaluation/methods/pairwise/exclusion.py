@@ -78,7 +78,7 @@ def exclusion_effect(
     hooks: Hooks | None = None,
     **params: Any,
 ) -> Exclusion:
-    """What the study would say without these ``workers`` (indices).
+    """Compare the study with and without these ``workers`` (indices).
 
     ``params`` are those of ``pairwise`` (give a run's own); ``draws`` are not needed. Raises
     UnknownIndex, EmptyData (nobody is left), BadParameter, Cancelled.

@@ -71,7 +71,7 @@ class Grades:
 
 
 def graded(data: Judgments, gold: IntArray, votes: IntArray, *, level: float) -> Grades:
-    """Grades from gold labels (pairs, d), MISSING where there is none.
+    """Compute grades from gold labels (pairs, d), MISSING where there is none.
 
     ``votes`` (pairs, d) are the votes behind each label; ``level`` is that of the intervals.
     """

@@ -400,7 +400,7 @@ Use = dict[str, Any]
 def judgments_used(
     data: Judgments, people: ShownVotes, competence: FloatArray | None, system: Table, label: Table
 ) -> list[Use]:
-    """One entry for each board: ``board``, ``dimension``, ``used`` and ``left_out`` by reason.
+    """Count the judgments that each board uses and leaves out, by reason.
 
     ``people`` are the first judgments of each worker on a pair of texts; the others are repeats.
     The board "study" is what the methods see; "ranking" is Bradley-Terry with its win matrix,

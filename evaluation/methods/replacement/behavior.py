@@ -104,7 +104,7 @@ class Judged:
     topic: IntArray | None = None  # (items,), where items come in topics
 
     def topics(self, rows: BoolArray | IntArray) -> IntArray | None:
-        """The topics of these items, where items come in topics."""
+        """Return the topics of these items; None if items have no topics."""
         return None if self.topic is None else self.topic[rows]
 
     @property
@@ -112,14 +112,17 @@ class Judged:
         return self.model.shape[1]
 
     def mean(self, values: FloatArray) -> FloatArray:
-        """(items,) mean of people's values; NaN where nobody said anything."""
+        """Average people's values by item (items,); NaN where nobody answered."""
         count = np.bincount(self.person_item, minlength=self.items)
         with np.errstate(invalid="ignore"):
             found: FloatArray = np.bincount(self.person_item, values, minlength=self.items) / count
         return found
 
     def agreement(self, said: FloatArray) -> FloatArray:
-        """(items,) share of people who say what is ``said`` (items,), or their mean distance."""
+        """Compare people with ``said`` (items,).
+
+        Share of equal labels, or mean distance of numbers.
+        """
         own = said[self.person_item]
         alike = (self.value == own).astype(float) if self.classes else np.abs(self.value - own)
         alike[np.isnan(own)] = np.nan
@@ -127,7 +130,7 @@ class Judged:
 
 
 def tables(data: Judged) -> dict[str, list[Row]]:
-    """All tables of this module but those of the panel. Reads nothing that is random."""
+    """Make all tables of this module except the panel's; nothing random is used."""
     names = ("leaning", "calibration", "reliability", "drift", "version")
     found: dict[str, list[Row]] = {name: [] for name in names}
     for at in range(len(data.names)):

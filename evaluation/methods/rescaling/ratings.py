@@ -323,7 +323,7 @@ def _used(data: Ratings) -> list[dict[str, Any]]:
 
 
 def labels(data: Ratings, scale: int) -> Labels:
-    """One scale as labels that read as numbers, also a point between others. Raises EmptyData."""
+    """Return one scale of ratings as Labels with the points as names. Raises EmptyData."""
     given = np.isfinite(data.value[:, scale])
     known, label = np.unique(data.value[given, scale], return_inverse=True)
     return Labels.build(

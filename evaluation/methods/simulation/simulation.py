@@ -85,7 +85,7 @@ class LabelVotes:
     strategy: FloatArray
 
     def data(self, replicate: int = 0) -> Labels:
-        """One replicate as data of a method; names are numbers with w, i and l before them."""
+        """Return one replicate as Labels; names are numbers after w, i and l."""
         items, votes = self.label.shape[1:]
         workers, labels = self.strategy.shape[1:]
         return Labels.build(
@@ -210,7 +210,7 @@ class PairVotes:
     players: int
 
     def data(self, replicate: int = 0) -> Pairs:
-        """One replicate as data of a method."""
+        """Return one replicate as Pairs."""
         votes = self.outcome.shape[2]
         return Pairs.build(
             np.repeat(self.first[replicate], votes),

@@ -41,17 +41,18 @@ class Pairs:
 
     @property
     def units(self) -> FloatArray:
-        """Independent answers in common (p,)."""
+        """Number of independent answers in common (p,)."""
         return self.n / self.per
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Agreement beyond chance (p,)."""
+        """Covariance of each pair (p,): agreement beyond chance."""
         units = self.units
         # Shares are of the same items, which takes a part of the covariance.
         return (self.agree / self.n - self.chance) * units / np.maximum(units - 1, 1)
 
     def take(self, kept: IntArray) -> Pairs:
+        """Keep only these pairs."""
         return Pairs(
             self.first[kept],
             self.second[kept],
@@ -166,7 +167,7 @@ def _noise(agreement: FloatArray) -> FloatArray:
 
 
 def expected_agreement(pairs: Pairs, r: FloatArray) -> FloatArray:
-    """Agreement that quality explains (p,)."""
+    """Return the agreement of each pair (p,) that quality explains."""
     product = r[pairs.first] * r[pairs.second]
     return np.clip(pairs.chance + product, 0.01, 0.995)
 

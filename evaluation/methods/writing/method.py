@@ -124,7 +124,7 @@ class WritingResult(Result):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Everything there is to draw, as plain JSON."""
+        """All figures of the result as plain JSON."""
         figures: dict[str, Any] = self.diagnostics["figures"]
         return figures
 

@@ -25,7 +25,7 @@ def read(
     target: str = "",
     first_number: int = 1,
 ) -> Process:
-    """The history of one text.
+    """Build the history of a text from its events.
 
     ``events`` are those of an item in the order of ``item_events``; or all of its assignment with
     ``target`` naming the item: only then are the events of window and passages here, of which those

@@ -166,7 +166,7 @@ class Rate:
 
 
 def usual_speed(paces: Iterable[Pace | None]) -> Usual | None:
-    """How fast somebody types, from the paces of their other texts; None where none tells."""
+    """Return a person's usual typing speed in other texts; None if it is unknown."""
     speeds = [
         pace.speed
         for pace in paces
@@ -194,7 +194,7 @@ def find(
     passages: Sequence[str] | Sources = (),
     params: Mapping[str, Any] | None = None,
 ) -> tuple[Finding, ...]:
-    """Every signal on one text, in the order of ``SIGNALS``. Raises BadParameter."""
+    """Check a text for every signal, in the order of ``SIGNALS``. Raises BadParameter."""
     full = check(params or {})
     case = Case(process, usual, len(passages), full)
     found = []
@@ -212,7 +212,7 @@ def find(
 
 
 def base_rates(findings_by_response: Iterable[Sequence[Finding]]) -> dict[str, Rate]:
-    """For each signal how often it fired over many texts, such as all of a task's."""
+    """Count how often each signal fires over many texts."""
     counts = {signal.slug: dict.fromkeys(STATES, 0) for signal in SIGNALS}
     for findings in findings_by_response:
         for finding in findings:

@@ -58,7 +58,7 @@ class Responses:
 
     @property
     def unknown(self) -> IntArray:
-        """Citations of no passage (n,)."""
+        """Number of citations (n,) that name no passage."""
         return np.bincount(self.response[self.rank < 0], minlength=len(self))
 
     @property
@@ -209,7 +209,7 @@ class Statements:
 
     @cached_property
     def ends(self) -> FloatArray:
-        """Where each statement (s,) ends, as a share of its response's text without marks."""
+        """End of each statement (s,) as a share of its response's length, without marks."""
         reached = np.cumsum(self.length)
         opens = np.searchsorted(self.response, self.response)
         before = np.concatenate([[0], reached])[opens]
@@ -218,7 +218,7 @@ class Statements:
 
 
 def cut(data: Responses) -> Statements:
-    """The statements of all responses."""
+    """Split all responses into statements."""
     response: list[int] = []
     length: list[int] = []
     texts: list[str] = []

@@ -71,7 +71,7 @@ class Texts:
         self.snapshot_at: int | None = None
 
     def take(self, time: int, event: Mapping[str, Any], *, leads: bool) -> None:
-        """The next event of the text; ``leads``: no other page is written to next."""
+        """Apply the next event of the text; ``leads``: no other page is written to next."""
         page = self.pages.setdefault(event.get("stream", 0), Page())
         if event.get("delta"):
             _, position, deleted, raw = event["delta"]

@@ -36,7 +36,7 @@ class Failure:
 
 
 def failures() -> list[Failure]:
-    """All of the past week that nobody has discarded, the oldest first, so that no row moves."""
+    """List the failures of the past week that nobody discarded, oldest first."""
     found = [*_runs(), *_files(), *_deliveries(), *_jobs()]
     return sorted(found, key=lambda one: (one.at, one.kind, one.row))
 

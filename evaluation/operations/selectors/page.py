@@ -54,7 +54,7 @@ def size(value: float) -> tuple[str, str]:
 
 
 def sized(value: float) -> str:
-    """Bytes in words."""
+    """Format a size in bytes with its unit."""
     return " ".join(size(value))
 
 
@@ -218,7 +218,7 @@ def _note(level: str, head: str, text: str, url: str = "", link: str = "") -> di
 
 
 def attention(facts: Facts) -> list[dict[str, str]]:
-    """What a person should look at, the worst first."""
+    """List what a person should look at, worst first."""
     found = [*_parts_down(facts), *_work_waits(facts), *_stored_badly(facts)]
     return sorted(found, key=lambda one: one["level"] != "bad")
 
@@ -415,7 +415,7 @@ def _services(facts: Facts) -> list[dict[str, str]]:
 
 
 def page() -> dict[str, Any]:
-    """What the page shows."""
+    """Return the context of the operations page."""
     facts = gather()
     notes = attention(facts)
     bad = any(one["level"] == "bad" for one in notes)

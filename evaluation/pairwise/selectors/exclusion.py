@@ -161,7 +161,7 @@ class Effect:
         return plain_table(title, columns, self.ranks, classes="data")
 
     def label_table(self) -> ResultTable | None:
-        """The estimated labels that change."""
+        """Table of the estimated labels that would change."""
         columns = [
             *pair_columns(70),
             Column.text("dimension", _("Dimension")),

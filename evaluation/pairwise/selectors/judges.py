@@ -214,7 +214,7 @@ class Judge:
     dimension: str  # of its board
 
     def table(self, axis: SafeString) -> ResultTable:
-        """Its agreement by dimension, all together first."""
+        """Table of the model's agreement by dimension, all together first."""
         first = self.lines[:1]
         return plain_table(
             _("%(name)s with itself, with estimated labels, and with people") % {"name": self.name},
@@ -226,7 +226,7 @@ class Judge:
         )
 
     def board_table(self) -> ResultTable | None:
-        """Its board beside people's."""
+        """Table of the model's board; None if it has none."""
         return self.board.table(self.name, self.dimension) if self.board else None
 
 

@@ -196,7 +196,7 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
 def lines(
     task: Task, runs: ShownRun, since: NewAnswers, *, last: Run | None, newest: Run | None
 ) -> list[Line]:
-    """What the runs do: the one in work, what is new since the last, nulls and intervals."""
+    """List the lines on runs: one in progress, new votes, nulls and intervals."""
     found = []
     if runs.active is not None:
         found.append(_working(runs.active))
@@ -290,14 +290,14 @@ def _checks(runs: ShownRun, newest: Run | None) -> list[Line]:
 
 
 def newest_checks(task: Task, runs: ShownRun) -> Run | None:
-    """The last run of nulls, asked for only where those of the shown core are not there."""
+    """Return the newest run of checks if the shown core run has none of its own."""
     if runs.core is None or runs.checks is not None or runs.checking is not None:
         return None
     return task.runs.filter(method=CHECKS).select_related("source").order_by("-id").first()
 
 
 def first_words(first: FirstRun) -> tuple[str, str]:
-    """How many judgments are missing until the first run, and why: two sentences."""
+    """Say how many judgments are missing until the first run, and why."""
     if first.ready:
         said = _("The first run starts automatically when no judgment came for half a minute")
     else:

@@ -55,7 +55,7 @@ class DimensionRow:
 
     @property
     def with_others(self) -> float | None:
-        """Share of decided votes that go with the majority of the others."""
+        """Share of decided votes that agree with the majority of the others."""
         return self.score.extra.get("with_others") if self.score is not None else None
 
 
@@ -218,7 +218,7 @@ def worker_page(
 
 @dataclass(frozen=True)
 class BesideMedian:
-    """How a worker stands to the median competence, in words; ``notable``: surely below it."""
+    """A sentence on a worker against the median competence; ``notable``: surely below it."""
 
     sentence: str
     notable: bool = False
@@ -401,7 +401,7 @@ def _rows(
 
 
 def strip(given: Sequence[Vote], asked: Sequence[AskedDimension]) -> SafeString | None:
-    """All votes as displayed, in the order given."""
+    """Draw all votes of a worker as displayed, in order; None without votes."""
     if not given:
         return None
     breaks = [k for k in range(1, len(given)) if given[k].assignment != given[k - 1].assignment]

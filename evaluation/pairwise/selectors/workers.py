@@ -68,7 +68,7 @@ class Sides:
 
     @property
     def left_share(self) -> float | None:
-        """Of the decided votes."""
+        """Share of the left side among decided votes; None without any."""
         decided = self.left + self.right
         return self.left / decided if decided else None
 
@@ -130,7 +130,7 @@ def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
 
 
 def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
-    """By component, the largest first, then by the column; missing figures last."""
+    """Sort workers by component, largest first, then by the column; missing figures last."""
     attribute = SORTS[by]
 
     def key(row: WorkerRow) -> tuple[Any, ...]:
@@ -193,7 +193,7 @@ def worker_list(
 def workers_findings(
     task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[Told]
 ) -> list[Finding]:
-    """How workers stand to the median, and whose votes to read before anything is decided.
+    """Return findings on the workers: against the median, and whose votes to read.
 
     ``groups`` are the parts of the workers that share no pair.
     """
@@ -334,14 +334,14 @@ def pair_seconds(task: Task, ids: Collection[int]) -> dict[int, float]:
 
 
 def exclusions(task: Task) -> list[Exclusion]:
-    """Who is left out of results now, and why."""
+    """List the exclusions in force."""
     return list(task.exclusions.in_force().select_related("worker", "by"))
 
 
 def sort_links(
     by: str, *, ascending: bool, dimension: str, keep: str
 ) -> dict[str, tuple[str, str]]:
-    """For each column its address and how it is sorted now; the sorted one turns round."""
+    """Return address and sort state of each column; the current one reverses the order."""
     made = {}
     for name in SORTS:
         first_up = name == "worker"

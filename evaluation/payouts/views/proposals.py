@@ -184,6 +184,7 @@ class ManyLines:
 
     @classmethod
     def of(cls, task: Task, rows: list[Evidence], around: TaskEvidence) -> ManyLines:
+        """Make the lines for the first assignments of a bulk proposal."""
         taken = rows[:MOST_AT_ONCE]
         terms = payout_form.terms_of(task, around, taken)
         lines = [one for one in payout_form.start(taken, terms) if one.line is not None]

@@ -212,6 +212,7 @@ class DomainPage:
 
     @property
     def left_out(self) -> list[Entry]:
+        """Tasks that do not enter the pooled board."""
         return [one for one in self.entries if one.why]
 
 
@@ -237,7 +238,7 @@ DOMAINS = (
 
 
 def domain_list(project: Project) -> list[Domain]:
-    """Every domain of the project with its tasks counted, and how many of them were scored."""
+    """List the project's domains, with the numbers of tasks and of scored ones."""
     rows = (
         project.tasks.exclude(domain="")
         .order_by("domain")
@@ -297,7 +298,7 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
 def domain_screen(
     project: Project, rows: Sequence[board.Row], noun: str, inside: Sequence[Entry]
 ) -> Screen:
-    """Who can be first over the tasks, or why nobody is, and what to do about it."""
+    """Return the findings on a domain: who can be first, or why nobody can, and the next step."""
     url = reverse("task_new", args=[project.pk])
     action = Action(gettext("New task"), url, requester=True)
     another = MESSAGES.find("another_task", action=action)
@@ -574,6 +575,6 @@ def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def measures_of(tasks: Sequence[Task]) -> list[Measure]:
-    """What can be asked of a domain with these tasks; never nothing."""
+    """List what can be pooled over these tasks; at least one measure."""
     pools = {slug for task in tasks for slug in adapter_of(task).pools}
     return [one for one in MEASURES.values() if one.slug in pools] or [MEASURES["answers"]]

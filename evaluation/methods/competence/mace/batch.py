@@ -54,7 +54,7 @@ class _Problem:
 def fit_each(
     problems: Iterable[tuple[Labels, np.random.Generator]], plan: Plan, *, hooks: Hooks
 ) -> Iterator[FittedProblem]:
-    """The fit of each problem, in their order; one that nobody can be scored in is all NaN.
+    """Yield the fit of each problem, in order; all NaN if nobody can be scored.
 
     Problems are asked for one by one, each after the random numbers of the one before it were
     drawn, so that they may come from the same generator. Raises Cancelled.

@@ -186,7 +186,7 @@ def m_step(
 
 
 def advance(votes: Votes, priors: Priors, state: State) -> State:
-    """One round: what the parameters say of the votes, and what that says of the parameters."""
+    """Run one round of EM: the posterior under the parameters, then the new parameters."""
     ratio = odds(votes, state)
     found = in_pieces(votes, ratio, state.prevalence)
     if found is not None:
@@ -403,7 +403,7 @@ def polish(
 
 
 def moved_shares(votes: Votes, before: State, after: State) -> FloatArray:
-    """By how much each worker's share of knowing votes changed (j, R); infinite at the start."""
+    """Return by how much each worker's share of knowing votes changed (j, R)."""
     found: FloatArray = np.abs(after.knowing - before.knowing)
     found /= np.maximum(votes.total, 1e-12)[:, None]
     return found
@@ -426,7 +426,7 @@ class BestFits:
     def offer(
         self, priors: Priors, state: State, moved: FloatArray, rounds: int, *, by_bound: bool
     ) -> None:
-        """Take over whatever is better than what is kept."""
+        """Keep each restart that is better than the best so far."""
         votes = self.votes
         _, _, log_total = e_step(votes, odds(votes, state), state.prevalence)
         likelihood, bound = objectives(votes, priors, state, log_total)

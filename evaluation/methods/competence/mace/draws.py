@@ -95,7 +95,7 @@ class Rounds:
 
     @classmethod
     def of(cls, draws: int, votes: int) -> Rounds:
-        """For ``draws``, rounded up to whole chains, of a crowd of so many ``votes``.
+        """Choose the length of the chains for so many ``draws`` from a crowd with ``votes`` votes.
 
         A large one makes ``KEPT`` of them.
         """
@@ -104,7 +104,7 @@ class Rounds:
         return cls(BURN_IN, THIN, -(-draws // CHAINS), votes)
 
     def stages(self, most: int = STAGES) -> Iterator[Rounds]:
-        """These rounds, and twice as many each time, as long as somebody asks for more."""
+        """Yield these rounds, then twice as many each time, while more are requested."""
         stage, made = self, 0
         for _ in range(most):
             made += stage.total
@@ -115,7 +115,7 @@ class Rounds:
 
     @property
     def total(self) -> int:
-        """All rounds of a chain."""
+        """Number of rounds of one chain."""
         return self.burn_in + self.thin * self.each
 
     def draw_after(self, done: int) -> int | None:
@@ -135,7 +135,7 @@ def r_hat(chains: NDArray[np.float32]) -> FloatArray:
 
 
 def effective_size(chains: NDArray[np.float32]) -> FloatArray:
-    """How many independent draws (j,) the chains (m, n, j) are worth: by means of batches.
+    """Estimate the effective number of independent draws (j,) in chains (m, n, j), by batch means.
 
     Of independent draws the mean of ``BATCH`` varies a ``BATCH``th as much as they do; what it
     varies more, they are worth less. Chains that differ differ in these means too.

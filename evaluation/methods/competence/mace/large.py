@@ -45,7 +45,7 @@ class Large:
 
     @classmethod
     def of(cls, votes: Votes, priors: Priors) -> Large | None:
-        """None where items got few of very many labels."""
+        """Build the matrices for large data; None if items have few of very many labels."""
         items, k = len(votes.absent), votes.labels
         if items * k > WIDEST * len(votes.cell_item):
             return None

@@ -106,7 +106,7 @@ def interdependence_table(
 
 
 def repeats(data: Judgments, level: float) -> tuple[Table, Table]:
-    """Do workers who judged a pair again say the same, in canonical coordinates?
+    """Measure how often workers who judged a pair again say the same.
 
     A row a dimension and one (EVERY) for all: ``same``, the share of first and next votes on a
     pair that are equal, clustered by worker; ``chance``, what the labels' shares among these votes

@@ -52,12 +52,12 @@ class TextStudy(Study):
 
     @property
     def slug(self) -> str:
-        """The model's name."""
+        """Name of the model."""
         return self.model
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the design, in words."""
+        """Warnings about the design."""
         if self.votes >= FEW:
             return []
         return [f"{self.votes} answers a question; below {FEW} scores of workers are mostly noise"]
@@ -69,7 +69,7 @@ class TextStudy(Study):
 
     @property
     def replicates_per_pass(self) -> int:
-        """One replicate is one AQER fit."""
+        """Number of replicates per pass; each is one AQER fit."""
         return 10
 
     def check(self) -> None:

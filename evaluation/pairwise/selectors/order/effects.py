@@ -17,7 +17,7 @@ from evaluation.results.findings import Action, Finding
 
 
 def points(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """An interval of a change in percentage points; None where there is none."""
+    """Convert an interval to percentage points; None if there is none."""
     return None if low is None or high is None else (100 * low, 100 * high)
 
 
@@ -69,7 +69,7 @@ class Drift:
 
     @property
     def words(self) -> str:
-        """The change in points, or why there is none."""
+        """The change in points as text, or why there is none."""
         return self.reason if self.difference is None else change_words(self.difference, None)
 
     @property
@@ -107,7 +107,7 @@ def _by_direction(span: tuple[float, float], below: str, unknown: str, above: st
 
 
 def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:
-    """What the header says of both effects."""
+    """Summarise the preference for a side and the drift in a sentence."""
     parts = []
     if sides and sides[0].right is not None:
         told = {"share": percent(sides[0].right, 1)}
@@ -136,7 +136,7 @@ def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> s
 
 
 def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
-    """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
+    """Say over how many intervals the dimensions are corrected; "" if not."""
     family = max((row.family for row in rows), default=0)
     if family < 2:
         return ""
@@ -156,12 +156,12 @@ def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
 
 
 def joined(*said: str) -> str:
-    """Sentences one after the other; empty ones are left out."""
+    """Join sentences with spaces, leaving out empty ones."""
     return " ".join(one for one in said if one)
 
 
 def side_note(sides: Sequence[Side]) -> str:
-    """One statement for all rows: over all together first, then which dimensions show it."""
+    """Summarise the preference for a side, over all dimensions and by dimension."""
     every = sides[0]
     told = {"why": every.reason}
     if every.right is None:
@@ -181,7 +181,7 @@ def side_note(sides: Sequence[Side]) -> str:
 
 
 def drift_note(drifts: Sequence[Drift]) -> str:
-    """The same of neutral answers."""
+    """Summarise the change in neutral answers, over all dimensions and by dimension."""
     every = drifts[0]
     if every.low is None:
         told = {"why": every.reason}

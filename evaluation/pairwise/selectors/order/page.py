@@ -121,7 +121,7 @@ class Directions:
 
 
 def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
-    """Everything on the page; None where the run shown holds none of it."""
+    """Return the content of the page on order effects; None if the run has none."""
     told = figures_of(run, *FIGURES)
     if "side" not in told:
         return None

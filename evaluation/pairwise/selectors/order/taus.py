@@ -28,7 +28,7 @@ class Taus:
 
 
 def taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> Taus | None:
-    """Every two dimensions, of a run's figures; None where there are no two.
+    """Return Kendall's tau between every two dimensions; None if there are fewer than two.
 
     The figure names dimensions by their number in the order of the agreement.
     """

@@ -45,7 +45,7 @@ COLLECT = "evaluation/pairwise/board/_collect.html"
 
 
 def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
-    """Who can be first of the raw board, and whether that holds at equal length and style.
+    """Say who can be first on the raw board, and whether it holds at equal length and style.
 
     It is sure only where both scores put the same one first, by the ranks that each allows. Of two
     systems it says in how many votes the one was preferred.
@@ -68,7 +68,7 @@ def _place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int)
 
 
 def beside_all(place: Place, told: Told, together: Sequence[SystemRow], dimension: str) -> Place:
-    """With who is first of all dimensions together, where this dimension alone leaves it open."""
+    """Add who is first over all dimensions if this dimension leaves it open."""
     if not place.open or dimension == POOLED:
         return place
     whole = place_of(told, together, POOLED, 0)
@@ -161,7 +161,7 @@ def equal_length(run: Run, place: Place, dimension: str) -> Finding | None:
 
 
 def before_use(task: Task, dimension: str) -> Finding | None:
-    """What to check before the winner is used; None where nothing says that its lead is style."""
+    """Return what to check before using the winner; None if its lead does not look like style."""
     run = shown_run(task).core
     if run is None:
         return None

@@ -97,7 +97,7 @@ class Resistance:
 def resistance(
     run: Run, told: Told, rows: Sequence[SystemRow], dimension: str
 ) -> Resistance | None:
-    """Everything a page says of it; None where the run is older than this (two queries).
+    """Return how firmly a board's first place holds; None for older runs (two queries).
 
     ``rows`` are those of the raw board, the best first.
     """
@@ -139,7 +139,7 @@ def resistance(
 
 
 def votes_behind(told: Told, board: Told, dimension: str) -> int:
-    """How many votes a board (``boards.board``) rests on."""
+    """Return the number of votes behind a board."""
     top = next((r for r in told.get("top") or () if r["dimension"] == dimension), None)
     if top is not None:
         votes: int = top["votes"]
@@ -334,7 +334,7 @@ def join_with_or(parts: Sequence[str]) -> str:
 
 
 def public_findings(told: Told, dimension: str) -> list[Finding]:
-    """How little would change the first place, for anybody: no worker and no pair is named."""
+    """Say how little would change the first place, without naming workers or pairs."""
     top, changes = _own(told, "top", dimension), _all(told, "change", dimension)
     if top is None:
         return []
@@ -407,7 +407,7 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
 
 
 def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
-    """How many times the votes would separate the first two; 0 where that cannot be collected."""
+    """Return how many times the votes are needed to separate the first two; 0 if out of reach."""
     if top is None or not _needed(rows, top)[1] or top["needed"] > MANY_TIMES * top["votes"]:
         return 0.0
     return float(top["needed"] / top["votes"])

@@ -43,7 +43,7 @@ def grade_cell(value: float | None, low: float | None, high: float | None, most:
 
 
 def difference_cell(value: float | None, p: float | None, reason: str, *, differs: bool) -> Cell:
-    """A difference of mean grades, bold where there is one, with its adjusted p below."""
+    """Cell with a difference of mean grades, bold if it is significant, and its adjusted p."""
     if value is None:
         return Cell(format_html('<span class="zero">{}</span>', _("none")), "c")
     text = format_signed(value, 2)

@@ -131,7 +131,7 @@ def grades(
 
 
 def factors_of(run: Run, asked: Sequence[AskedDimension]) -> Factors | None:
-    """The comparison by one factor alone, for its file; None where there is none."""
+    """Return the comparison by single factors for a file; None if there is none."""
     held = _held(run, asked)
     if held is None:
         return None

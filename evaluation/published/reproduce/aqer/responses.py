@@ -47,7 +47,7 @@ def best_response_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row
 
 
 def held_out_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
-    """How well the scores of responses that did not vote follow their grades (section 6.2)."""
+    """Correlate scores of responses that did not vote with their grades (section 6.2)."""
     return _rows(bench, variant, _held_out, "Figure 3", "{} workers vote, {}")
 
 

@@ -119,7 +119,7 @@ def label_alpha(item: IntArray, label: IntArray, labels: Sequence[str] = LABELS)
 
 
 def occurrence(values: IntArray) -> IntArray:
-    """How often each value came before (n,)."""
+    """Count how often each value occurred before (n,)."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     out = np.empty(len(values), dtype=np.int64)

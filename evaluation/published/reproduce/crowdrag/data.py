@@ -64,7 +64,7 @@ class Directed:
         return turned_back(self.label, self.flipped, len(LABELS))
 
     def take(self, rows: Any) -> Directed:
-        """These rows only."""
+        """Keep only these rows."""
         return Directed(self.pair[rows], self.flipped[rows], self.label[rows])
 
 

@@ -37,7 +37,7 @@ BELONGS = [DIMENSIONS.index(name) for name in sorted(DIMENSIONS)]
 def overlap_rows(
     data: CrowdRag, folder: Path, *, say: Callable[[str], None], bert: bool = True
 ) -> list[Row]:
-    """Table 8 by each scorer; ``bert`` False leaves out the one that needs a model."""
+    """Compare Table 8 for each scorer; ``bert`` False leaves out the one that needs a model."""
     written = texts(folder, data.graded.responses)
     rows = similarity_rows(data, written, say=say, bert=bert)
     return [*rows, *nltk_rows(data, written, say=say)]
