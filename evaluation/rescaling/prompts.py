@@ -89,7 +89,7 @@ PURPOSE, INPUTS = "rescale", ("label", "article", "question", "answer")
 
 
 def subject_of(answer_id: int) -> str:
-    """What a call is about, in CallUse."""
+    """Return the subject of a call about an answer, as CallUse stores it."""
     return f"answer:{answer_id}"
 
 

@@ -212,7 +212,7 @@ def _close(run: Run, state: str, error: str, now: dt.datetime) -> None:
 
 
 def park(run: Run, steps: Recorder) -> None:
-    """Leave a run to jobs that have it taken up again; part of a transaction that locks it.
+    """Park a run until its jobs are done; they resume it. Part of a transaction that locks it.
 
     It stays in work and alive by what these jobs write. Raises Superseded, Cancelled.
     """
@@ -222,7 +222,7 @@ def park(run: Run, steps: Recorder) -> None:
 
 
 def resume_run(run: Run) -> None:
-    """Have a parked run worked on again; part of the transaction that closed the last job."""
+    """Resume a parked run, in the transaction that closed its last job."""
     Run.objects.filter(pk=run.pk).update(heartbeat_at=None)
     enqueue(run.pk)
 
@@ -373,7 +373,7 @@ def _end(run: Run, state: str, steps: list[dict[str, Any]], error: str) -> None:
 
 
 def resume_abandoned() -> int:
-    """Queue runs again whose worker gave no sign of life, or whose job never came.
+    """Queue runs again whose worker died or whose job was lost; return how many.
 
     Embeddings that were finished stay; everything else is computed anew, which gives the same
     rows. One whose workers fell silent MAX_ATTEMPTS times is failed. What a finished run leads to
@@ -413,7 +413,7 @@ def resume_abandoned() -> int:
 
 
 def notify_finished(run: Run, state: str) -> None:
-    """Tell who started it; of a failed automatic run staff, and only of the first."""
+    """Notify who started the run; if an automatic run fails for the first time, the staff."""
     data = {"run": run.number, "task": run.task_id, "method": run.method, "state": state}
     emit(project=run.project, event="run.finished", data=data)
     if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger in PARTS):

@@ -78,7 +78,7 @@ class RunScores:
 
     @property
     def scored_workers(self) -> int:
-        """Workers who have a score."""
+        """Number of workers with a score."""
         own = self.scores["workers"].items()
         return len({place[0] for place, one in own if one.estimate is not None})
 
@@ -385,7 +385,7 @@ def _known(one: ScoreChange) -> bool:
 
 
 def names_of(name: str, ids: list[int]) -> dict[int, str]:
-    """What the rows of a table are called on pages."""
+    """Return the names of a table's rows, by id."""
     if name == "workers":
         return pseudonyms(ids)
     if name == "systems":

@@ -23,12 +23,12 @@ class Recipe(NamedTuple):
 
 
 def main_method(task: Task) -> str:
-    """The method that runs by itself on tasks of this type; empty where there is none."""
+    """Return the method that runs automatically on this task; "" if there is none."""
     return adapter_of(task).main_run
 
 
 def default_recipe(task: Task) -> Recipe:
-    """What a run is computed by that starts automatically, while no run is official.
+    """Return the recipe of automatic runs while no run is official.
 
     Those are the options of the task's schedule; those it leaves open are the method's own. Raises
     Invalid where this installation cannot compute by them.

@@ -86,7 +86,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
 
 
 def scoring(file: ImportFile) -> dict[str, Any]:
-    """The same while the run of a table is at work."""
+    """Return the context of the page while a table's run is in work."""
     assert file.task is not None  # noqa: S101 (a run is one of a task)
     run = file.task.runs.order_by("number").first()
     said = gettext("Results are shown here as soon as they are there. You can close this page.")

@@ -42,7 +42,7 @@ def start(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def start_in(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The same for a table that becomes a task of this project."""
+    """Start with a table that becomes a task of this project."""
     return _start(request, get_access(request, project_id, Role.REQUESTER).project)
 
 
@@ -101,7 +101,7 @@ def _own(request: HttpRequest, file_id: int) -> ImportFile:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def table(request: HttpRequest, file_id: int) -> HttpResponse:
-    """How a table is read; change that (htmx), score it, or delete it."""
+    """Page of an uploaded table: change how it is read, score it, or delete it."""
     file, user = _own(request, file_id), cast(User, request.user)
     if file.task is not None and (where := _results_of(file)):
         if request.htmx:  # type: ignore[attr-defined]

@@ -48,11 +48,11 @@ class WritingProcess:
 
     @property
     def fired(self) -> list[Finding]:
-        """What there is to look at."""
+        """Signals that fired on the response."""
         return [one for one in self.findings if one.state == FIRED]
 
     def as_dict(self) -> dict[str, Any]:
-        """As it is stored beside the response."""
+        """Return what is stored of the process beside the response."""
         return {
             "minutes": self.minutes,
             "fired": len(self.fired),
@@ -66,7 +66,7 @@ class WritingProcess:
 
 
 def unrecorded_response(problem: str = "") -> WritingProcess:
-    """Of a response whose log was not kept or cannot be read."""
+    """Make the process of a response without a readable log."""
     lacking = tuple(
         Finding(one.slug, NOT_RECORDED, None, 0.0, (), "No log was kept.") for one in SIGNALS
     )
@@ -76,7 +76,7 @@ def unrecorded_response(problem: str = "") -> WritingProcess:
 def read_all(
     frozen: ResponsesDataset, *, advance: Callable[[int], None]
 ) -> dict[int, WritingProcess]:
-    """By place of the response: how each text of a person came about. ``advance(done)``."""
+    """Read the logs of all responses of people, by index; calls ``advance(done)``."""
     sources = _Topics(frozen)
     found: dict[int, WritingProcess] = {}
     for _, places in groupby(frozen.people, key=lambda at: frozen.rows[at].worker_id):
@@ -152,7 +152,7 @@ def _processes(
 def rates(
     frozen: ResponsesDataset, found: Mapping[int, WritingProcess], level: float
 ) -> dict[str, dict[str, Any]]:
-    """By signal: how often it fires among the responses of people, with an interval."""
+    """Estimate how often each signal fires among people's responses, with intervals."""
     told = {}
     worker = np.array([frozen.rows[at].worker_id or 0 for at in found], dtype=np.int64)
     _, worker = np.unique(worker, return_inverse=True)
@@ -177,7 +177,7 @@ def rates(
 
 
 def log_summary(found: Mapping[int, WritingProcess]) -> dict[str, Any]:
-    """How many logs there were to read, and the thresholds of the signals."""
+    """Count the logs that could be read, with the signals' thresholds."""
     return {
         "responses": len(found),
         "logs": sum(written.minutes is not None for written in found.values()),

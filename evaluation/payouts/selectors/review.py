@@ -91,7 +91,7 @@ class Queue:
 
 
 def evidence_of_waiting(task: Task) -> tuple[list[Evidence], TaskEvidence]:
-    """Return every undecided assignment with its evidence, oldest first, and the task's evidence."""
+    """Return the task's undecided assignments with their evidence, oldest first, and its own."""
     rows = list(unsettled_assignments(task))
     around = task_evidence(task)
     found = gather_evidence(rows, around)

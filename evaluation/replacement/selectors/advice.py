@@ -19,7 +19,7 @@ Told = Mapping[str, Any]
 
 
 def advice(rows: Sequence[ModelRow], told: Told) -> list[dict[str, str]]:
-    """What to do now about which models, in words that need no other part of the page."""
+    """Say what to do about each model, grouped by the same advice."""
     found: dict[str, list[ModelRow]] = {}
     for row in rows:
         found.setdefault(_advice(row, told), []).append(row)

@@ -31,7 +31,7 @@ MEASURES = {
 
 
 def table(run: Run, told: Told, name: str) -> str:
-    """One table as CSV: names in the place of indices. Raises Missing where there is none."""
+    """Write a table as CSV with names in place of indices; Missing if there is none."""
     rows = told.get(name) if name in TABLES else None
     if rows is None:
         raise Missing(gettext("This run has no such table."))

@@ -113,7 +113,7 @@ def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
 
 
 def claim_of(told: Told, table: str, row: Told) -> Claim:
-    """What may be said of a difference, simultaneously over all models and kinds of its table."""
+    """Make a claim about a difference, simultaneous over all models and kinds of its table."""
     name, prefix = ("agreement", "") if table == "drift" else ("difference", "difference_")
     low, middle, high = row[f"{prefix}low"], row[name], row[f"{prefix}high"]
     family = sum(not _none(one) for one in _differences(told, table))
@@ -191,7 +191,7 @@ def _none(row: Told) -> bool:
 
 
 def calibration(run: Run, told: Told, model: int, name: str, *, classes: bool) -> dict[str, Any]:
-    """A row a value that the model gave: what people say of these items."""
+    """Return for each value that the model gave what people say of these items."""
     rows = [row for row in _of(told, "calibration", model) if row["n"]]
     words = label_words(run, told)
     if classes:
@@ -346,7 +346,7 @@ def _weight(model: int, name: str) -> Column:
 
 
 def panel(run: Run, told: Told, names: Sequence[str]) -> dict[str, Any]:
-    """All models as one judge: the estimate of each label, and the weight of each model in it."""
+    """Return all models combined as one judge: the estimate and weights for each label."""
     words = label_words(run, told)
     rows = told.get("panel", [])
     reasons = {row["reason"] for row in rows}

@@ -62,7 +62,7 @@ class NamedFigures:
 
     @property
     def level(self) -> int:
-        """Of the intervals, in per cent."""
+        """Level of the intervals in per cent."""
         return round(100 * self.frame["level"])
 
     @property
@@ -71,7 +71,7 @@ class NamedFigures:
         return str(self.frame["points"][-1][1])
 
     def rows(self, name: str) -> list[Row]:
-        """The rows of a figure; none where the run found no agreement."""
+        """Rows of a figure; empty if the run has none."""
         return list(self.figures.get(name, []))
 
 
@@ -90,12 +90,12 @@ def figures_and_names(run: Run, view: str) -> NamedFigures:
 
 
 def variant_of(calls: Row) -> Variant | None:
-    """The variant of the prompt that gave the scores, where it is one of ours."""
+    """Return the built-in variant of the prompt behind the scores; None for another prompt."""
     return VARIANTS.get(str(calls.get("variant", "")))
 
 
 def told_words(calls: Row) -> str:
-    """What the model was told, in words: an import says it in its own."""
+    """Say what the model was told: the variant's label, or the import's own words."""
     variant = variant_of(calls)
     if calls["source"] == "import" or variant is None:
         return str(calls["prompt"])
@@ -103,7 +103,7 @@ def told_words(calls: Row) -> str:
 
 
 def sentence(told: NamedFigures) -> str:
-    """What was rescaled, of whom, by which model."""
+    """Say what was rescaled, of how many people, by which model."""
     counts, calls = told.figures["recipe"]["counts"], told.figures["recipe"]["calls"]
     said = (
         gettext(
@@ -157,7 +157,7 @@ def _whole(rows: Sequence[Row]) -> Row:
 
 
 def recipe(told: NamedFigures) -> list[tuple[str, str]]:
-    """What gives the same numbers again."""
+    """List method, model and parameters that reproduce the run, as (name, value)."""
     found, run = told.figures["recipe"], told.run
     calls, params = found["calls"], found["params"]
     pairs = [
@@ -182,7 +182,7 @@ def recipe(told: NamedFigures) -> list[tuple[str, str]]:
 
 
 def key_figures(told: NamedFigures) -> list[dict[str, Any]]:
-    """How many ratings, how many got a score, and what became of the others."""
+    """List the numbers of ratings with a score, and of the others by reason."""
     frame, counts = told.frame, told.figures["recipe"]["counts"]
     missing = frame["no_explanation"] + frame["no_number"]
     rows = [
@@ -291,7 +291,7 @@ class Change:
 
     @classmethod
     def of(cls, row: Row, label: str, *, note: str = "", why: str = "") -> Change:
-        """Of a row of a figure; ``why``: the reason where it has no interval."""
+        """Make a change from a row of a figure; ``why`` explains a missing interval."""
         low, high, difference = row["low"], row["high"], row["difference"]
         if difference is None:
             why = gettext(CONSTANT)
@@ -315,7 +315,7 @@ class Change:
         return self.low is not None and self.high is not None
 
     def drawn(self, scale: Scale) -> Change:
-        """The same with its interval as a drawing."""
+        """Return the change with its interval drawn."""
         known = None
         if self.difference is not None:
             known = Estimate(self.difference, self.low, self.high)
@@ -334,7 +334,7 @@ PAIRS = Column.count(
 
 
 def change_columns(name: Column, level: int, digits: int = 3) -> tuple[Column, ...]:
-    """What every table of Changes shows; ``digits`` of the intervals."""
+    """Return the columns of tables of changes; ``digits`` are those of the intervals."""
     return (
         name,
         Column.score("before", gettext("Before"), digits=3),
@@ -352,7 +352,7 @@ def change_columns(name: Column, level: int, digits: int = 3) -> tuple[Column, .
 
 
 def change_scale(rows: Sequence[Change], **more: Any) -> Scale:
-    """The scale that these changes are drawn along; it holds 0."""
+    """Make the scale for drawing these changes; it includes 0."""
     ends = [value for row in rows for value in (row.low, row.high, row.difference)]
     return Scale.around(ends, include=[0.0], **more)
 
@@ -364,7 +364,7 @@ def change_table(
     scale: Scale,
     classes: str = BOARD,
 ) -> ResultTable:
-    """Changes along a scale."""
+    """Make a table of changes with their intervals drawn."""
     drawn = [row.drawn(scale) for row in rows]
     return plain_table(title, columns, drawn, axis=charts.forest_axis(scale), classes=classes)
 

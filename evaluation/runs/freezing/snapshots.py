@@ -79,7 +79,7 @@ def content_hash(rows: Sequence[AnswerText]) -> str:
 def freeze_answers(
     task: Task, *, only: Collection[int] | None = None, also: Sequence[Task] = ()
 ) -> Snapshot:
-    """Freeze the counting answers of a task; the same content gives the same row again.
+    """Freeze the counting answers of a task; the same content returns the same snapshot.
 
     ``only`` these workers' answers enter, and those of all systems; with those ``also`` of other
     tasks. Raises Conflict when there is no counting answer of a worker.
@@ -116,7 +116,7 @@ def freeze_answers(
 def keep_snapshot(
     task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]
 ) -> Snapshot:
-    """The task's snapshot of this content, made where there is none yet."""
+    """Return the task's snapshot with this content, creating it if there is none."""
     fields = {"answer_ids": answer_ids, "counts": counts}
     snapshot, made = Snapshot.objects.get_or_create(
         task=task, content_hash=content_hash, defaults={"project_id": task.project_id, **fields}
@@ -177,7 +177,7 @@ class AnswersDataset:
 
 
 def load(snapshot: Snapshot) -> AnswersDataset:
-    """The frozen answers as arrays.
+    """Load the frozen answers as arrays.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """

@@ -45,7 +45,7 @@ def settle_official(run: Run) -> None:
 @needs_stepup("make a run official")
 @transaction.atomic
 def make_official(*, by: User, run: Run, instead_of: int | None = None) -> OfficialRun:
-    """Make a finished run the one that money, panels, cards and boards read.
+    """Make a finished run official: money, panels, cards and boards read it from now on.
 
     ``instead_of`` is the number of the official run that the person saw (0: none). Raises
     NotAllowed without the role to propose payouts, Conflict for a run that is not finished or

@@ -30,7 +30,7 @@ def run(run_id: int) -> Run | None:
 
 
 def runs_of(task: Task) -> QuerySet[Run]:
-    """A task's runs."""
+    """Return the task's runs with their snapshots."""
     rows = task.runs.select_related("snapshot").prefetch_related("official")
     return rows.defer("snapshot__answer_ids")
 

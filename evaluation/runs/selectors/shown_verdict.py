@@ -25,7 +25,7 @@ class ShownVerdict:
 
 
 def verdict_of(run: Run) -> ShownVerdict | None:
-    """The verdict of a finished run as its public page says it; None where it has none."""
+    """Return the verdict of a finished run as its public page says it; None if there is none."""
     page = shared_page_of(run.method)
     if run.state != RunState.DONE or page is None:
         return None

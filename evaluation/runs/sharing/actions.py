@@ -127,7 +127,7 @@ def _lock(run: Run) -> None:
 
 @transaction.atomic
 def stop_sharing(*, by: User, run: Run, share_id: int) -> None:
-    """End a link or public board of the run at once; ending it again changes nothing.
+    """End a link or public board of the run at once; a second call changes nothing.
 
     Raises Missing where the run has no such link.
     """

@@ -38,7 +38,7 @@ def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
 
 
 def menu_of(run: Run | None) -> dict[str, Any]:
-    """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
+    """Return what the sharing menu shows of a run (one query)."""
     if run is None or run.state != RunState.DONE or shared_page_of(run.method) is None:
         return {"shares": None}
     live = _live().select_related("created_by", "run", "bundle")

@@ -43,7 +43,7 @@ class Report:
 
 
 def first_place(ranks: Sequence[tuple[str, int, int]], noun: str) -> str:
-    """Who is first, of (name, best and worst rank by their interval); 0 where there is none."""
+    """Say who is first from (name, best rank, worst rank); rank 0 means not ranked."""
     found = leaders([(1, best, worst) for _, best, worst in ranks])
     if found.ranked < 2:
         return f"Too few {noun}s have an interval to be ranked."
@@ -92,12 +92,12 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def warnings_of(result: Result) -> Iterator[str]:
-    """What the method says to be careful about."""
+    """Yield the method's warnings as lines."""
     yield from (f"Warning: {text}" for text in result.diagnostics.get("warnings", ()))
 
 
 def write_tables(folder: Path, report: Report) -> None:
-    """Every table as a CSV file, with names in the place of indices."""
+    """Write every table as a CSV file with names in place of indices."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in report.tables.items():
         lines = csv_lines(_cells(table, report.names), ends="\n")

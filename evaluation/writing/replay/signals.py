@@ -62,7 +62,7 @@ class Place:
 
     @property
     def seconds_parameter(self) -> str:
-        """Seconds, for the address."""
+        """Time in seconds for the page's address."""
         return f"{self.ms / 1000:.3f}".rstrip("0").rstrip(".")
 
 
@@ -102,7 +102,7 @@ class Signs:
 
     @property
     def silent_signals(self) -> list[tuple[str, list[Row]]]:
-        """Those that did not fire, under what is to be said of them."""
+        """Signals that did not fire, grouped by the reason."""
         heads = {
             QUIET: _("Calculated, and nothing found"),
             TOO_LITTLE: _("Too little to say"),
@@ -115,7 +115,7 @@ class Signs:
 
 
 def replay_signals(replay: Replay, task: Task) -> Signs | None:
-    """Every signal on the text of a replay; None where nothing was recorded."""
+    """Check a replay's text for all signals; None if nothing was recorded."""
     if replay.process is None:
         return None
     texts = [str(passage["text"]) for passage in replay.passages]
@@ -152,7 +152,7 @@ def _places(finding: Finding) -> tuple[Place, ...]:
 
 
 def usual_pace(answer: Answer) -> Usual | None:
-    """How fast the writer types in their other responses to the task; two queries at most.
+    """Return the writer's typing speed in other responses to the task (two queries at most).
 
     Logs of submitted work do not change, so a speed is kept once it is known.
     """

@@ -122,7 +122,7 @@ def replay_data(
 @require_safe
 @never_cache
 def own_replay(request: HttpRequest, answer_id: int) -> HttpResponse:
-    """The same for the writer: all that reviewers see of their text, without the decision."""
+    """Show writers the replay of their own text, as reviewers see it."""
     answer = _own(request, answer_id)
     context = _context(request, reads.replay_of(answer), answer.item.task)
     context |= {"data_url": reverse("work_replay_data", args=[answer_id]), "decides": False}

@@ -386,7 +386,7 @@ def _reuse_table(told: NamedFigures) -> ResultTable:
 
 
 def citations(told: NamedFigures) -> dict[str, Any]:
-    """Figure 4: where in the text citations stand."""
+    """Draw Figure 4: where in the text citations are."""
     cells = told.cells("position")
     top = max((v for _, rows in cells for _, row in rows for v in row["density"] if v), default=1.0)
     edges = told.edges("position")
