@@ -116,7 +116,7 @@ def tell_states() -> int:
 
 @shared_task(ignore_result=True)
 def forget_told() -> int:
-    """Forget addresses of invitations that ended, and deliveries that were settled long ago."""
+    """Delete addresses of ended invitations, and webhook deliveries settled long ago."""
     return mail.forget_addresses() + deliver.forget_old()
 
 
@@ -128,7 +128,10 @@ def remind_overdue_replies() -> int:
 
 @shared_task(ignore_result=True, **HOUR)
 def sweep() -> int:
-    """Erase what was received, made or uploaded, and has done its work."""
+    """Delete received, generated and uploaded data that is no longer needed.
+
+    Return how many rows.
+    """
     return erasure.sweep() + accounts.delete_stale_accounts() + limits.delete_ended_windows()
 
 

@@ -164,7 +164,7 @@ def plural(value: Number, one: str, many: str | None = None) -> str:
 
 
 def several(noun: str) -> str:
-    """Several of what a type of task calls its item, without a number: ``questions``."""
+    """Return the plural of a task type's noun, translated: ``questions``."""
     many = f"{noun}s"
     return pgettext("nouns", many)
 
@@ -252,7 +252,7 @@ _EXACT = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})")
 
 
 def parse_whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
-    """A whole number from outside, of 19 digits at most; None where it is none from low to high.
+    """Parse a whole number from ``low`` to ``high`` from untrusted input; None for anything else.
 
     The one road from a request's text to an ``int``: its length is bounded before it is read, and
     other scripts' digits are none.
@@ -268,7 +268,7 @@ def parse_whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
 
 
 def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | None:
-    """A measure from outside, without an exponent; a comma may be its point.
+    """Parse a decimal number without an exponent from untrusted input; a comma may be its point.
 
     None for "1,250" too, which may be 1250: it is not guessed. Amounts: ``crowdqc.money``.
     """
@@ -282,7 +282,7 @@ def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | Non
 
 
 def parse_real(raw: object, low: float = -1e15, high: float = 1e15) -> float | None:
-    """A measure from outside as a float, an exponent allowed; never infinite and never nan."""
+    """Parse a float from untrusted input, exponent allowed; None if invalid or out of range."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None
     if isinstance(raw, str) and (len(raw) > 40 or _GROUPED_OR_FINE.fullmatch(raw.strip())):

@@ -66,12 +66,12 @@ class Tally:
         return cls(told["came"], told["used"], told["left_out"])
 
     def as_dict(self) -> dict[str, Any]:
-        """As the database and the API take it."""
+        """Return the tally as a dict, for the database and the API."""
         return {"came": self.came, "used": self.used, "left_out": dict(self.left_out)}
 
     @property
     def lines(self) -> list[tuple[int, str]]:
-        """Numbers and reasons in words, the largest first."""
+        """List the left-out votes as (number, reason), largest first."""
         ordered = sorted(self.left_out.items(), key=lambda one: (-one[1], one[0]))
         return [(n, reason_words(reason)) for reason, n in ordered]
 

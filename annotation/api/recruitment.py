@@ -182,7 +182,7 @@ class WayEndpoint(Endpoint):
     """What is about one task's ways in."""
 
     def read(self, body: type[Body]) -> dict[str, Any]:
-        """The body; how payments leave is changed with the scope that pays only."""
+        """Validate the body; fields about payments need the scope "pay"."""
         found: dict[str, Any] = read(body, self.request)
         if found.get("token") or "api_url" in found:
             require_scope(self.request, "pay")

@@ -54,7 +54,7 @@ class WorkEndpoint(Endpoint):
 
 
 def assignment_payload(assignment: Assignment) -> dict[str, Any]:
-    """An assignment as its worker may see it: what may not be read (any more) is null."""
+    """Return an assignment for its worker; parts that may not be read yet or any more are null."""
     states: dict[int, str] = {}
     entries, pages = [], pages_of(assignment.task)
     for entry in work.entries(assignment):

@@ -202,7 +202,7 @@ class Topic:
 
     @property
     def passage(self) -> str:
-        """The sources as workers see them, numbered as the answers cite them."""
+        """The sources as workers see them, numbered as in citations."""
         return "\n\n".join(f"[{n}] {text}" for n, text in enumerate(self.sources, 1))
 
 

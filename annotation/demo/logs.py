@@ -96,7 +96,7 @@ def events_for(
 def assignment_log(
     entries: Sequence[tuple[str, str, str]], kind: str, rng: random.Random
 ) -> list[Event]:
-    """One assignment's events in order; ``entries`` are (target, answer, passage) as answered.
+    """Simulate the events of one assignment; ``entries`` are (target, answer, passage).
 
     Time runs on from answer to answer; a passage is read before its first question.
     """
@@ -176,7 +176,7 @@ class Page:
         self.length += len(inserted) - deleted
 
     def stroke(self, position: int, inserted: str) -> None:
-        """One key: a character put in, or the one at ``position`` deleted; part of a run."""
+        """Press one key: insert a character, or delete the one at ``position``."""
         now = int(self.time)
         run = self.events[-1] if self.events and self.events[-1].get("ms") else None
         if run is None or not self._goes_on(run, position, inserted, now):

@@ -40,7 +40,7 @@ class ShownList:
 
     @property
     def head(self) -> list[dict[str, Any]]:
-        """The head of each column, with the link that sorts by it."""
+        """Return the column heads with their sort links."""
         found = []
         for one in shown_columns(self.listing, self.state):
             up, down = one.name, f"-{one.name}"
@@ -80,7 +80,7 @@ class ShownList:
 
     @property
     def selects(self) -> list[dict[str, Any]]:
-        """The filters beside the search, each with its present value."""
+        """Return the filters beside the search, each with its current value."""
         return [
             {"filter": one, "value": self.state.chosen.get(one.name, "")}
             for one in self.listing.filters

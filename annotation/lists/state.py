@@ -68,7 +68,7 @@ def shown_columns(listing: Listing, state: State) -> list[Column]:
 
 
 def words_of(asked: str) -> list[str]:
-    """The words that somebody searches for."""
+    """Split a search into words."""
     return asked.replace("\x00", "")[:MOST_LENGTH].split()
 
 

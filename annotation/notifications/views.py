@@ -58,7 +58,7 @@ def notice_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
-    """Note that it was opened and lead to what it is about."""
+    """Mark a notice as read and redirect to its subject."""
     found = own_notice(request.user, notice_id)
     if request.method == "GET":
         actions.mark_read(by=request.user, notice=found)  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def notice_read_all(request: HttpRequest) -> HttpResponse:
-    """Mark what the page showed; what came meanwhile stays unread."""
+    """Mark all notices shown on the page as read; later ones stay unread."""
     upto = parse_whole(request.POST.get("upto", ""))
     if upto is None:
         raise Invalid(gettext("Say up to which notice."), fields={"upto": gettext("A number.")})
@@ -108,7 +108,7 @@ def notice_kinds(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def notice_stop(request: HttpRequest, token: str) -> HttpResponse:
-    """The link in each mail: asks once by a button, or is posted by the person's mailbox."""
+    """Unsubscribe from mail: shows a button, or is posted by the mail program."""
     person = actions.person_of(token)
     if request.method == "POST":
         actions.set_mail(by=person, wanted=False)
@@ -150,7 +150,7 @@ def _one(request: HttpRequest, project_id: int, hook_id: int, *roles: str) -> tu
 @login_required
 @require_safe
 def hook_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The addresses with how they fare."""
+    """Page of the project's webhooks and their state."""
     access = get_access(request, project_id)
     context = {
         "access": access,

@@ -68,7 +68,7 @@ class Link:
 def thinnest_link(
     first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, n: int
 ) -> Link | None:
-    """The fewest comparisons that hold two groups of the n nodes together, and the smaller group.
+    """Find the fewest comparisons whose removal splits the n nodes, and the smaller part.
 
     A minimum cut of the multigraph by Stoer and Wagner (1997), for up to 400 nodes; None for
     fewer than two. Raises ValueError for more nodes or an index out of range.

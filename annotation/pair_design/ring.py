@@ -89,7 +89,7 @@ def count_claims(items: int, bundle: int, redundancy: int) -> int:
 
 
 def next_claim(live: Iterable[int]) -> int:
-    """The lowest number that no assignment in work or submitted has.
+    """Return the lowest claim number that no assignment in work or submitted has.
 
     Counting on instead would fill what was given back in other stretches; with k = 2 that can cut
     the ring in two.
@@ -99,7 +99,7 @@ def next_claim(live: Iterable[int]) -> int:
 
 
 def window_start(n_claims: int, items: int, bundle: int, redundancy: int) -> int:
-    """Where on the ring of ``items`` the claim starts that has ``n_claims`` claims before it.
+    """Return where on the ring of ``items`` a claim starts, after ``n_claims`` earlier ones.
 
     Numbers beyond ``claims()`` go through the same places again. Raises Invalid, naming the field,
     for a negative number or an empty ring or bundle.
@@ -118,7 +118,7 @@ def window_start(n_claims: int, items: int, bundle: int, redundancy: int) -> int
 
 
 def window(n_claims: int, items: int, bundle: int, redundancy: int) -> IntArray:
-    """The items (at most ``bundle``,) which that claim takes where every claim is completed."""
+    """Return the items (at most ``bundle``,) of the claim after ``n_claims`` completed ones."""
     plan = _plan(items, bundle, redundancy)
     start = window_start(n_claims, items, bundle, redundancy)
     n = n_claims % plan.claims

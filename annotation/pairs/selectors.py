@@ -25,14 +25,14 @@ class ReleaseState(NamedTuple):
 
 
 def window(published: dt.datetime, hours: int, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
-    """Begin and end of the stretch of ``hours`` that ``now`` lies in, counted from publication."""
+    """Return begin and end of the release period that contains ``now``."""
     length = dt.timedelta(hours=hours)
     begin = published + max(0, (now - published) // length) * length
     return begin, begin + length
 
 
 def rule_of(version: TaskVersion | None) -> Mapping[str, Any] | None:
-    """The version's rule ``{"assignments", "hours"}``; None where all may be claimed at once."""
+    """Return the version's release rule ``{"assignments", "hours"}``; None if it has none."""
     return version.settings.get("release") if version is not None else None
 
 
@@ -155,6 +155,6 @@ def chain_of(task: Task) -> DerivedProgress:
 
 
 def judged_by(task: Task, type: str = "pairwise") -> QuerySet[Task]:
-    """Tasks begun to judge a task's responses that are not closed, the newest first."""
+    """Return the open tasks that judge this task's responses, newest first."""
     rows = Task.objects.filter(project_id=task.project_id, source=task, type=type)
     return rows.exclude(state=TaskState.CLOSED).order_by("-pk")

@@ -111,7 +111,7 @@ def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict
 
 
 def stops_work(members: Sequence[Membership]) -> QuerySet[Exclusion]:
-    """Exclusions by which these members get no more work in a task."""
+    """Return the exclusions that bar these members from further work in a task."""
     return Exclusion.objects.in_force().filter(worker__in=members, stops_work=True)
 
 
@@ -163,7 +163,7 @@ class RatingRead:
 
 
 def read_round(assignment: Assignment) -> list[dict[str, Any]]:
-    """The round's ratings by document, with the document's sentences; a fixed number of queries."""
+    """Return a round's ratings grouped by document, with the document's sentences."""
     found: dict[int, dict[str, Any]] = {}
     rows = (
         assignment.answers.select_related("item__group", "item__first")

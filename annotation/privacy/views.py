@@ -35,7 +35,7 @@ def _tell(request: HttpRequest, number: int) -> None:
 @login_required
 @require_POST
 def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse:
-    """For how many days the texts of answers are kept; empty: for good."""
+    """Set for how many days the texts of answers are stored; empty: for ever."""
     access = get_access(request, project_id, Role.REQUESTER)
     raw = request.POST.get("days", "").strip()
     try:
@@ -52,7 +52,7 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
 @login_required
 @require_POST
 def project_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Every log of the project's finished work, by a requester."""
+    """Erase every log of the project's finished work."""
     access = get_access(request, project_id, Role.REQUESTER)
     number = retention.erase_logs_of_project(by=access.user, project=access.project)
     _tell(request, number)
@@ -85,7 +85,7 @@ def own_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def account_log(request: HttpRequest) -> HttpResponse:
-    """Tokens, passwords and mail, for the person themself; and what closing the account needs."""
+    """Page of the person's own account events, and what closing the account needs."""
     user = cast(User, request.user)
     context = {
         "lines": audit.own_account_entries(user),

@@ -17,7 +17,7 @@ from crowdqc.errors import Missing
 
 
 def of_task(task: Task) -> QuerySet[Recruitment]:
-    """The task's ways in, with how many came and handed in."""
+    """Return the task's recruitments, with how many people came and handed in."""
     done = Q(visits__assignment__state="submitted")
     return task.recruitments.annotate(
         came=Count("visits"), handed_in=Count("visits", filter=done)
@@ -45,7 +45,7 @@ def entry_path(recruitment: Recruitment) -> str:
 
 
 def signed_path(recruitment: Recruitment, link: str) -> str:
-    """The address of one person's signed link."""
+    """Return the address of a participant's signed link."""
     return f"{entry_path(recruitment)}?{urlencode({LINK: link})}"
 
 
@@ -90,7 +90,7 @@ def last_events(recruitment: Recruitment, most: int = 20) -> list[PlatformEvent]
 
 
 def visit_of(user: User, visit_id: int | None = None) -> Visit | None:
-    """The visit of somebody who came from elsewhere: the one named, else the newest."""
+    """Return the platform visit of a person: by id, or the newest; None if there is none."""
     rows = Visit.objects.filter(worker__user_id=user.pk).select_related(
         "recruitment__task__project", "recruitment__task__current", "worker", "assignment"
     )

@@ -96,7 +96,7 @@ class TaskType:
     check_reads: tuple[str, ...] = ()  # of an entry's item, what a check needs beside its settings
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """The formats that a task of these settings is written as."""
+        """List the export formats of a task with these settings."""
         return self.exports
 
     def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ KNOWN_RULES = (
 
 
 def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of types that take known answers: how many are mixed in, feedback, the quiz."""
+    """Return the settings of task types with known answers: mixing, feedback, quiz."""
     pay = money.parse_amount(raw.get("quiz_pay") or 0, field="quiz_pay", high=MOST_QUIZ_PAY)
     return {
         "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),

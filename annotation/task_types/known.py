@@ -120,7 +120,7 @@ def _accepted(one: KnownField, value: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A text without what makes no difference: case, spaces, and signs around it."""
+    """Normalise a text for comparing: case, spaces and surrounding signs are ignored."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     ends = [at for at, sign in enumerate(folded) if sign.isalnum()]
     return folded[ends[0] : ends[-1] + 1] if ends else ""
@@ -165,7 +165,7 @@ def _fits(known: Any, value: str) -> bool:
 
 
 def as_cell(known: Any) -> str:
-    """A known answer as a cell of a table: a code, a number, or accepted answers, a line each."""
+    """Write a known answer as a table cell; several accepted answers are lines."""
     if not isinstance(known, Mapping):
         return str(known)
     return "\n".join(known["accept"]) if "accept" in known else str(known["value"])

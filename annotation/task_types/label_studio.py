@@ -66,7 +66,7 @@ class LabelStudio:
     def choice(
         self, code: str, ordinal: int | None, points: Sequence[int]
     ) -> tuple[str, dict[str, Any]]:
-        """The type and the value of a result: what was chosen of a dimension or scale."""
+        """Return type and value of the Label Studio result for a choice."""
         return CHOICES, {"choices": [code]}
 
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:

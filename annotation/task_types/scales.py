@@ -22,7 +22,7 @@ def truth(value: Any) -> bool:
 
 
 def name_of(label: str, taken: Sequence[str]) -> str:
-    """A free name made of a label: what exports and results call it."""
+    """Make a free short name from a label, for exports and results."""
     base = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
     base = base if _NAME.match(base) else f"d_{base}".strip("_")
     name, number = base[:MAX_NAME], 2
@@ -89,7 +89,7 @@ def rows(raw: Any, what: str, most: int = MAX_ASKED) -> list[Mapping[str, Any]]:
 
 
 def parse_label(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[str, str]:
-    """Name, label and question of one row; the name is kept, or made of the label."""
+    """Parse name, label and question of one row; a missing name is made from the label."""
     label = text(raw, "label", where, MAX_LABEL)
     if not label:
         raise Invalid(

@@ -16,7 +16,7 @@ from crowdqc.proxy import Proxy, certificate
 
 
 def names_of(hosts: str) -> list[str]:
-    """Host names as nginx and certificates take them: both know ``.example.org`` too."""
+    """Split ALLOWED_HOSTS into host names."""
     return [name for host in hosts.split(",") if (name := host.strip())]
 
 

@@ -67,12 +67,12 @@ def _all(purpose: str) -> MultiFernet:
 
 
 def seal(secret: str, purpose: str) -> bytes:
-    """The secret, readable only with this SECRET_KEY and for this purpose."""
+    """Encrypt a secret for one purpose with this installation's key."""
     return _fernet(settings.SECRET_KEY, purpose).encrypt(secret.encode())
 
 
 def unseal(sealed: bytes | memoryview, purpose: str, what: str, *, again: str = "it") -> str:
-    """The secret; Conflict in words, naming ``what`` it is, where it cannot be opened any more."""
+    """Decrypt a secret; Conflict, naming ``what`` it is, if no key opens it any more."""
     try:
         return _all(purpose).decrypt(bytes(sealed)).decode()
     except InvalidToken:

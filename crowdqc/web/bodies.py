@@ -47,7 +47,7 @@ class LengthRequired(DomainError):
 
 
 def limit_of(path: str) -> int:
-    """Bytes that a signed-in sender may put into a body at this address."""
+    """Return how many bytes a signed-in sender may put into the body of a request to ``path``."""
     return next((limit for pattern, limit in _LIMITS if pattern.match(path)), SMALL)
 
 

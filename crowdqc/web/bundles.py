@@ -43,7 +43,7 @@ def _beside(name: str, path: str) -> str:
 
 
 def bundle_styles(root: Path, name: str) -> str:
-    """A stylesheet with what it imports, addresses as seen from the bundle's folder."""
+    """Return a stylesheet with its imports included and its URLs adapted to the bundle's folder."""
     text = (root / name).read_text()
 
     def included(match: re.Match[str]) -> str:
@@ -62,7 +62,7 @@ def bundle_styles(root: Path, name: str) -> str:
 
 
 def bundle_scripts(root: Path, name: str) -> str:
-    """A script with the modules that it imports before it, each in a function of its own."""
+    """Return a script with all modules that it imports, each wrapped in a function."""
     parts: dict[str, str] = {}
     open_: list[str] = []
 
@@ -111,7 +111,7 @@ class BundleFinder(BaseFinder):
         return []
 
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
-        """The path of a bundle, made anew where its sources have changed."""
+        """Return the path of a bundle, rebuilt if its sources changed."""
         folder, _, name = path.partition("/")
         if folder != FOLDER or name not in NAMES:
             return []
@@ -119,7 +119,7 @@ class BundleFinder(BaseFinder):
         return [built] if find_all else built
 
     def list(self, ignore_patterns: Any) -> Iterator[tuple[str, FileSystemStorage]]:
-        """All bundles, for ``collectstatic``."""
+        """Yield all bundles, for ``collectstatic``."""
         for name in NAMES:
             self._build(name)
             yield f"{FOLDER}/{name}", self.storage

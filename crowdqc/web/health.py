@@ -44,7 +44,7 @@ Parts = dict[str, str | None]  # a part's problem; None where it is fine
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while the process serves requests; touches nothing else."""
+    """Answer 200 while the process serves requests, without checking anything else."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
@@ -119,7 +119,7 @@ PARTS = tuple(part for parts in ASKED.values() for part in parts)
 
 
 def connection_errors() -> tuple[type[Exception], ...]:
-    """What a part that is down may raise."""
+    """Return the exceptions that an unreachable database, broker or cache may raise."""
     import redis
 
     return (DatabaseError, KombuError, OSError, psycopg.Error, redis.RedisError)

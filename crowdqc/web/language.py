@@ -33,12 +33,12 @@ def known(code: str | None) -> str:
 
 
 def language_of(person: Any) -> str:
-    """The language in which this person is written to; a person may be None."""
+    """Return the language in which to write to a person; the default one for None."""
     return known(getattr(person, "language", "")) or settings.CROWDQC_LANGUAGE
 
 
 def speaking_to(person: Any) -> AbstractContextManager[Any]:
-    """Texts written within are in the person's language."""
+    """Switch to the person's language within the block."""
     return translation.override(language_of(person))
 
 
@@ -74,7 +74,7 @@ class Language:
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: object, kwargs: object) -> None:
-        """English where the page is not translated; a person's own language where it is."""
+        """Switch to English for pages without translation, else to the person's own language."""
         view = getattr(view, "view_class", view)
         name = f"{view.__module__}.{getattr(view, '__qualname__', '')}"
         if not name.startswith(settings.CROWDQC_TRANSLATED_VIEWS):

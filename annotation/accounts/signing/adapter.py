@@ -111,7 +111,10 @@ class AccountAdapter(DefaultAccountAdapter):
         ]
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        """Counted before the password is looked at; a right one is uncounted."""
+        """Authenticate by name and password, counting tries per name.
+
+        A right password is uncounted.
+        """
         name = credentials.get("username") or credentials.get("email") or ""
         try:
             limits.require_sign_in_try(request, name=name)

@@ -104,7 +104,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         return settings.CROWDQC_SIGNUP != "closed"
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
-        """The provider gives a name; the username is ours, the address the mailbox's."""
+        """Fill a new user from the provider: only the name; username and address are set here."""
         user = super().populate_user(request, sociallogin, data)
         name = str(data.get("name") or f"{user.first_name} {user.last_name}").strip()
         user.display_name = (name or user.email.partition("@")[0])[:80]
@@ -119,7 +119,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
                     actions.release_address(by=sociallogin.user, address=address.email)
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
-        """An address that the provider does not vouch for is a claim, as in a sign-up."""
+        """Save a user from the provider; an address that it did not verify stays unverified."""
         user = super().save_user(request, sociallogin, form)
         if not any(one.verified for one in sociallogin.email_addresses):
             actions.remove_unverified_address(user=user)

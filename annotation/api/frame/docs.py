@@ -118,7 +118,7 @@ class Reader:
         self.schema = schema
 
     def resolved(self, node: Schema) -> dict[str, Any]:
-        """The node with its references followed."""
+        """Return a schema node with its references resolved."""
         node = dict(node)
         for part in (node, *node.pop("allOf", []), *node.pop("oneOf", [])[:1]):
             if "$ref" in part:
@@ -137,7 +137,7 @@ class Reader:
         return f"{word} or null" if node.get("nullable") else word
 
     def fields(self, node: Schema, before: str = "") -> Iterator[Field]:
-        """The fields of an object, those of inner objects after their own."""
+        """Yield the fields of an object, inner objects' fields after their own."""
         node = self.resolved(node)
         required = node.get("required", [])
         for name, inner in node.get("properties", {}).items():

@@ -119,7 +119,7 @@ class Endpoint(APIView):
     # -- versions --------------------------------------------------------------------------------
 
     def current(self, request: Request, **kwargs: Any) -> Any:
-        """The reply whose ETag an If-Match names, its row locked against other changes."""
+        """Return the reply whose ETag If-Match is compared with, after locking its row."""
         return None
 
     def _compare(self, request: Request, seen: str, *args: Any, **kwargs: Any) -> None:

@@ -25,7 +25,7 @@ MAX_PASSAGE, MAX_QUESTION, MAX_CATEGORY = 100_000, 20_000, 60
 
 
 def free_key(rows: Any, form: str) -> str:
-    """The first key of a form that none of the rows has, counted from their number on."""
+    """Return the first key of this pattern that no row has, counting from their number on."""
     taken = set(rows.values_list("key", flat=True))
     number = len(taken) + 1
     while form.format(number) in taken:
@@ -158,7 +158,7 @@ _ITEM_CONTENT = (*_WORDING, "group_id")
 
 
 def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
-    """A copy of a published item for the draft, not yet stored; its slots are empty."""
+    """Make an unsaved copy of a published item for the draft, with empty slots."""
     fields = {
         "group": item.group,
         "key": item.key,
@@ -172,7 +172,7 @@ def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
 
 
 def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
-    """Put a changed copy of a published item into the draft; an item of the draft is changed.
+    """Change an item in the draft; a published item is replaced by a changed copy.
 
     A change taken back word for word gives the published question back, with its answers.
     """
@@ -202,7 +202,7 @@ def clean_question(text: str) -> str:
 
 
 def default_group(task: Task, *, by: User) -> ItemGroup:
-    """The first group of the draft, made when there is none."""
+    """Return the first group of the draft, creating one if there is none."""
     draft = draft_of(task, by=by)
     group = task.groups.in_version(draft.number).order_by("position").first()
     return group or save_group(by=by, task=task, key=DEFAULT_GROUP)
@@ -290,7 +290,7 @@ def remove_group(*, by: User, task: Task, group: ItemGroup) -> None:
 
 @transaction.atomic
 def reorder_items(*, by: User, task: Task, ids: Sequence[int]) -> None:
-    """Put the draft's questions into the order of ``ids``; position is not part of the wording."""
+    """Order the draft's questions by ``ids``; their order is not part of the wording."""
     draft = lock_draft(task, by=by)
     known = set(task.items.in_version(draft.number).values_list("pk", flat=True))
     if set(ids) != known or len(ids) != len(known):

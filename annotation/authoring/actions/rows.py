@@ -36,7 +36,7 @@ def row_at(rows: Rows, name: str, *, by: str = "name", noun: str = "line") -> in
 
 
 def shift_row(rows: Rows, name: str, step: int, *, by: str = "name", noun: str = "line") -> Rows:
-    """The rows with the one called ``name`` so many places further down; at an end it stays."""
+    """Move the row of this name ``step`` places down; it stops at the ends."""
     at = row_at(rows, name, by=by, noun=noun)
     row = rows.pop(at)
     rows.insert(max(0, at + step), row)
@@ -68,7 +68,7 @@ def change_rows(*, by: User, task: Task, name: str, change: Change) -> TaskVersi
 
 
 def free_row_key(taken: set[str], prefix: str) -> str:
-    """The first of prefix1, prefix2, ... that is not taken; from then on it is."""
+    """Return the first of prefix1, prefix2, ... that is free, and mark it as taken."""
     number = 1
     while f"{prefix}{number}" in taken:
         number += 1
@@ -140,7 +140,7 @@ def check_lengths(row: Mapping[str, str], where: str, limits: Iterable[tuple[str
 
 
 def live_group(task: Task, key: str, noun: str) -> ItemGroup:
-    """The group of this key in the draft as it is now; Conflict where it is there no more."""
+    """Return the draft's group with this key; Conflict if it was removed."""
     group = task.groups.filter(key=key, until__isnull=True).first()
     if group is None:
         raise row_gone(noun)

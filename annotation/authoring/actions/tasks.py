@@ -94,7 +94,7 @@ def find_task_of_form(*, by: User, project: Project, key: UUID | None) -> Task |
 def create_task(
     *, by: User, project: Project, type: str, title: str, key: UUID | None = None
 ) -> Task:
-    """A new task with its first draft; the one that is there where ``key``'s form made it."""
+    """Create a task with its first draft; a form sent twice (``key``) returns the same task."""
     there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there

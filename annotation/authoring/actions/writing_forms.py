@@ -117,7 +117,7 @@ def move_row(*, by: User, task: Task, which: str, name: str, step: int) -> None:
 
 
 def change_points(*, by: User, task: Task, which: str, name: str, step: int) -> None:
-    """One choice more (1), with the next free number, or the last one less (-1); two stay."""
+    """Add a choice (``step`` 1) or remove the last one (-1) of a question; two always stay."""
 
     def change(rows: Rows) -> Rows:
         points = rows[row_at(rows, name)].get("points", [])

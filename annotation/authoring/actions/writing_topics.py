@@ -263,7 +263,7 @@ def remove_topic(*, by: User, task: Task, group: ItemGroup) -> None:
 
 
 def blocks(pasted: str) -> list[Passage]:
-    """Passages pasted together: each stretch between blank lines is one."""
+    """Split a pasted text into passages at blank lines."""
     parts: list[list[str]] = [[]]
     for line in as_stored(pasted).split("\n"):
         if line.strip():

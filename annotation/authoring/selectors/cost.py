@@ -69,7 +69,7 @@ class Cost:
 
 
 def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
-    """The cost of a version that shows these items (a queryset without attention items)."""
+    """Compute the cost of a version that shows these items (without attention items)."""
     questions = items.count()
     per = min(version.items_per_assignment, questions) or version.items_per_assignment
     seconds = _measured(task)

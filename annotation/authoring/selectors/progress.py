@@ -60,12 +60,12 @@ class TaskProgress:
 
     @property
     def spent(self) -> Decimal:
-        """Approved, and the pay of work that nobody has decided yet."""
+        """Approved pay, and the pay of work that waits for a decision."""
         return self.approved + self.waiting
 
     @property
     def open_assignments(self) -> int:
-        """Assignments that the free slots make; the last one may be smaller."""
+        """Number of assignments that the free slots make; the last one may be smaller."""
         return -(-self.slots // max(1, self.bundle))
 
     @property
@@ -217,7 +217,7 @@ def _timed(project: Project) -> QuerySet[Assignment]:
 
 
 def median_hourly(project: Project) -> Decimal | None:
-    """The middle of base pay by the hour over submitted assignments; None before the first."""
+    """Return the median base pay per hour over submitted assignments; None before the first."""
     rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
     found = _timed(project).annotate(rate=rate).aggregate(m=Quantile("rate", share=0.5))["m"]
     return None if found is None else round_money(found)
@@ -239,7 +239,7 @@ class HourlyPay:
 
 
 def hourly_pay(project: Project) -> list[HourlyPay]:
-    """By task and worker."""
+    """Return the pay per hour of each worker in each task."""
     rows = (
         _timed(project)
         .annotate(hours=HOURS)
@@ -255,7 +255,7 @@ def hourly_pay(project: Project) -> list[HourlyPay]:
 
 
 def week(project: Project) -> tuple[int, int]:
-    """People who submitted in the last seven days, and how many assignments."""
+    """Count the people who submitted in the last seven days, and their assignments."""
     rows = Assignment.objects.filter(
         task__project=project,
         state=AssignmentState.SUBMITTED,
@@ -266,7 +266,7 @@ def week(project: Project) -> tuple[int, int]:
 
 
 def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
-    """What was spent up to each day, by the day on which the work was submitted."""
+    """Return the cumulated spending by day of submission."""
     by_day: dict[dt.date, Decimal] = {}
     paid = (
         LedgerEntry.objects.owed()

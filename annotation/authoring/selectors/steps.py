@@ -33,7 +33,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its noun and number, which is all that a worker is to call it by."""
+        """Noun and number by which workers know the item."""
         return f"{pgettext('noun', self.noun).capitalize()} {self.number}"
 
     @property
@@ -49,7 +49,7 @@ def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]
 def check_entry(
     assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False
 ) -> Values | None:
-    """The values of an entry as it is drafted, None for a permitted skip.
+    """Check an entry's draft and return its values; None for a permitted skip.
 
     The one rule of what is complete: editor, "Next", review and submit all ask here. ``on_page``:
     it was answered on the worker's page, so that what must be in view has to have been.
@@ -136,7 +136,7 @@ def steps(
     whole: bool = True,
     on_page: bool = False,
 ) -> list[Step]:
-    """The ``entries``, each with its state; ``on_page``: see ``check_entry``."""
+    """Return the items of the assignment, each with its state."""
     task_type = get_type(assignment.task.type)
     rows = entries(assignment, whole=whole)
     note_recordings(assignment, rows)

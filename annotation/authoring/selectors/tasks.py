@@ -225,7 +225,7 @@ def _row(
 
 
 def task_rows(project: Project) -> list[TaskRow]:
-    """Every task of a project, newest first; six queries however many there are."""
+    """List every task of a project, newest first (six queries)."""
     return rows_of(list(project.tasks.select_related("current").order_by("-pk")))
 
 
@@ -290,7 +290,7 @@ class QuestionChanges:
     changed: set[str]
 
     def words(self, noun: str = "question") -> list[str]:
-        """What is new, changed and taken out, by the name of one item."""
+        """Return phrases on how many items are new, changed and removed."""
         pairs = (
             (gettext("%(items)s new"), self.added),
             (gettext("%(items)s changed"), self.changed),

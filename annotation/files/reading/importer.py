@@ -72,7 +72,7 @@ class Problems(Spool[Problem]):
         super().__init__(given)
 
     def append(self, one: Problem, weight: int = 0) -> None:
-        """Note one more; of its value only what is shown is kept."""
+        """Add a problem, keeping of its value only what is shown."""
         line = one.line or 0
         self.in_order &= line >= self._last
         self._last = line
@@ -80,11 +80,11 @@ class Problems(Spool[Problem]):
         super().append(replace(one, value=one.value[:MAX_SHOWN]), weight)
 
     def merged(self, others: Collection[Problem]) -> Problems:
-        """These and others, by line; ``others`` are in order."""
+        """Merge with other problems, sorted by line; ``others`` must be sorted."""
         return Problems(heapq.merge(others, self.ordered(), key=_line))
 
     def ordered(self) -> Iterable[Problem]:
-        """These by line."""
+        """Return the problems sorted by line."""
         return self if self.in_order else sorted(self, key=_line)
 
 
@@ -110,7 +110,7 @@ class CheckedRows:
     about: dict[str, Any] = field(default_factory=dict)  # the same as numbers, for a page
 
     def add(self, made: dict[str, Any], rows: int, *, there: bool) -> None:
-        """Take in what several rows of the file make, where it is not there already."""
+        """Add what ``rows`` rows of the file make, unless it is stored already (``there``)."""
         if there:
             self.there += rows
         else:
@@ -119,7 +119,7 @@ class CheckedRows:
 
     @property
     def used(self) -> int:
-        """Rows of the file that are imported."""
+        """Number of rows of the file that are imported."""
         return len(self.good) if self.rows is None else self.rows
 
     @property
@@ -279,7 +279,7 @@ class Reader:
         return {one.name: self.value(row, one.name) for one in fields}
 
     def needed(self, row: Row, name: str, wrong: str, mend: str) -> str:
-        """A value that has to be there. Raises Refused."""
+        """Return a required value of a row. Raises Refused if it is empty."""
         return self.value(row, name) or self.refuse(row, name, wrong, mend)
 
     def refuse_unknown(
@@ -306,7 +306,7 @@ class Reader:
         return told.get(raw)
 
     def number(self, row: Row, name: str, mend: str, most: int = 10**9 - 1) -> int | None:
-        """A whole number from 0, None where the cell is empty. Raises Refused."""
+        """Return a row's whole number from 0; None for an empty cell. Raises Refused."""
         raw = self.value(row, name)
         if not raw:
             return None
@@ -316,7 +316,7 @@ class Reader:
         return number
 
     def moment(self, row: Row, name: str) -> dt.datetime | None:
-        """The moment in a column, None where the cell is empty. Raises Refused."""
+        """Return a row's time; None for an empty cell. Raises Refused."""
         raw = self.value(row, name)
         if not raw:
             return None
@@ -326,7 +326,7 @@ class Reader:
         self.refuse(row, name, _("This is not a time."), mend)
 
     def repeated(self, row: Row, names: str | Sequence[str], first: int, what: str) -> None:
-        """Note a row that says again what line ``first`` says: it is left out, but not wrong."""
+        """Note that a row repeats line ``first``; it is left out without being an error."""
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         self.checked.repeats.append(
@@ -357,12 +357,12 @@ class Reader:
                 self.checked.problems.append(Problem(line, "", "", wrong, mend))
 
     def limit(self, row: Row, limits: Iterable[Limit]) -> None:
-        """See that what a row has in these fields is short enough. Raises Refused."""
+        """Check that a row's values are short enough. Raises Refused."""
         for name, most, noun in limits:
             self.fit(row, name, most, noun)
 
     def fit(self, row: Row, name: str, most: int, noun: str) -> str:
-        """A value that is short enough and can be stored. Raises Refused."""
+        """Return a value after checking its length and characters. Raises Refused."""
         value = self.value(row, name)
         if len(value) > most:
             wrong = _("%(value)s characters; %(most)s is the most for %(noun)s.") % {
@@ -391,7 +391,7 @@ class Times:
         return self.read_value(self.reader.value(row, self.name), row.line)
 
     def read_value(self, raw: str, line: int) -> dt.datetime | None:
-        """The time that a value on a line names; None where it names none."""
+        """Parse a time on a line; None, counted as lost, if it cannot be read."""
         at = parse_moment(raw, self.day_first) if raw else None
         if raw and at is None:
             self.first = self.first if self.lost else (raw[:MAX_SHOWN], line)
@@ -428,7 +428,7 @@ class Importer(ABC):
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """Field -> column, where nobody has said it."""
+        """Map fields to columns by their names (and rows), for a file nobody mapped."""
         return guess(columns, self.fields)
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
@@ -439,7 +439,7 @@ class Importer(ABC):
 
     @abstractmethod
     def read(self, reader: Reader, rows: Iterable[Row], known: Any) -> None:
-        """Note in ``reader.checked`` what becomes of each row, and the facts of those taken."""
+        """Read the rows and note the result of each in ``reader.checked``."""
 
 
 class Images(Iterable[Row]):
@@ -461,7 +461,7 @@ class Images(Iterable[Row]):
 
     @property
     def notes(self) -> list[str]:
-        """That images are not shown, where there are any."""
+        """Note that images will not be shown, if there are any."""
         if not self.count:
             return []
         rows = ngettext(

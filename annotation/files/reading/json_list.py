@@ -19,7 +19,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 def elements(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
-    """The JSON of each element of a list.
+    """Yield the JSON of each element of a list.
 
     Raises Invalid where the list breaks, or an element has more than ``most`` characters.
     """

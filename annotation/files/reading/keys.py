@@ -170,7 +170,7 @@ class FirstSeen:
         self._keys, self._lines, self._texts = Keys(), array("I"), array("Q")
 
     def setdefault(self, key: Hashable, line: int, text: str) -> tuple[int, bool]:
-        """The line where the key stood first, and whether its text was the same there."""
+        """Return the line where the key came first, and whether its text was the same."""
         digest = short_print(text)
         place, new = self._keys.add(key)
         if new:

@@ -48,7 +48,7 @@ def spooled(table: Table) -> Sheet:
 
 
 def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Rows that came as objects (through the API), numbered from 1 in place of lines."""
+    """Make a sheet of rows sent through the API, numbered from 1."""
     limits = current()
     check_rows(len(rows), limits)
     columns = list(dict.fromkeys(str(name) for row in rows for name in row))

@@ -44,7 +44,7 @@ def zip_with_manifest(
     files: Iterable[tuple[str, Iterable[Part]]],
     manifest: Callable[[dict[str, str]], Mapping[str, Any]],
 ) -> Iterator[bytes]:
-    """The archive of ``files``, and at its end the manifest made from their SHA-256 by name.
+    """Write ``files`` as a ZIP in pieces; the last file is a manifest made from their SHA-256.
 
     Dates are fixed, so that the same content gives the same bytes.
     """

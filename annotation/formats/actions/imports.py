@@ -49,11 +49,11 @@ class Report:
 
     @property
     def left_out(self) -> int:
-        """Rows that could not be taken."""
+        """Number of rows that could not be imported."""
         return self.tally.came - self.tally.used - self.there - self.twice
 
     def as_dict(self) -> dict[str, Any]:
-        """As the record of the import keeps it."""
+        """Return the report as stored with the import."""
         return {**self.tally.as_dict(), "new": self.new, "lines": dict(self.lines)}
 
 
@@ -138,7 +138,7 @@ def import_candidates(
     mapping: Mapping[str, str] | None = None,
     leave_out_bad: bool = False,
 ) -> tuple[CheckedFile, int]:
-    """Take in a CSV or JSONL file of texts; returns what it held and how many are new.
+    """Import a CSV or JSONL file of texts; return what it held and how many are new.
 
     Everything is written or nothing. Raises Invalid whose ``rows`` name line, column, value,
     wrong and mend of each bad row, unless ``leave_out_bad``.

@@ -422,7 +422,7 @@ def place_votes(votes: Iterable[Vote]) -> Votes:
 
 
 def submission_time(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
-    """A bundle was submitted when its last vote was given, where that is known."""
+    """Set each bundle's time of submission to that of its last vote, if known."""
     bundles = (votes if isinstance(votes, Votes) else Votes(votes)).bundles
     return {where: Session(None, at) for where, at in bundles.items() if at is not None}
 

@@ -70,7 +70,7 @@ def import_label_studio(
     title: str = "",
     name: str = "",
 ) -> tuple[Task, Added]:
-    """The tasks as items of ``task``, or of one of this title made for them; and what was said.
+    """Import a Label Studio file into ``task``, or into a new task of this title.
 
     What was cancelled, and what is marked as ground truth, is kept and does not count. Importing
     twice adds nothing. Raises Invalid and Conflict, naming the task and the annotation.

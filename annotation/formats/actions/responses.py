@@ -272,7 +272,7 @@ def _assignment(row: ResponseRow, place: _Place, worker: int, now: dt.datetime) 
 
 
 def events_of(deltas: Iterable[Delta], target: str) -> Iterator[dict[str, Any]]:
-    """A log as events: the first text is shown, each change after it came to the page.
+    """Convert a writing log to events: the first text is shown, then each change.
 
     Which keys were pressed and what was pasted is not known, and no event says so.
     """

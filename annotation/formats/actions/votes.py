@@ -68,7 +68,7 @@ class Target:
 def import_battles(
     *, by: User, target: Target, battles: Sequence[Battle], name: str = ""
 ) -> tuple[Task, Added]:
-    """Battles as votes on pairs of texts, model by model; a text that is there is not added.
+    """Import battles as votes on pairs of texts; texts that exist are not added again.
 
     Raises Invalid where the task has no such dimension.
     """
@@ -96,7 +96,7 @@ def import_battle_rows(*, by: User, task: Task, rows: Rows, name: str = "") -> i
 def import_comparisons(
     *, by: User, target: Target, rows: Sequence[Comparison], name: str = ""
 ) -> tuple[Task, Added]:
-    """A pairwise frame as votes on pairs; a name is a text of the project with that id.
+    """Import a pairwise frame as votes on pairs; a name is the id of a text in the project.
 
     What no text has as its id becomes a source of its own, whose text is not in the file. Raises
     Invalid where two names are texts of different topics.

@@ -57,12 +57,12 @@ class Maker(Protocol):
         ...
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        """What pages call it."""
+        """Return the title of the file on pages."""
         ...
 
 
 def maker_of(what: str) -> Maker:
-    """The maker of this name; of a name that is not known, that of a task's tables."""
+    """Return the maker of this name; by default that of a task's tables."""
     maker: Maker = export_makers().get(what) or TableMaker()
     return maker
 

@@ -61,7 +61,7 @@ class PairExport:
         return self.formats
 
     def lines(self, task: Task, form: str, dimension: str = "") -> Iterator[Any]:
-        """The parts of the file."""
+        """Yield the pieces of the file."""
         return self.table(task, form, dimension).parts(form)
 
 

@@ -62,7 +62,7 @@ def members_of(user: User) -> list[Membership]:
 def files(
     members: Members, *, user: User | None = None, extra: Iterable[tuple[str, str, Rows]] = ()
 ) -> Iterator[File]:
-    """The files of a ZIP; with ``user`` the account's own besides. ``extra``: name, words, rows."""
+    """Yield the files of a ZIP of a person's data; ``user`` adds the account's own."""
     told: list[tuple[str, str, Rows]] = [
         *TABLES,
         *extra,
@@ -88,7 +88,7 @@ def _plain(row: Row) -> Row:
 
 
 def readme(members: Members, told: Sequence[tuple[str, str, Rows]], *, whole: bool) -> str:
-    """What each file holds, in a sentence."""
+    """Describe each file of the ZIP in a sentence."""
     whose = "you" if whole else ", ".join(one.pseudonym for one in members)
     said = [f"What is kept of {whose}. Every file holds one JSON object a line.", ""]
     said += [f"{name}.jsonl: {words}" for name, words, _ in told]

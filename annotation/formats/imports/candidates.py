@@ -41,7 +41,7 @@ class KnownCandidates:
 
 
 def key_of(topic: str, source: str, text: str) -> str:
-    """The key of a text that came without one: the same text of a source gets the same key."""
+    """Make a key for a text without one; the same text of a source gets the same key."""
     digest = hashlib.sha256("\0".join((topic, source, text)).encode()).hexdigest()
     return f"{topic[:80]}-{digest[:16]}"
 

@@ -66,7 +66,7 @@ class Shown(NamedTuple):
     says_left: bool = False
 
     def code(self, word: str) -> str:
-        """The stored code of a word of CANONICAL or DISPLAYED."""
+        """Return the stored code of a vote in words ("first", "left", ...) on this pair."""
         if word in CANONICAL:
             return to_canonical(to_displayed(word, flipped=False), flipped=self.turned)
         return to_canonical(DISPLAYED[word], flipped=self.flipped)

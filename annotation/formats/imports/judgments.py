@@ -142,7 +142,7 @@ SAYS_RATINGS = (
 
 
 def column_of(dimension: str) -> str:
-    """The column of a dimension: its name, unless the format has a column of that name."""
+    """Return the column of a dimension: its name, prefixed if the format uses that name itself."""
     return f"judged_{dimension}" if dimension in HEAD or dimension in TAIL else dimension
 
 

@@ -94,7 +94,7 @@ class KnownAnswersFile(Importer):
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownFields) -> None:
-        """One good row an item and field."""
+        """Read the known answers, one per item and field."""
         by_name = {one.name: one for one in known.fields}
         only = known.fields[0].name if len(known.fields) == 1 else ""
         first: dict[tuple[str, str], int] = {}

@@ -310,7 +310,7 @@ class Labels(Importer):
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownLabels) -> None:
-        """Labels by author and item; a bad row spoils those that stand with it."""
+        """Read labels by author and item; a bad row rejects all rows of the same answer."""
         authors, gold = Authors(reader, known), Gold(reader, known.fields, known.gold)
         author_of = Remembered(reader, [one.name for one in AUTHOR], authors.author)
         uncounted_of = Remembered(reader, [one.name for one in AFTER], authors.uncounted)

@@ -201,7 +201,7 @@ class Ratings(Importer):
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownRatings) -> None:
-        """Ratings; the same one as often as it is there is there, once more it is new."""
+        """Read ratings; repeats of a stored rating are recognised up to their stored number."""
         checked, left = reader.checked, dict(known.said)
         for row in rows:
             with reader:

@@ -155,7 +155,7 @@ class Samples(Importer):
 
 
 def digest(content: str) -> str:
-    """A short id of a content."""
+    """Return a short hash of a content."""
     return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 

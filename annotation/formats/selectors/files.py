@@ -39,7 +39,7 @@ class FileRow:
 
     @property
     def size(self) -> str:
-        """``3.4 MB``."""
+        """Size of the file with its unit, like ``3.4 MB``."""
         size: float = self.file.size
         for unit in ("bytes", "kB"):
             if size < 1000:
@@ -49,7 +49,7 @@ class FileRow:
 
     @property
     def unit(self) -> str:
-        """``1,204 rows``; a bundle counts the answers in it, a report its numbers."""
+        """Number of rows with their unit, like ``1,204 rows``."""
         return plural(self.file.rows, UNITS.get(self.file.what, "row"))
 
 

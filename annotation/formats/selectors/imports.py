@@ -34,7 +34,7 @@ class CheckedFile:
 
     @property
     def unread(self) -> list[str]:
-        """Columns that no field reads."""
+        """Columns of the file that no field reads."""
         read = set(self.mapping.values())
         return [name for name in self.sheet.columns if name and name not in read]
 
@@ -46,7 +46,7 @@ class CheckedFile:
 
     @property
     def tally(self) -> Tally:
-        """What becomes of every row of the file."""
+        """Count of the file's rows: used, and left out by reason."""
         checked = self.checked
         return Tally(
             came=len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable}),

@@ -301,7 +301,7 @@ def drop_stale(*, before: dt.datetime) -> int:
 
 
 def finish(file: ImportFile, report: Report) -> None:
-    """Note an import, inside its transaction; the rows live in the task from now on."""
+    """Mark an upload as imported and discard its staged rows, within the import's transaction."""
     discard_upload(
         file, State.IMPORTED, report=report.as_dict(), imported_at=timezone.now(), error={}
     )

@@ -30,7 +30,7 @@ def pack_rows(rows: list[list[Any]]) -> bytes:
 
 
 def packed_row(row: Row, places: dict[str, int]) -> list[Any]:
-    """The line and the values in the order of ``places``, which learns new columns."""
+    """Return line and values of a row in the order of ``places``; new columns are added there."""
     values: list[Any] = [row.line]
     for name, value in row.values.items():
         place = places.setdefault(name, len(places)) + 1
@@ -54,7 +54,7 @@ def parts_of(file_id: int, kind: str) -> Iterator[bytes]:
 
 
 def source_of(file: ImportFile) -> Source:
-    """The file as it was uploaded."""
+    """Return the uploaded file as a source."""
     stored = file.stored
     if stored is None:
         raise Missing(GONE)
@@ -62,7 +62,7 @@ def source_of(file: ImportFile) -> Source:
 
 
 def reading_of(file: ImportFile) -> Reading:
-    """How the person said that the file is to be read."""
+    """Return how the person chose to read the file (encoding, header)."""
     return Reading(**file.sheet.get("reading", {}))
 
 
@@ -110,7 +110,7 @@ def rows_of(file: ImportFile, told: Told = lambda done: None) -> StagedRows[Row]
 
 
 def problems_of(file: ImportFile, kind: str, count: int) -> StagedRows[Problem]:
-    """Lines that are no rows (``UNREADABLE``), or all that is wrong (``PROBLEMS``)."""
+    """Return the staged problems of a kind: unreadable lines, or everything that is wrong."""
     return StagedRows(file.pk, kind, count, lambda raw: Problem(*raw))
 
 

@@ -33,7 +33,7 @@ def notify(
     project: Project | None = None,
     mail: bool = True,
 ) -> int:
-    """Tell each of these people once; returns how many were told now.
+    """Notify each of these people once; return how many were notified now.
 
     ``key`` says what it is about: the same key tells the same person nothing a second time.
     ``text`` is written in the language of each; it names no other person, since it may leave by
@@ -88,7 +88,7 @@ def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:
 
 
 def send_mail_soon() -> None:
-    """Have mail sent once this is committed; a queue that is down only delays it."""
+    """Queue the sending of mail for after this transaction's commit."""
     enqueue("annotation.jobs.send_mail")
 
 
@@ -101,7 +101,7 @@ def people_of(project: Project, *roles: str) -> list[User]:
 
 
 def mark_read(*, by: User, notice: Notice) -> None:
-    """Note that the person has opened a notice of theirs; a mail about it is not needed."""
+    """Mark a person's notice as read, which cancels its mail."""
     Notice.objects.filter(pk=notice.pk, user=by, read_at=None).update(
         read_at=timezone.now(), mail_at=None
     )
@@ -116,7 +116,7 @@ def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
 
 
 def mark_read_at(*, by: User, url: str) -> None:
-    """The same for all notices that lead to a page, which the person has opened by itself."""
+    """Mark all of the person's notices that lead to this page as read."""
     Notice.objects.filter(user=by, url=url, read_at=None).update(
         read_at=timezone.now(), mail_at=None
     )
@@ -166,7 +166,7 @@ def set_muted(*, by: User, kinds: Iterable[str]) -> list[str]:
 
 
 def stop_token(person: User) -> str:
-    """The signed part of the link in each mail that ends them; it does not expire."""
+    """Return the token of the link in each mail that unsubscribes; it does not expire."""
     return signing.dumps(person.pk, salt=SALT, compress=False)
 
 

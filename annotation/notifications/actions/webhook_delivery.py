@@ -56,7 +56,10 @@ def deliver_due() -> int:
 
 
 def wait_after(tries: int) -> dt.timedelta:
-    """Ten seconds, then four times as long each time, a day at most; a quarter more or less."""
+    """Return the wait after a number of tries.
+
+    10 s, then four times as long each, a day at most.
+    """
     spread = 0.75 + random.random() / 2  # noqa: S311 (so that they do not all come at once)
     return dt.timedelta(seconds=min(LONGEST_WAIT, FIRST_WAIT * 4 ** (tries - 1)) * spread)
 

@@ -45,7 +45,7 @@ ACTIVE = CompiledQuery(lambda: Hook.objects.filter(project=Placeholder("project"
 
 
 def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:
-    """Owe every active address of the project that wants this event one delivery.
+    """Queue a delivery of an event to every active webhook that wants it; return how many.
 
     Part of the caller's transaction, so that what was rolled back is told to nobody. ``data`` is
     JSON with ids and pseudonyms, never with answers' texts. Returns how many deliveries.
@@ -80,7 +80,7 @@ def deliver_soon() -> None:
 def add_hook(
     *, by: User, project: Project, url: str, events: Sequence[str] = ()
 ) -> tuple[Hook, str]:
-    """A new address with its secret, which is shown this once; no events: all of them."""
+    """Add a webhook; return it with its secret, which is shown only now."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if project.hooks.count() >= MOST_HOOKS:
         raise Conflict(

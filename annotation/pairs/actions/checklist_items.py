@@ -35,7 +35,7 @@ def make_task(
     texts: Iterable[Candidate],
     key: UUID | None = None,
 ) -> Task:
-    """A draft that puts ``questions`` about each of ``texts`` to people.
+    """Create a draft that asks people ``questions`` about each of ``texts``.
 
     A question has name, label (or text: its wording), component, and the attributes that it came
     from; ``version`` is the frozen checklist's id, 0 for none. A text stands beside the passage
@@ -73,7 +73,7 @@ def make_task(
 
 @transaction.atomic
 def take_texts(*, by: User, task: Task, texts: Iterable[Candidate]) -> None:
-    """Put these texts, and no others on their topics, into the draft beside their sources."""
+    """Set the texts of the draft: these, and no others on their topics, with their sources."""
     wanted = {text.pk: text for text in texts}
     if not wanted:
         return

@@ -47,7 +47,10 @@ def edit_design(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersi
 
 
 def require(task: Task, *, paired: bool | None = None) -> TaskType:
-    """The type of a task, Invalid where it judges no texts; ``paired``: in pairs, or one by one."""
+    """Return the type of a task that judges texts; Invalid for others.
+
+    ``paired``: whether it must judge them in pairs (True) or singly (False).
+    """
     task_type = get_type(task.type)
     if not task_type.judges_texts or paired not in (None, task_type.pairs_texts):
         raise Invalid(gettext("This type of task judges no texts."))

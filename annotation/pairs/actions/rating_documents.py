@@ -35,7 +35,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def require(task: Task) -> TaskVersion:
-    """The task's newest version; Invalid where its ratings are not about documents."""
+    """Return the newest version of a task that rates answers about documents; else Invalid."""
     version = task.versions.order_by("-number").first()
     if version is None or version.settings.get("layout") != DOCUMENT:
         raise Invalid(

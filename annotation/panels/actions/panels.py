@@ -185,7 +185,7 @@ def end(*, by: User, member: PanelMember, why: str) -> PanelMember:
 
 @transaction.atomic
 def set_panels(*, by: User, task: Task, asks_for: str, qualifies: str | None = None) -> Task:
-    """Name the panel that alone may work, and the one that passing leads to; empty: none.
+    """Set the panel that a task is restricted to, and the panel that passing it leads to; "": none.
 
     ``qualifies`` None leaves that as it is. A panel of a new name is made, with nobody on it.
     Raises Invalid where both are the same, and Conflict for a task that is open.

@@ -50,7 +50,7 @@ class ProposedPay:
 
     @property
     def open(self) -> list[int]:
-        """The proposals that this person may decide about."""
+        """Ids of the proposals that this person may decide."""
         return [pk for pk, why_not in self.against.items() if not why_not]
 
     def reasons(self, workers: Iterable[Membership]) -> Reasons:
@@ -125,7 +125,7 @@ def _approve(by: User, batch: PayoutBatch, seen: Seen, lines: Sequence[int] | No
 
 
 def reasons_against(*, by: User, batches: Iterable[PayoutBatch]) -> Reasons:
-    """Why a proposal is not approved together with others."""
+    """Return why proposals cannot be approved in bulk, by proposal."""
     left = {}
     for batch in batches:
         why_not = reason_cannot_decide(batch, by)

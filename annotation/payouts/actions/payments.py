@@ -57,7 +57,7 @@ def has_api(recruitment: Recruitment | None) -> bool:
 def plan_payments(
     *, batch: PayoutBatch, paid: Sequence[PayoutLine], rejected: Sequence[PayoutLine]
 ) -> int:
-    """Note what has to be done about lines that were just settled; gives how many things.
+    """Plan the payments and refusals for lines that were just settled; return how many.
 
     Part of the approval's transaction. Sending begins after its commit.
     """
@@ -114,7 +114,7 @@ def _row(batch: PayoutBatch, line: PayoutLine, visit: Visit | None, what: str) -
 
 
 def send_soon() -> None:
-    """Begin to send after this transaction's commit; the schedule does it otherwise."""
+    """Queue the sending of payments for after this transaction's commit."""
     enqueue("annotation.jobs.send_payments")
 
 
@@ -127,7 +127,7 @@ def confirm(
     amount: Decimal | None = None,
     fee: Decimal = books.ZERO,
 ) -> bool:
-    """The money moved, or the decision is known there: book it and tell the worker, once.
+    """Book a payment that was made, or a decision that took effect, and notify the worker, once.
 
     ``amount`` is what was really paid, where that is known to differ from what was planned.
     """
@@ -262,7 +262,7 @@ def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
 
 @transaction.atomic
 def mark_sent(*, by: User, payments: Iterable[Payment]) -> int:
-    """Note that these were done by hand, each once; gives how many were not noted before."""
+    """Mark payments as made by hand; return how many were not marked before."""
     done = 0
     for chosen in sorted(payments, key=lambda one: one.pk):
         payment = _locked(chosen)

@@ -105,7 +105,7 @@ def _tell_managers(rejection: Rejection, kind: str, text: Text, again: str = "")
 
 @transaction.atomic
 def remind_overdue() -> int:
-    """Tell a project's managers, once a day, of each reply whose answer is overdue."""
+    """Remind managers once a day of overdue replies to rejections; return how many."""
     now = timezone.now()
     late = (
         Rejection.objects.filter(replied_at__isnull=False, outcome="", answer_by__lt=now)

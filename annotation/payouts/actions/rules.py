@@ -44,7 +44,7 @@ class ProposedLine:
 
 
 def why_not_decide_in(project: Project, by: User) -> str:
-    """Why this person approves nothing in the project; empty when they may.
+    """Return why this person may not approve payouts in the project; "" if they may.
 
     Managers approve; so does the owner while the project is set to single approval.
     """
@@ -181,7 +181,7 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -
 
 
 def why_not_base(assignment: Assignment, base: Decimal) -> str:
-    """Why this base cannot be paid for the assignment; empty when it can. The one place for it."""
+    """Return why this base pay is not allowed for the assignment; "" if it is."""
     agreed = assignment.pay
     if base > agreed:
         return _("%(agreed)s at most; the rest is a bonus") % {"agreed": agreed}

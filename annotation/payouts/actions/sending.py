@@ -113,7 +113,7 @@ class PlatformConnections:
         self._stack.close()
 
     def begin(self, payment: Payment) -> None:
-        """From now on the requests are about this payment."""
+        """Use the connections for this payment from now on."""
         self._payment, self._attempt = payment, None
         self._until = time.monotonic() + settings.CROWDQC_PAYMENT_LEASE / 2
 

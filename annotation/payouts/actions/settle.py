@@ -41,7 +41,7 @@ Decision = PayoutLine.Decision
 def sort_out(
     lines: Sequence[PayoutLine], line_ids: Sequence[int] | None
 ) -> tuple[list[PayoutLine], list[PayoutLine], list[PayoutLine]]:
-    """Lines to pay, to reject and to hold."""
+    """Sort lines into those to pay, to reject and to hold."""
     if line_ids is None:
         chosen = {line.pk for line in lines if line.decision != Decision.HOLD}
     else:
@@ -241,7 +241,7 @@ def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
 
 
 def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) -> None:
-    """The proposer, where somebody else approved it; and programs."""
+    """Notify the proposer that somebody else approved the proposal, and webhooks."""
     project = batch.project
     if batch.decided_by_id != batch.proposed_by_id:
         notify(
@@ -279,7 +279,7 @@ def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) 
 
 
 def tell_sent_back(batch: PayoutBatch) -> None:
-    """The proposer, unless they took it back themselves."""
+    """Notify the proposer that the proposal was sent back by somebody else."""
     if batch.decided_by_id == batch.proposed_by_id:
         return
     notify(

@@ -51,7 +51,7 @@ OPEN = (
 def import_statement(
     *, by: User, task: Task, recruitment: Recruitment | None, name: str, content: bytes
 ) -> tuple[Statement, bool]:
-    """Hold a file against the payments of a task, once; True: it is new.
+    """Check a platform's statement against the task's payments; True if the file is new.
 
     The same file again is the statement that is there, whoever sends it. Raises NotAllowed
     without a manager's role, Invalid naming every row that cannot be read; nothing is kept then.
@@ -99,7 +99,7 @@ def row_key(statement: Statement, place: int) -> str:
 
 @transaction.atomic
 def book_difference(*, by: User, statement: Statement, place: int) -> Correction | bool:
-    """Book what a row says that the books do not; True: booked now, False: it was before.
+    """Book the difference of a statement's row; True if booked now, False if booked before.
 
     Above what one person may book in a day it becomes a proposal for a second one, which is
     given back. Raises NotAllowed without a manager's role or for one's own payment, Missing where

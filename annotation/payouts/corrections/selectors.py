@@ -24,7 +24,7 @@ class WaitingCorrection:
 
 
 def corrections_of(project: Project) -> QuerySet[Correction]:
-    """Everything booked by hand or proposed to be, the newest first."""
+    """Return all corrections, booked and proposed, newest first."""
     rows = project.corrections.select_related("task", "statement", "proposed_by", "decided_by")
     return rows.order_by("-pk")
 

@@ -69,7 +69,7 @@ def entries(project: Project, filters: LedgerFilter) -> QuerySet[LedgerEntry]:
 
 
 def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
-    """Entries and amount moved by currency, and what of it is owed to how many people."""
+    """Sum up entries by currency: number, amount, and what is owed to how many people."""
     owed = Q(kind__in=(LedgerEntry.Kind.BASE, LedgerEntry.Kind.BONUS))
     return list(
         rows.order_by("currency")

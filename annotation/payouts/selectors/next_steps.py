@@ -31,7 +31,7 @@ def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
 
 
 def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:
-    """The next step of each task for this person, by task."""
+    """Return by task the next step that this person may take."""
     states = run_states([row.task for row in rows])
     open_ones = list(open_proposals(access))
     chain = load_ties(access.project) if open_ones else Ties(())

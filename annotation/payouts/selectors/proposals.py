@@ -91,7 +91,7 @@ def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
 
 
 def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
-    """Counts of answers by assignment, in three queries: joined, each would multiply the others."""
+    """Count the answers of each assignment, by kind, in three queries."""
     own = Answer.objects.filter(assignment__in=assignment_ids)
     # Attention items never count; that says nothing of the work.
     missed = Q(counts=False, item__expected__isnull=True)

@@ -34,7 +34,7 @@ from crowdqc.numbers import parse_whole, plural
 @login_required
 @require_safe
 def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Payments that people make, by proposal, and how to say that they are made."""
+    """Page of payments to make by hand, by proposal."""
     access = get_access(request, project_id)
     context = {
         "rows": balance.by_hand(access.project),
@@ -59,7 +59,7 @@ def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpRespons
 @login_required
 @require_POST
 def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
-    """Say that all open payments by hand of a proposal are paid, at the total that was seen."""
+    """Mark a proposal's open payments by hand as paid, if the total is the one shown."""
     access = get_access(request, project_id)
     require_decider(access.project, access.user)
     if not access.project.payout_batches.filter(number=number).exists():
@@ -115,7 +115,7 @@ def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Statements that were held against the books, and the form for the next one."""
+    """Page of checked statements, with a form to upload the next."""
     access = get_access(request, project_id)
     error: Invalid | None = None
     if request.method == "POST":
@@ -184,7 +184,7 @@ def statement(request: HttpRequest, project_id: int, statement_id: int) -> HttpR
 def statement_book(
     request: HttpRequest, project_id: int, statement_id: int, place: int
 ) -> HttpResponse:
-    """Book the difference of one row."""
+    """Book the difference of a statement's row."""
     access = get_access(request, project_id)
     found = _statement(access, statement_id)
     booked = statements.book_difference(by=access.user, statement=found, place=place)
@@ -236,7 +236,7 @@ def _back(project_id: int, view: str) -> HttpResponse:
 @login_required
 @require_POST
 def payment_send(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Begin to send now, and try again what was refused when asked to."""
+    """Start sending payments now; with ``failed`` also retry refused ones."""
     access = _decider(request, project_id)
     refused = 0
     if request.POST.get("failed"):

@@ -188,7 +188,7 @@ def request_erasure(
 
 @transaction.atomic
 def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int:
-    """Erase texts, speech, spans, questionnaires and drafts of these assignments, AT_ONCE at most.
+    """Erase the texts, speech, spans, questionnaires and drafts of at most AT_ONCE assignments.
 
     Returns how many of them held any. Idempotent.
     """
@@ -265,7 +265,7 @@ def blank_texts(texts: models.QuerySet[Candidate]) -> None:
 
 
 def finish(*, worker: int) -> Membership:
-    """Erase logs, names and messages of a worker whose words are gone; twice is once."""
+    """Erase the logs, names and messages of a worker whose texts are gone; idempotent."""
     member = Membership.objects.select_related("project", "user").get(pk=worker)
     if member.erased_at or not member.erase_asked_at:
         return member
@@ -335,7 +335,7 @@ KEPT_DAYS = 30  # what was received, sent or made, and has done its work
 
 
 def sweep(now: dt.datetime | None = None) -> int:
-    """Erase payloads, replies, files and uploads that have done their work; how many rows.
+    """Delete payloads, replies, files and uploads that are no longer needed; return how many rows.
 
     Messages as well, after the days that their project keeps texts.
     """

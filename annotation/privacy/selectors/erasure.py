@@ -65,7 +65,7 @@ TO_BE_PAID = Q(what__in=("base", "bonus"), state__in=(Payment.State.BY_HAND, Pay
 
 
 def waiting_erasures() -> QuerySet[Membership]:
-    """Workers whose erasure was decided and is not done."""
+    """Return the workers whose erasure was decided and is not finished."""
     return Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
 
 
@@ -240,7 +240,7 @@ SELECT c.text FROM annotation_candidate c WHERE c.text = ANY(%(words)s)
 
 
 def own_words(assignments: Sequence[int], author: Membership | None = None) -> set[str]:
-    """The texts of these assignments that nobody else wrote word for word."""
+    """Return the texts of these assignments that nobody else wrote in the same words."""
     words = {text.strip() for text in words_of(assignments, author)} - {""}
     values: dict[str, Any] = {
         "words": list(words),
@@ -261,7 +261,7 @@ def answers_with_words(assignments: Sequence[int]) -> set[int]:
 
 
 def keeps_account(user: User) -> str:
-    """Why the person's account cannot be closed yet, in words; empty where it can."""
+    """Return why a person's account cannot be closed yet; "" if it can."""
     if Membership.objects.filter(user=user, removed_at__isnull=True).exists():
         return _("You still belong to a project. Work of yours is erased project by project first.")
     if user.owned_projects.exists():
@@ -318,7 +318,7 @@ def person_of(worker: Membership) -> Person:
 
 
 def events_naming(person: Person) -> Iterator[tuple[int, Any]]:
-    """(event, its payload without the person) for each webhook that names them.
+    """Yield the platform events that name a person, each with its payload without the person.
 
     A webhook about their submission is theirs and goes whole; one about somebody else's that
     gives their id keeps everything else.

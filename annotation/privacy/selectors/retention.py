@@ -57,7 +57,7 @@ class KeptLogs:
 
     @property
     def decided(self) -> int:
-        """Logs of work that is over and waits for no decision."""
+        """Number of logs of decided work."""
         return self.erasable - self.unsettled
 
 
@@ -82,7 +82,7 @@ def with_log() -> QuerySet[Assignment]:
 
 
 def due(now: dt.datetime) -> QuerySet[Assignment]:
-    """Assignments whose log has been kept for as long as its worker agreed to."""
+    """Return assignments whose log has outlived the time its worker agreed to."""
     return with_log().exclude(state=AssignmentState.LEASED).filter(Q(keep_until__lte=now))
 
 
@@ -94,7 +94,7 @@ def erasable(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 
 def erasable_by_worker(worker: Membership) -> QuerySet[Assignment]:
-    """A worker's logs that nobody needs any more for a decision about their work."""
+    """Return a worker's assignments with logs that no decision needs any more."""
     waits = Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
     return erasable(worker.assignments.exclude(waits))
 

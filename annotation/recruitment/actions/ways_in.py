@@ -214,7 +214,7 @@ def _secret(text: str, name: str) -> str:
 def links(
     *, by: User, recruitment: Recruitment, people: str, count: int | None
 ) -> list[tuple[str, str]]:
-    """(participant, signed part of the link): for ids given one a line, or for so many new ones."""
+    """Return signed links as (participant, link) for given ids, or for ``count`` new people."""
     if recruitment.entry != Recruitment.Entry.SIGNED:
         raise Invalid(
             gettext("This way in has one address for all."),

@@ -74,12 +74,12 @@ class EntryParams:
 
 
 def entry_token(recruitment: Recruitment) -> str:
-    """The signed part of a recruitment's address."""
+    """Return the signed token in a recruitment's address."""
     return signing.Signer(salt=TOKEN_SALT).sign_object(recruitment.pk)
 
 
 def read_entry_token(token: str) -> Recruitment:
-    """The recruitment behind an address; Missing where it is none of ours."""
+    """Return the recruitment that a token belongs to; Missing if the token is invalid."""
     try:
         pk = signing.Signer(salt=TOKEN_SALT).unsign_object(token)
     except (signing.BadSignature, ValueError):
@@ -92,7 +92,7 @@ def read_entry_token(token: str) -> Recruitment:
 
 
 def sign_link(recruitment: Recruitment, participant: str) -> str:
-    """The secret part of one person's own link; the same person gets the same link."""
+    """Return the signed token of a participant's own link, the same at each call."""
     return signing.Signer(salt=LINK_SALT).sign_object([recruitment.pk, participant])
 
 

@@ -36,7 +36,7 @@ WAIT_SECONDS = 2  # until a page that waits for the platform's keys tries again
 @require_GET
 @never_cache
 def entry(request: HttpRequest, token: str) -> HttpResponse:
-    """Somebody comes: to their assignment, or to a page that says why not and what to do."""
+    """Entry from a platform: leads to the assignment, or explains why there is none."""
     limits.require_try(
         limits.ENTRIES,
         limits.client_network(request),
@@ -201,7 +201,7 @@ def return_context(visit: Visit | None) -> dict[str, Any]:
 
 
 def allow_form(response: HttpResponse, address: str) -> HttpResponse:
-    """Let the page's form be sent to this address as well, which its policy forbids else."""
+    """Allow the page's form to be sent to another site's address."""
     if address:
         policy = POLICY.replace("form-action 'self'", f"form-action 'self' {address}")
         response.headers["Content-Security-Policy"] = policy
@@ -223,7 +223,7 @@ def left_without_consent(request: HttpRequest, worker: Membership) -> bool:
 @csrf_exempt
 @require_POST
 def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
-    """An event of Prolific: kept once and applied; whoever cannot sign it learns nothing."""
+    """Receive an event of Prolific: check its signature, store it once and apply it."""
     recruitment = (
         Recruitment.objects.filter(pk=recruitment_id).select_related("task__project").first()
     )

@@ -73,12 +73,12 @@ def clean_fields(raw: Any) -> list[Row]:
 
 
 def new_field(name: str, question: str) -> Row:
-    """A field before anything but its question is written."""
+    """Make a field that has only a question so far."""
     return {"name": name, "label": question[:MAX_LABEL], "question": question, "kind": CHOOSE_ONE}
 
 
 def points_of(field: Mapping[str, Any]) -> list[int]:
-    """The points of a scale, the lowest first."""
+    """List the points of a scale, lowest first."""
     low, high, step = field["low"], field["high"], field["step"]
     return list(range(int(low), int(high) + 1, max(1, int(step or 1))))
 
@@ -93,7 +93,7 @@ def codes_of(field: Mapping[str, Any]) -> list[str]:
 
 
 def code_of(one: Mapping[str, Any], said: str) -> str:
-    """The code of a field that a cell names by its value or by its label; else the cell."""
+    """Return the code that a cell names by its value or label; else the cell's text."""
     codes = codes_of(one)
     if said in codes:
         return said

@@ -77,7 +77,7 @@ class LabelsInLabelStudio(LabelStudio):
         return found
 
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
-        """Fields as a file of others shows them; none is required, as others may not be."""
+        """Derive the fields from an imported file's controls; none becomes required."""
         kinds_of = {
             MARKS: kinds.SPANS,
             NUMBER: kinds.NUMBER,

@@ -94,7 +94,7 @@ class JudgingBuilder(BuilderParts):
         }
 
     def read(self, item: Item, settings: dict[str, Any]) -> dict[str, Any]:
-        """An item as its judges read it."""
+        """Return the preview of an item as its judges read it."""
         return judging.page(item, settings, {}, sources=settings["show_sources"])
 
     def previewed(

@@ -97,7 +97,7 @@ def sources_of(passage: str) -> list[Source]:
 
 
 def as_sources(passages: Sequence[Mapping[str, str]], first_number: int = 1) -> str:
-    """Ranked passages as the passage of a topic: each a source under the number that cites it."""
+    """Write ranked passages as one text, each under the number that cites it."""
     return "\n\n".join(
         "\n\n".join(
             filter(None, (f"[{number}] {_bold(one['title'])}".rstrip(), _plain(one["text"])))
@@ -140,7 +140,7 @@ def candidate_context(text: Candidate, side: str, known: set[int]) -> CandidateT
 
 
 def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
-    """The item's texts from left to right."""
+    """Return the item's texts in displayed order."""
     found = [text for text in (item.first, item.second) if text is not None]
     sides = (LEFT, RIGHT) if len(found) == 2 else ("text",)
     ordered = found[::-1] if flipped else found

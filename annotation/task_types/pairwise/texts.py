@@ -19,7 +19,7 @@ def texts_of(task: Task, version: TaskVersion) -> QuerySet[Candidate]:
 
 
 def chosen_texts(task: Task, version: TaskVersion) -> list[Candidate]:
-    """The texts that pairs are made of, in the order of their ids; without their wording."""
+    """Return the texts that pairs are made of, without their wording, in order of their ids."""
     rows = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
     return list(rows.select_related("system").defer("text").order_by("pk"))
 
@@ -38,7 +38,7 @@ def design_of(version: TaskVersion) -> Design:
 
 
 def as_text(candidate: Candidate) -> Text:
-    """A candidate as the design needs to know it; what is ranked as one is one source."""
+    """Convert a candidate to the text that the design of pairs takes."""
     origin, system = candidate.origin or candidate.system.name, str(candidate.system)
     own = system if candidate.system.name != origin else ""
     return Text(

@@ -55,7 +55,7 @@ def digest(text: str) -> str:
 
 
 def copies(question: str, answer: str) -> list[str]:
-    """Digests of what an explanation of this item must not be: its question, its answer.
+    """Hash the texts that an explanation must not copy: question, answer and its sentences.
 
     The sentences of the answer are among them: one alone, or several in a row, is no explanation.
     """
@@ -166,7 +166,7 @@ def evidence_problem(typed: str, settings: Mapping[str, Any], *, best: bool) -> 
 
 
 def spans(typed: str, settings: Mapping[str, Any]) -> list[tuple[str, int, str, int, int]]:
-    """A span for each sentence pointed at: field, index, target, start and end are its number."""
+    """Convert typed sentence numbers to spans (field, index, target, start, end)."""
     if settings.get(EVIDENCE, NONE) == NONE or not settings.get("sentences"):
         return []
     found = numbers(typed, int(settings["sentences"]))

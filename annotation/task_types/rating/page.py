@@ -68,7 +68,7 @@ def document(group: ItemGroup, anchor: int = 0, chosen: Mapping[int, Any] | None
 
 
 def draft_evidence(draft: Mapping[str, Any], settings: Settings) -> list[int]:
-    """The evidence of a draft; none while what is typed cannot be read."""
+    """Return the sentence numbers of a draft's evidence; [] while they cannot be read."""
     try:
         return numbers(str(draft.get(EVIDENCE, "")), int(settings.get("sentences") or 0))
     except Invalid:

@@ -115,7 +115,7 @@ class Rating(TaskType):
     label_studio = RatingsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Texts by themselves have no document, and perhaps no explanation."""
+        """Export formats; those of documents and explanations only if the task has them."""
         has = {"documents": settings.get("layout") == DOCUMENT, "ratings": asks_beside(settings)}
         return tuple(name for name in self.exports if has.get(name, True))
 
@@ -153,7 +153,7 @@ class Rating(TaskType):
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """A point of each scale, and how far a rating may be off."""
+        """Return a known point of each scale, with the tolerance allowed."""
         return [
             KnownField(
                 scale["name"],
@@ -217,7 +217,7 @@ class Rating(TaskType):
         return {**super().new_line(name, label), "points": points}
 
     def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of texts by themselves one plain scale; beside documents completeness, correctness."""
+        """Scales to start from: one plain scale, or completeness and correctness with documents."""
         return list(COMPLETENESS if settings.get("layout") == DOCUMENT else TEMPLATE)
 
     def missing(

@@ -47,7 +47,7 @@ class Row:
 
     @property
     def place(self) -> int:
-        """From 0, as its fields count."""
+        """Index of the row in its form fields, from 0."""
         return self.number - 1
 
 
@@ -63,7 +63,7 @@ class Recorder:
 def recorder(
     settings: Mapping[str, Any], url: str = "", transcript: Transcript | None = None
 ) -> Recorder | None:
-    """The recorder, with what is kept so far; None where the task records nobody."""
+    """Return the recorder of a task with what is stored so far; None if it records no speech."""
     if not ThinkAloud().records_speech(settings):
         return None
     return Recorder(settings[RECORDING] == "required", url, transcript)

@@ -204,7 +204,7 @@ class ThinkAloud(TaskType):
     def minutes(
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
     ) -> float:
-        """Reading rubric, samples and their sources, and writing the attributes."""
+        """Estimate the minutes to read rubric, samples and sources and write the attributes."""
         sample = groups.order_by("position", "pk")[:20].values_list("passage", "passages")
         lengths = [
             len(rubric) + sum(len(one["text"]) + len(one["source"]) for one in passages)

@@ -30,7 +30,7 @@ def parse(text: str) -> list[Marker]:
 
 
 def strip(text: str) -> str:
-    """The text without its marks and the spaces before them."""
+    """Remove citation marks, and spaces before them, from a text."""
     return re.sub(rf"[ \t]*{MARK.pattern}", "", text)
 
 
@@ -50,7 +50,7 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """The text cut at its marks (Gienapp et al. 2025, section 4): each stretch with what it cites.
+    """Split a text at its citation marks into statements, each with what it cites.
 
     Marks with no word between them belong to one stretch, also behind its full stop, and marks
     before the first word to the first.

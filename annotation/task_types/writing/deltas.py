@@ -15,7 +15,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def diff_texts(old: str, new: str) -> tuple[int, int, str] | None:
-    """(position, deleted, inserted) that turns ``old`` into ``new``; None where they are equal.
+    """Return the smallest edit (position, deleted, inserted) from ``old`` to ``new``.
+
+    None if equal.
 
     The least change by common beginning and end: what lies between the two is replaced. Characters
     of two UTF-16 units are never cut apart.
@@ -31,7 +33,7 @@ def diff_texts(old: str, new: str) -> tuple[int, int, str] | None:
 
 
 def of_snapshots(times_ms: Sequence[float], texts: Iterable[str]) -> list[Delta]:
-    """The deltas of a row of snapshots, in its order; an equal text after another gives none.
+    """Convert snapshots of a text to deltas; equal texts in a row give none.
 
     The first is [0, 0, 0, first text], even where that is empty. Times are whole milliseconds since
     the first snapshot and never go back. Raises ValueError where times and texts differ in number.
@@ -52,7 +54,7 @@ def of_snapshots(times_ms: Sequence[float], texts: Iterable[str]) -> list[Delta]
 
 
 def apply(text: str, delta: Sequence[Any]) -> str:
-    """The text after a delta; ValueError where it reaches beyond the text."""
+    """Apply a delta to a text; ValueError if it reaches beyond the text."""
     _, position, deleted, inserted = delta
     if text.isascii():
         if position + deleted > len(text):

@@ -78,12 +78,15 @@ class Question:
 
 
 def parts_of(settings: Settings) -> list[str]:
-    """The parts that a response of these settings has; a form without questions is none."""
+    """List the parts of a response with these settings.
+
+    Questionnaires only if they ask something.
+    """
     return [part for part in PARTS if part == WRITE or settings[part]]
 
 
 def problem_of(part: str, draft: Draft, settings: Settings) -> str:
-    """Why a part is not complete, in words; empty when it is."""
+    """Return why a part is incomplete, as a sentence; "" if it is complete."""
     try:
         if part == WRITE:
             Writing().check(draft, {**settings, ENTRY: [], EXIT: []})
@@ -95,7 +98,7 @@ def problem_of(part: str, draft: Draft, settings: Settings) -> str:
 
 
 def first_open(draft: Draft, settings: Settings, wanted: str = "") -> str:
-    """The part that is wanted, or one before it that is not complete; unasked, the first such."""
+    """Return the wanted part, or the first incomplete one before it."""
     for part in parts_of(settings):
         if part == wanted or problem_of(part, draft, settings):
             return part
@@ -103,7 +106,7 @@ def first_open(draft: Draft, settings: Settings, wanted: str = "") -> str:
 
 
 def step(part: str, go: str, draft: Draft, settings: Settings) -> str:
-    """The part that a button leads to; empty where it leads out of the response."""
+    """Return the part that a button leads to; "" if it leads out of the response."""
     parts = parts_of(settings)
     at = parts.index(part) if part in parts else 0
     if go == "stay" or (go == "next" and problem_of(parts[at], draft, settings)):
@@ -192,7 +195,7 @@ def _question(row: Mapping[str, Any], stage: str, draft: Draft, error: str) -> Q
 
 
 def carried_fields(part: str, draft: Draft, settings: Settings) -> list[tuple[str, str]]:
-    """Fields of the other parts, which every part's form hands on unchanged."""
+    """Return the fields of the other parts, which each part's form sends along."""
     names = [
         f"{stage}.{row['name']}"
         for stage in (ENTRY, EXIT)

@@ -39,7 +39,7 @@ class Pace:
 
     @property
     def reading_seconds(self) -> float:
-        """The least time to read it."""
+        """Least seconds that reading the assignment takes."""
         return self.words * 60 / READ_AT_MOST
 
     @property

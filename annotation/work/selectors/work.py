@@ -100,13 +100,13 @@ class Offer:
 
     @property
     def noun(self) -> str:
-        """The noun of its items."""
+        """Noun of the task's items."""
         version = self.task.current
         return get_type(self.task.type).noun_in(version.settings if version else {})
 
     @property
     def hourly(self) -> Decimal | None:
-        """The hourly pay at the median time of others."""
+        """Pay per hour at other workers' median time; None if unknown."""
         return an_hour(self.pay, self.minutes)
 
 

@@ -96,7 +96,7 @@ class Sorted(NamedTuple):
 
 
 def sorted_out(task: Task) -> Sorted:
-    """The counting answers of a task, and how many of people are not used, by reason.
+    """Read all main answers in one query: those that count, and counts of the others by reason.
 
     Which answers there are is read once; one that comes in meanwhile is not among them.
     """
@@ -133,7 +133,7 @@ def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
 
 
 def declined(answer_ids: Collection[int]) -> set[int]:
-    """Which of these answers are an honest "I don't know"."""
+    """Return which of these answers are an honest "I don't know"."""
     ids = list(answer_ids)
     found: set[int] = set()
     for start in range(0, len(ids), CHUNK):
@@ -222,7 +222,7 @@ def tally_from_counts(counts: QuerySet[AnswerCount], rows: QuerySet[Answer], max
 
 
 def counting_rows(task: Task) -> QuerySet[Answer]:
-    """The counting answers of a task of free text, as rows."""
+    """Return the counting answers of a free-text task."""
     return Answer.objects.filter(_counting(task))
 
 
@@ -239,7 +239,7 @@ def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.dat
 
 
 def counts_of(task: Task) -> QuerySet[AnswerCount]:
-    """Running counts of the rows of ``counting_rows``."""
+    """Return the running counts of the answers in ``counting_rows``."""
     excluded = task.exclusions.in_force().values("worker")
     rows = AnswerCount.objects.filter(version__task=task)
     return rows.exclude(worker__isnull=False, worker__in=excluded)

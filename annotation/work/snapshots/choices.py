@@ -73,7 +73,7 @@ class ChoiceField:
 
 
 def fields_of(task: Task) -> list[ChoiceField]:
-    """The fields of the version in force in which one thing is chosen, in their order."""
+    """Return the published version's fields with one choice each, in order."""
     if task.current is None:
         return []
     lines = tuple(name for name, _ in list_of(task.current))

@@ -58,7 +58,7 @@ class RatingScale:
     points: tuple[Point, ...]
 
     def label_of(self, value: int) -> str:
-        """The label of a point; its value where the scale has no such point."""
+        """Return the label of a point, or its value if the scale lacks it."""
         return next((one.label for one in self.points if one.value == value), str(value))
 
 
@@ -141,7 +141,7 @@ def documents(task: Task, group_ids: Collection[int] | None = None) -> dict[int,
 
 
 def words(answer_ids: Collection[int]) -> dict[int, str]:
-    """The explanations of these answers, where they have one."""
+    """Return the explanation of each answer that has one, by id."""
     rows = TextValue.objects.filter(answer__in=answer_ids, field=EXPLANATION, index=0)
     return dict(rows.values_list("answer_id", "text"))
 

@@ -120,7 +120,7 @@ def version_items(version: TaskVersion) -> list[AskedDimension]:
 
 
 def pooled_versions(task: Task) -> list[int]:
-    """Published versions that ask the same as the one in force: only their answers are pooled."""
+    """Return the published versions that ask the same as the current one; their answers pool."""
     if task.current is None:
         return []
     now = {_asks(one) for one in version_items(task.current)}
@@ -221,7 +221,7 @@ def counting_rows(task: Task) -> QuerySet[Answer]:
 
 
 def counts_of(task: Task) -> QuerySet[AnswerCount]:
-    """Running counts of the rows of ``counting_rows``."""
+    """Return the running counts of the answers in ``counting_rows``."""
     excluded = task.exclusions.in_force().values("worker")
     rows = AnswerCount.objects.filter(version__in=pooled_versions(task))
     if get_type(task.type).judges_texts:
@@ -238,7 +238,7 @@ def count_left_out(task: Task) -> dict[str, int]:
 
 
 def choice_values(task: Task) -> Iterator[tuple[int, str, int | None]]:
-    """(answer, field, ordinal) of every choice in the task."""
+    """Yield (answer, field, ordinal) of every choice in the task."""
     rows = ChoiceValue.objects.filter(
         answer__item__task=task, answer__stage=Answer.Stage.MAIN
     ).values_list("answer_id", "field", "ordinal")
@@ -257,7 +257,7 @@ def codes(task: Task, *, people: bool | None = None) -> dict[int, dict[str, str]
 
 
 def codes_of(answer_ids: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Codes of these few answers, by answer and field."""
+    """Return the codes of a few answers, by answer and field."""
     found: dict[int, dict[str, str]] = {pk: {} for pk in answer_ids}
     # One array, where the framework would write and read a parameter for each.
     ids = RawSQL("SELECT unnest(%s::bigint[])", [list(answer_ids)])
@@ -294,7 +294,7 @@ def items(task: Task) -> list[ItemRow]:
 
 
 def texts(task: Task) -> list[TextRow]:
-    """The candidates that the task's items name, in the order of their ids."""
+    """Return the candidates that the task's items show, in order of their ids."""
     named = Q(pk__in=Item.objects.filter(task=task).values("first")) | Q(
         pk__in=Item.objects.filter(task=task).values("second")
     )
@@ -335,7 +335,7 @@ def system_names(system_ids: Sequence[int]) -> dict[int, str]:
 
 
 def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
-    """(item, code, n) of the counting judgments of people on one dimension."""
+    """Count people's counting judgments on a dimension as (item, code, n)."""
     rows = Answer.objects.filter(
         _counting(task), worker__isnull=False, choices__field=dimension
     ).values_list("item_id", "choices__code")
@@ -353,7 +353,7 @@ class VoteCount(NamedTuple):
 
 
 def vote_counts(task: Task, dimension: str = "") -> list[VoteCount]:
-    """People's counting votes between systems, of one dimension or of all, from running counts.
+    """Return the counts of people's votes between systems, without excluded workers.
 
     Votes on known answers and on designed repeats are left out. Those of excluded workers are in
     the counts, and are taken off here.
@@ -383,7 +383,7 @@ VOTE = (
 
 
 def counted_votes(task: Task, dimension: str = "") -> QuerySet[Answer]:
-    """The answers whose votes (of one dimension or of all) are in the running counts, with them."""
+    """Return the answers whose votes the running counts include."""
     # In one filter, as a second one would join every vote with all votes of its answer.
     field = {"choices__field": dimension} if dimension else {}
     return Answer.objects.filter(
@@ -440,15 +440,14 @@ LIVE_VOTE = (
 
 
 def live_votes(task: Task, dimension: str) -> Iterator[LiveVote]:
-    """People's counting votes on one dimension that are in the running counts, but for excluded
-    workers'."""
+    """Yield people's votes on a dimension that count, without excluded workers."""
     excluded = task.exclusions.in_force().values("worker")
     rows = counted_votes(task, dimension).filter(worker__isnull=False).exclude(worker__in=excluded)
     return _live(rows)
 
 
 def model_votes(task: Task, dimension: str, system_ids: Sequence[int]) -> Iterator[LiveVote]:
-    """Models' counting votes on one dimension, each order once."""
+    """Yield models' votes on a dimension that count, one for each order of a pair."""
     rows = counted_votes(task, dimension).filter(system__in=system_ids, replicate__in=(0, 1))
     return _live(rows)
 

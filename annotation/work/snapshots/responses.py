@@ -149,7 +149,7 @@ def log_sizes(assignment_ids: Collection[int]) -> dict[int, LogSize]:
 
 
 def logs(assignment_ids: Collection[int]) -> dict[int, list[dict[str, Any]]]:
-    """The events of these assignments as ``log.assignment_events`` gives them, in one query.
+    """Return the events of a few assignments, by assignment (one query).
 
     For a few assignments at a time: an hour of writing is some thousand events.
     """

@@ -41,7 +41,7 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def for_scripts(view: View) -> View:
-    """POST only; 401 for the signed-out; refusals as JSON (for plain forms as pages)."""
+    """Wrap a view for scripts: POST only, 401 without sign-in, errors as JSON."""
 
     @require_POST
     @functools.wraps(view)
@@ -67,7 +67,7 @@ def for_scripts(view: View) -> View:
 
 
 def read_json(request: HttpRequest) -> dict[str, Any]:
-    """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
+    """Read the JSON body of a request; beacons send it in a form field."""
     if parse_whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
         raise LimitExceeded(_("The request is too large; send smaller ones."), code="too-large")
     if request.content_type == "application/json":
@@ -217,7 +217,7 @@ def _drafts(body: dict[str, Any]) -> Drafts:
 
 @for_scripts
 def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Submit once under {key}, with the drafts the page holds; a plain form sends the key alone."""
+    """Submit the assignment once under {key}, with the drafts that the page holds."""
     assignment = get_own_assignment(request, assignment_id)
     plain = not wants_json(request)
     body = {"key": request.POST.get("key")} if plain else read_json(request)

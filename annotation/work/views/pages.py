@@ -61,7 +61,7 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 @require_GET
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """What is open and in work, what it earned, and what is new."""
+    """Home page of workers: open tasks, current work, earnings and news."""
     user = cast(User, request.user)
     conversations = list(list_own_conversations(user)[:3])
     context = {
@@ -79,7 +79,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def earnings_page(request: HttpRequest) -> HttpResponse:
-    """What waits, was rejected with its reason, and was approved and paid."""
+    """Page of a worker's earnings: waiting, rejected with reason, approved and paid."""
     user = cast(User, request.user)
     context = {"history": earnings.load_history(user), "earnings": earnings.compute_earnings(user)}
     return render(request, "annotation/work/home/earnings.html", context)
@@ -101,7 +101,7 @@ def _next(request: HttpRequest) -> tuple[str, int]:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def consent(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The text in force with an empty box; declining leads to a calm page."""
+    """Page on which a worker agrees to the consent text, or declines."""
     worker = _worker(request, project_id)
     text = people.current_consent_text(worker.project)
     kind, pk = _next(request)
@@ -173,7 +173,7 @@ def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def claim(request: HttpRequest, task_id: int) -> HttpResponse:
-    """Lease a bundle, or go on with the one that is held."""
+    """Lease a bundle of the task, or continue with the current one."""
     return _claimed(request, task_id)
 
 
@@ -236,7 +236,7 @@ def _shown(
 @require_GET
 @never_cache
 def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Before the first question its instructions; after it the list of questions, and submit."""
+    """Page of an assignment: its instructions first, later its list of items."""
     found = get_own_assignment(request, assignment_id)
     elsewhere = _elsewhere(found)
     if elsewhere:
@@ -273,7 +273,7 @@ def _ask(found: Assignment) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def item(request: HttpRequest, assignment_id: int, position: int) -> HttpResponse:
-    """One question; POST keeps what is written and goes where the button says."""
+    """Page of one item; POST saves the draft and goes where the button leads."""
     found = get_own_assignment(request, assignment_id)
     elsewhere = _elsewhere(found)
     if elsewhere:
@@ -437,7 +437,7 @@ def assignment_return(request: HttpRequest, assignment_id: int) -> HttpResponse:
 @require_GET
 @never_cache
 def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """After the submit: what happens next, the pay, another one."""
+    """Page after submitting: what happens next, the pay, and further work."""
     found = get_own_assignment(request, assignment_id)
     if found.state != "submitted":
         return redirect("work_assignment", assignment_id=found.pk)

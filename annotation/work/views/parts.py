@@ -84,7 +84,7 @@ class WorkerPages:
         )
 
     def segments(self, found: Assignment, steps: Sequence[work.Step]) -> list[dict[str, Any]]:
-        """The bar over the assignment: how far each item is, and its address."""
+        """Return the progress bar of the assignment: state and address of each item."""
         return [
             {
                 "state": step.state,

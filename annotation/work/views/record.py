@@ -31,7 +31,7 @@ EVENTS_PAGE = 200
 @require_GET
 @never_cache
 def record(request: HttpRequest) -> HttpResponse:
-    """Agreements, pseudonyms, and for each assignment what is kept."""
+    """Page of everything recorded about a worker: agreements, pseudonyms, assignments."""
     user = request.user
     rows = Paginator(work.recorded_assignments(user), PAGE).get_page(  # type: ignore[arg-type]
         request.GET.get("page")
@@ -56,7 +56,7 @@ def record(request: HttpRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """One assignment: its answers, what its log adds up to, and every event in words."""
+    """Page of one assignment for its worker: answers, summary of the log, and every event."""
     found = work.recorded_assignments(request.user).filter(pk=assignment_id).first()  # type: ignore[arg-type]
     if found is None:
         raise Missing(_("There is no such assignment among yours."))

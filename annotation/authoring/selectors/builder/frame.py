@@ -28,7 +28,7 @@ _TWO_IN_ONE = re.compile(
 
 
 def asks_twice(question: str) -> bool:
-    """A gentle guess: two question marks, or "... and when ...?"."""
+    """Guess whether a question asks two things: two question marks, or "... and when ...?"."""
     return question.count("?") > 1 or bool(_TWO_IN_ONE.search(question))
 
 
@@ -102,7 +102,7 @@ class Build:
 
     @cached_property
     def counted_items(self) -> Any:
-        """The items without attention items: what is counted and paid for."""
+        """Items without attention items, which are counted and paid for."""
         return self.items.filter(expected__isnull=True)
 
     @property
@@ -122,7 +122,7 @@ class Build:
         return self.items.filter(key=key).first() if key else None
 
     def nth(self, number: int) -> Item | None:
-        """An item by its place (from 1): questions by text, pairs as they are handed out."""
+        """Return an item by its number from 1, counted as the builder shows them."""
         rows = self.items
         if not self.type.numbers_by_text:
             rows = self.counted_items.select_related("group", "first", "second").order_by(
@@ -139,12 +139,12 @@ class Build:
         ).get_page(number)
 
     def page_of(self, item: Item) -> int:
-        """The page of the table where a question stands."""
+        """Return the page of the table that shows an item."""
         keys = list(self.items.values_list("pk", flat=True))
         return keys.index(item.pk) // PER_PAGE + 1 if item.pk in keys else 1
 
     def question_page(self, number: Any) -> tuple[Page, list[QuestionRow]]:
-        """A page of questions in the order in which they stand."""
+        """Return a page of the questions in order."""
         page = Paginator(self.items, PER_PAGE).get_page(number)
         rows: list[QuestionRow] = []
         last = None
@@ -163,7 +163,7 @@ class Build:
         return page, rows
 
     def missing(self) -> list[Missing]:
-        """The same conditions as actions.tasks.problems, each with the place to mend it."""
+        """List what must be fixed before publishing, each with the place to do it."""
         found = []
         if not self.version.title.strip():
             found.append(Missing(_("The task has no title"), "text"))
@@ -196,7 +196,7 @@ class Build:
         return question_changes(self.task, self.version.number)
 
     def touched_answers(self, changes: QuestionChanges) -> int:
-        """Answers that stay with the older version since their question is worded anew."""
+        """Count the answers that stay with the older version because their question changed."""
         ended = self.task.items.filter(until=self.version.number, key__in=changes.changed)
         return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
 

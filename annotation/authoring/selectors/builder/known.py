@@ -47,18 +47,18 @@ class KnownBuild:
 
     @property
     def needed(self) -> int:
-        """The known answers from which on none is shown to more workers than other items are."""
+        """Number of known answers needed so that none is shown more often than other items."""
         mixed_in = self.build.questions * self.settings.get("gold_per_assignment", 0)
         return math.ceil(mixed_in / self.build.version.items_per_assignment)
 
     @property
     def shown_to(self) -> int:
-        """Workers that each is shown to on average, once every other item has its answers."""
+        """Number of workers that each known answer is shown to, on average over all slots."""
         return round(self.build.version.redundancy * self.needed / self.count) if self.count else 0
 
     @property
     def choices(self) -> list[Item]:
-        """Items that could have one: their ids are offered while one is typed."""
+        """Items that could get a known answer, offered while an id is typed."""
         asked = self.build.counted_items.select_related("first").order_by("position", "pk")
         return list(asked[:LISTED])
 

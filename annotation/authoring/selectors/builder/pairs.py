@@ -55,7 +55,7 @@ class Topic:
 
     @property
     def query(self) -> str:
-        """The question that the texts answer."""
+        """Question that the topic's texts answer."""
         asked = (row.candidate.query for row in self.rows)
         return next(filter(None, asked), "") or self.group.title or self.group.key
 
@@ -168,7 +168,7 @@ class PairBuild:
 
     @cached_property
     def would_make(self) -> tuple[int, int]:
-        """Pairs and repeats that the design gives of the texts as they are."""
+        """Number of pairs and repeats that the design would make of the present texts."""
         design = design_of(self.version)
         pairs = sum(topic_pairs(design, size) for size in self.by_topic.values())
         return pairs, round(design.reversed_share * pairs)
@@ -206,7 +206,7 @@ class PairBuild:
 
     @property
     def gold_rows(self) -> list[dict[str, Any]]:
-        """Each attention pair with what it expects, as stored: the first text stands left."""
+        """Attention pairs with the expected sides, as stored (first text on the left)."""
         labels = {row["name"]: row["label"] for row in self.version.settings["dimensions"]}
         return [
             {
@@ -221,13 +221,13 @@ class PairBuild:
 
     @property
     def votes(self) -> int:
-        """Choices in all: every line of every judgment."""
+        """Number of votes in all: dimensions times judgments."""
         lines = self.build.type.lines(self.version.settings)
         return self.build.questions * self.version.redundancy * len(lines)
 
     @cached_property
     def components(self) -> int:
-        """Parts of the graph of workers and items, where everybody takes one assignment."""
+        """Number of unconnected parts of workers and items, if everybody takes one assignment."""
         version, items = self.version, self.build.questions
         claim, item = ring.slots(items, version.items_per_assignment, version.redundancy)
         part, _ = graph.components(claim, item, int(claim[-1]) + 1, items)
@@ -283,7 +283,7 @@ class PairBuild:
 
 
 def shown_item(build: Build, key: str) -> Item | None:
-    """The pair or text of the live preview: the one named, else the first."""
+    """Return the item of the live preview: the one named, else the first."""
     rows = build.items.select_related("group", "first", "second")
     found = rows.filter(key=key).first() if key else None
     return found or build.nth(1)

@@ -29,7 +29,7 @@ from crowdqc.numbers import several
 
 
 def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
-    """The task of a requester."""
+    """Return access and task for a requester."""
     return get_task(request, project_id, task_id, Role.REQUESTER)
 
 
@@ -120,14 +120,14 @@ def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
 
 
 def address_of(task: Task, place: BuilderState) -> str:
-    """The builder's address at a place."""
+    """Return the builder's address at a place."""
     return reverse("task_build", args=[task.project_id, task.pk]) + place.query
 
 
 def field_saved(
     request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
 ) -> HttpResponse:
-    """The note beside the field just saved, and everything that depends on it, out of band."""
+    """Answer a saved field: its note, and all parts of the page that depend on it."""
     place = place_of(request, task)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(address_of(task, place))
@@ -156,7 +156,7 @@ def field_refused(
 def rows_changed(
     request: HttpRequest, access: Access, task: Task, place: BuilderState, *, focus: bool = False
 ) -> HttpResponse:
-    """The whole builder after rows were added, moved or removed."""
+    """Answer with the whole builder after rows were added, moved or removed."""
     url = address_of(task, place)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(url)

@@ -30,7 +30,10 @@ class BuilderState:
 
     @classmethod
     def of(cls, request: HttpRequest, parts: Collection[str], usual: str) -> BuilderState:
-        """The place that a request names in a builder of these parts, the usual one if none."""
+        """Read the place in a builder with these parts from a request.
+
+        ``usual`` part by default.
+        """
         get = request.GET.get
         part, device = get("part", usual), get("as", "phone")
         return cls(
@@ -132,7 +135,7 @@ class BuilderParts:
     )
 
     def variant(self, task: Task, version: TaskVersion | None = None) -> BuilderParts:
-        """The builder of this task, where a type has several; ``version``: else the newest."""
+        """Return the builder for this task, if its type has several."""
         return self
 
     def words(self, build: Build) -> dict[str, str]:
@@ -229,7 +232,7 @@ def bundle_size(build: Build) -> int:
 
 
 def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
-    """The bar over an assignment of ``size`` items, of which one is open."""
+    """Return the progress bar of an assignment of ``size`` items, one of them open."""
     return [
         {
             "state": "done" if n < current else "current" if n == current else "open",
@@ -241,7 +244,7 @@ def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
 
 
 def entry_of(item: Item | None, position: int) -> SimpleNamespace | None:
-    """An item as the worker's templates want it, with nothing answered."""
+    """Make an unanswered entry for an item, as the worker's templates take it."""
     if item is None:
         return None
     return SimpleNamespace(item=item, public_id=position + 1, position=position, draft={})

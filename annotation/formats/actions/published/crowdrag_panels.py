@@ -44,7 +44,7 @@ def experts(
     keys: Mapping[str, int],
     workers: Mapping[str, Membership],
 ) -> tuple[Task, Added]:
-    """A task of some of the crowd's pairs for a panel, with the times and the log of each expert.
+    """Import the experts' judgments as a task for a panel, with their times and logs.
 
     Experts whom the published analysis does not use are on the panel, and excluded.
     """
@@ -153,7 +153,7 @@ def _in_our_words(
 def pilot(
     by: User, project: Project, study: CrowdRagStudy, workers: Mapping[str, Membership]
 ) -> tuple[Task, Added]:
-    """The point-wise pilot as a rating task; re-posts of a submission are kept and do not count.
+    """Import the point-wise pilot as a rating task; repeated submissions do not count.
 
     The release does not say which text was rated, so an item names its topic alone and no text.
     """

@@ -77,14 +77,14 @@ class Texts:
 
 
 def texts_of(task: Task) -> Texts:
-    """Every text that an item of the task names."""
+    """Return every text that the task's items show, with the names of their sources."""
     rows = {row.candidate_id: row for row in judgments.texts(task)}
     names = judgments.system_names([row.system_id for row in rows.values()])
     return Texts(rows, names)
 
 
 def dimension_of(task: Task, name: str) -> str:
-    """The dimension (or scale) of this name; without a name overall quality, or else the first.
+    """Return the dimension of this name; by default overall quality, or else the first.
 
     Raises Invalid naming those there are.
     """
@@ -106,7 +106,7 @@ def votes(task: Task, dimension: str) -> Iterator[Vote]:
 
 
 def in_chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
-    """The rows, so many at a time: what belongs to them is then read for these alone."""
+    """Yield the rows in lists, so that related rows can be read list by list."""
     source = iter(rows)
     while part := list(itertools.islice(source, size)):
         yield part

@@ -43,7 +43,7 @@ class SummEval:
 
     @property
     def judged(self) -> int:
-        """How many scores of judges there are."""
+        """Number of judges' scores."""
         return sum(len(given) for one in self.judges.values() for given in one.values())
 
 

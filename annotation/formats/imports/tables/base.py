@@ -66,7 +66,7 @@ class TableReader(Importer):
         spelled.note()
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
-        """``no worker, item column``, or nothing where all are there."""
+        """Say which columns are missing, like ``no worker, item column``; "" if none."""
         names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
         return _("no %(names)s") % {"names": names} if names else ""
 
@@ -167,7 +167,7 @@ class _Kind:
 
 
 def unread(reader: Reader, row: Row) -> dict[str, str]:
-    """The columns of a row that no field reads, which are kept with what it makes."""
+    """Return a row's columns that no field reads, which are stored with its item or answer."""
     read = set(reader.mapping.values())
     return {
         name: value.strip()[:MAX_META]
@@ -177,7 +177,7 @@ def unread(reader: Reader, row: Row) -> dict[str, str]:
 
 
 def offer(reader: Reader, name: str, value: str, use: str, text: str) -> None:
-    """Let a person read ``value`` of a field as ``use``."""
+    """Offer a person to read ``value`` of a field as ``use``."""
     one = {"column": reader.column(name), "value": value, "use": use, "text": text}
     offers = reader.checked.about["offers"]
     if one not in offers and len(offers) < MAX_OFFERS:
@@ -209,5 +209,5 @@ class LastCounts:
         self.found[key] = (row.line, one)
 
     def good(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Line and row of each that counts."""
+        """Yield line and row of each answer that counts."""
         return iter(self.found.values())

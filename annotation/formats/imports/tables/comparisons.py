@@ -134,7 +134,7 @@ class ComparisonTable(TableReader, Battles):
 
 
 def signed_range(values: Iterable[str]) -> tuple[str, str] | None:
-    """The lowest and highest of preferences below and above 0; None where they are none."""
+    """Return the lowest and highest preference; None unless they lie on both sides of 0."""
     given = {value.strip() for value in values} - {""}
     if not given or not all(NUMBER.fullmatch(value) for value in given):
         return None

@@ -94,7 +94,7 @@ class LabelStudioTable(TableReader):
 
 
 def annotators(row: Row) -> set[str]:
-    """Who gave the annotations of a row, where it is a task of Label Studio."""
+    """Return who annotated a row's task; empty if the row is no task of Label Studio."""
     try:
         given = read_json(row.values.get(ANNOTATIONS, "") or "[]", any_text=True)
     except Unreadable:
@@ -123,7 +123,7 @@ def _nested(reader: Reader, row: Row) -> dict[str, Any]:
 
 
 def scored_control(tasks: Sequence[LSTask], kind: str) -> str:
-    """The control of this type that was used most, of choices one with one choice each; or ""."""
+    """Return the most used control of this type ("" if none); for choices, single choices only."""
     used, several = Counter[str](), set[str]()
     for _author, name, told, value in _said(tasks):
         used[name] += told == kind

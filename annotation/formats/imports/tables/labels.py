@@ -102,7 +102,7 @@ class LabelTable(TableReader):
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """By names, and where these are not usual ones by what the first rows hold."""
+        """Map fields to columns by name, or else by the contents of the first rows."""
         named = guess(columns, self.fields)
         others = {column for name, column in named.items() if name in ("time", "text")}
         found = _layout(columns, rows, others)
@@ -231,7 +231,7 @@ class LabelMatrix(LabelTable):
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """The column that names the rows, and that of known answers."""
+        """Guess the column that names the rows, and the one of known answers."""
         found, turned = _matrix(columns, rows)
         if found is None:
             return guess(columns, self.fields)
@@ -428,7 +428,7 @@ def _few(reader: Reader, options: int, most: int) -> None:
 
 
 def misspelled(labels: Counter[str], kept: set[str]) -> dict[str, str]:
-    """Rare labels that differ from a usual one by case, space or one letter -> the usual one.
+    """Map rare labels to the common label that they misspell.
 
     ``kept`` are labels that a person said to be right. Letters of short labels and digits tell
     classes apart, so that they are no misspellings.

@@ -25,7 +25,7 @@ STATUS, REJECTED = "AssignmentStatus", "Rejected"  # a column of MTurk, and a va
 
 
 def unfold(table: Table) -> Table:
-    """The table with a row for each worker and item; as it is where no tool is recognised."""
+    """Convert a table of a known tool to one row per worker and item; others stay as they are."""
     table = one_hot.fold(table)
     if table.kind not in ("JSON", "JSONL") and not set(table.columns) >= MTURK:
         return table

@@ -212,7 +212,7 @@ class Battles(Importer):
         return {name: reader.value(row, name) for name in reader.mapping}
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
-        """Battles as dictionaries; ``known``: how often each is there."""
+        """Read battles as dicts; ``known``: how often each is stored already."""
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()

@@ -75,7 +75,7 @@ class LSAnnotation:
     marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
 
     def results(self) -> Iterator[tuple[str, str, Any]]:
-        """Control, type and value of all that it says."""
+        """Yield control, type and value of every result in the annotation."""
         yield from self.choices
         yield from ((name, TEXT, held) for name, held in self.texts.items())
         yield from ((name, MARKS, held) for name, held in self.marks.items())

@@ -47,7 +47,7 @@ def propose_above_limit(
     debit: str = "",
     credit: str = "",
 ) -> Correction | None:
-    """Note a booking by hand. Given back: the proposal that it becomes; None: book it now.
+    """Propose a booking by hand if it exceeds the daily limit; None if it may be booked now.
 
     Part of the caller's transaction. The project's row is locked, so that no two bookings at
     once stay under the limit together.
