@@ -22,7 +22,7 @@ REPORT_FORMS = ("html", "pdf")
 
 
 def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Run:
-    """The finished run that the options number, or the task's official one; else Missing, Conflict.
+    """Return the finished run that the options number, or the task's official one.
 
     A trial is exported only where it is named.
     """
@@ -154,7 +154,7 @@ class ReportMaker:
 
 
 def written_as(form: str, html: str) -> bytes:
-    """A report in one of ``REPORT_FORMS``."""
+    """Convert a report's HTML to one of ``REPORT_FORMS``."""
     return pdf.to_pdf(html) if form == "pdf" else html.encode()
 
 
@@ -168,7 +168,7 @@ def report_of(run: Run) -> tuple[str, dict[str, Any]]:
 
 
 def with_hashes(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
-    """The manifest of what a report was made of, with the SHA-256 of every file."""
+    """Add the SHA-256 of every file to a report's manifest."""
     return {**manifest, "files": {name: sha256(one).hexdigest() for name, one in files.items()}}
 
 

@@ -76,14 +76,14 @@ class Codes:
     given: dict[Any, int] = field(default_factory=dict)
 
     def draw(self, keys: Iterable[Any]) -> None:
-        """Give each of these a number from 1, by lot."""
+        """Number these keys from 1 in random order."""
         found = [key for key in dict.fromkeys(keys) if key is not None]
         numbers = list(range(1, len(found) + 1))
         self.drawn.shuffle(numbers)
         self.given = dict(zip(found, numbers, strict=True))
 
     def number(self, keys: Iterable[int | None]) -> None:
-        """Give each of these a number from 1, in their order."""
+        """Number these keys from 1 in ascending order."""
         found = sorted({key for key in keys if key is not None})
         self.given = {key: number for number, key in enumerate(found, 1)}
 

@@ -123,7 +123,7 @@ def measured(
     ends: tuple[str, str] = ("low", "high"),
     why: str = "",
 ) -> tuple[Column, ...]:
-    """A number with its interval and counts beside, by their paths in the bundle.
+    """Make the columns of a number with its interval, and of counts, by their paths.
 
     ``why`` stands in place of an interval where the row itself has no reason.
     """

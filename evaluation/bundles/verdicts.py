@@ -83,7 +83,7 @@ def better_than_guessing(found: Bundled) -> str:
 
 
 def as_good_as_people(found: Bundled) -> str:
-    """Which models pass the test at the run's margin."""
+    """Say which models pass the test at the run's epsilon."""
     told, epsilon = found.figures, found.recipe["params"]["epsilon"]
     if not told.get("curve"):
         return first_ranked(found)

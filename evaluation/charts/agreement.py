@@ -19,12 +19,12 @@ LEFT, SPAN = 0.02, 0.95  # of the width, for the places of a sequence
 
 
 def heat_top(values: Sequence[float | None]) -> float:
-    """The value of the darkest step: .5, or 1 where a value lies above .55."""
+    """Return the value of the darkest heat step: .5, or 1 if a value exceeds .55."""
     return 1.0 if max((v for v in values if v is not None), default=0.0) > 0.55 else 0.5
 
 
 def heat_step(value: float | None, top: float) -> str:
-    """The class of a heat map's cell, ``h0`` to ``h5`` from 0 to ``top``; below 0 is ``h0``."""
+    """Return the class of a heat map's cell: ``h0`` to ``h5`` from 0 to ``top``."""
     if value is None:
         return "h0"
     return f"h{min(STEPS - 1, max(0, int(STEPS * value / top)))}"
@@ -38,7 +38,7 @@ def heat_between(value: float | None, low: float, high: float) -> str:
 
 
 def agreement_scale(values: Sequence[float | None]) -> Scale:
-    """The common scale of the four estimates; 0 is always on it."""
+    """Return the scale shared by the four values of agreement; it includes 0."""
     return Scale.around(values, width=PLOT, count=6, include=[0.0])
 
 
@@ -51,7 +51,7 @@ def four_estimates(
     crossfit: Estimate | None,
     name: str,
 ) -> SafeString:
-    """Square, ring, cross and dot of a row; only the ground where nothing is known."""
+    """Draw the four values of agreement in a row; an empty row without a raw value."""
     if raw is None:
         return charts.forest_cell(scale, None, name=name)
     return charts.agreement_cell(

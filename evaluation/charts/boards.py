@@ -202,7 +202,7 @@ def convergence(
     stop: float = 1e-6,
     height: float = 216.0,
 ) -> SafeString:
-    """The change of the weights by round on a log scale, with thin resamples and the stop line.
+    """Draw the change of weights by round on a log scale, with resamples and the stop line.
 
     ``changes[k]`` is the change in round k + 1; a change of 0 is drawn at the foot.
     Raises ValueError without a round, or with a negative change.
@@ -288,7 +288,7 @@ def histogram(
     this_label: str = "",
     what: str = "",
 ) -> SafeString:
-    """Everyone in grey, in equal bins from ``low`` to ``high``, and one line for this person."""
+    """Draw a histogram of everyone in grey, with a line for one person."""
     if not counts or high <= low:
         raise ValueError("A histogram needs bins and a range that is not empty.")
     most, width, plot = max(counts) or 1, 1000 / len(counts), 26.0

@@ -71,7 +71,7 @@ class Timeline:
         return fold.start - self._cut[k] + through * fold.kept
 
     def real(self, folded: float) -> float:
-        """The real time of a folded one."""
+        """Convert a position on the folded time line to real time."""
         folded = min(max(folded, 0.0), self.total)
         for k, fold in enumerate(self.folds):
             begins = fold.start - self._cut[k]

@@ -111,7 +111,7 @@ class Block:
 
 
 def agreement_over_time(blocks: Sequence[Block], *, height: float = 116.0) -> SafeString:
-    """Share of labels that agree with the others', block by block, with intervals; 0 to 100%.
+    """Draw the share of labels that agree with others', block by block, with intervals.
 
     ``blocks`` are in order and not empty; below each stands its last label's number.
     """

@@ -49,7 +49,7 @@ class Writing:
 
 
 def replay_strip(writing: Writing, *, now: float = 0.0) -> SafeString:
-    """The four lanes with the playhead at ``now``; what is not yet played is dimmed.
+    """Draw the four lanes of a replay with the playhead at ``now``.
 
     Raises ValueError for a strip without length.
     """

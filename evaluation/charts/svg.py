@@ -22,7 +22,7 @@ def px(value: float) -> str:
 
 
 def percent_at(share: float) -> str:
-    """A horizontal place as a percentage, for charts that take the width they are given."""
+    """Format a horizontal position (0 to 1) as a percentage."""
     return f"{100 * share:.2f}%"
 
 
@@ -62,7 +62,7 @@ def wide_image(body: str, *, sentence: str, height: float, classes: str = "wide"
 
 
 def stretched(body: str, height: float) -> str:
-    """Shapes on a ground 1000 units wide, stretched to the chart; strokes keep their width."""
+    """Wrap shapes on a ground of 1000 units so that they stretch to the chart's width."""
     return (
         f'<svg x="0" y="0" width="100%" height="{px(height)}" viewBox="0 0 1000 {px(height)}" '
         f'preserveAspectRatio="none">{body}</svg>'

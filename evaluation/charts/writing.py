@@ -79,7 +79,7 @@ def _said(what: str, parts: Sequence[str], none: str) -> str:
 
 
 def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
-    """The outline of a histogram: b + 1 edges and b heights, down to 0 at both ends."""
+    """Return the outline of a histogram from b + 1 edges and b heights."""
     points: list[Point] = [(edges[0], 0.0)]
     for k, height in enumerate(heights):
         points += [(edges[k], height), (edges[k + 1], height)]
@@ -92,7 +92,7 @@ def bin_centres(edges: Sequence[float]) -> list[float]:
 
 
 def shares(counts: Sequence[float]) -> list[float]:
-    """Counts as shares of their sum; all 0 where nothing was counted."""
+    """Convert counts to shares of their sum; all 0 if the sum is 0."""
     total = sum(counts)
     return [n / total for n in counts] if total else [0.0 for _ in counts]
 
@@ -106,7 +106,7 @@ def panel(
     height: float = 150.0,
     references: Sequence[tuple[float, str]] = (),
 ) -> SafeString:
-    """Curves over one another; without ticks of ``y`` the plot has the whole width."""
+    """Draw several curves in one plot; without ticks of ``y`` it takes the whole width."""
     foot = height - FOOT - (12 if x.name else 0)
 
     def up(value: float) -> float:
@@ -266,7 +266,7 @@ def cumulative(
     what: str,
     height: float = 170.0,
 ) -> SafeString:
-    """Share of (kind, share below each upper edge), from 0 at the first edge; dashed: threshold."""
+    """Draw cumulative shares of several kinds, with the threshold as a dashed line."""
     curves, said = [], []
     for kind, values in rows:
         points = [(edges[k + 1], v) for k, v in enumerate(values) if v is not None]
@@ -299,7 +299,7 @@ def density(
     what: str,
     height: float = 150.0,
 ) -> SafeString:
-    """(kind, density in equal bins over the text, mean place of the first citation)."""
+    """Draw the density of citations over the text, with the mean place of the first one."""
     curves, said = [], []
     for kind, values, first in rows:
         known = [0.0 if v is None else v for v in values]

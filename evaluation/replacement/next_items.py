@@ -58,7 +58,7 @@ class Candidates:
         return int((~self.known).sum())
 
     def people_labels(self, label: int) -> tuple[FloatArray, FloatArray]:
-        """Return people's mean of a quantity on each item (n,), 0 without labels.
+        """Return people's mean of a quantity on each item (n,), 0 without any; and the model's.
 
         And the model's.
         """

@@ -52,7 +52,7 @@ class Kind(Protocol):
     def given(self) -> str: ...
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
-        """The files under data/, by name."""
+        """Yield the files under data/ as (name, content)."""
         ...
 
     def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
@@ -84,7 +84,7 @@ def read_jsonl(content: bytes) -> list[Any]:
 
 
 def as_run(recipe: Row, data_hash: str) -> Run:
-    """The run that a recipe describes, as a row that no database has."""
+    """Make an unsaved run from a recipe."""
     snapshot = Snapshot(content_hash=data_hash, counts=recipe["counts"])
     return Run(
         method=recipe["method"],
@@ -96,7 +96,7 @@ def as_run(recipe: Row, data_hash: str) -> Run:
 
 
 def snapshot_of(run: Run) -> Snapshot:
-    """The run's frozen answers; Conflict where it has none."""
+    """Return the run's snapshot; Conflict if it has none."""
     if run.snapshot is None:
         raise Conflict(
             _("Run %(number)s has no frozen answers, so it cannot be bundled.")

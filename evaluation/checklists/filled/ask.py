@@ -117,7 +117,7 @@ def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
 
 
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
-    """Name and prompt strategy of the answerer; another definition makes it another one."""
+    """Return name and prompt strategy of the system that answers with these options."""
     model = chat_model(task, params["model"])
     strategy = _template(task, question_mode(model, params), params).ref
     given = params["definition"].strip()
@@ -131,7 +131,7 @@ def _template(task: Task, way: str, params: Mapping[str, Any]) -> Template:
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Item], int]:
-    """The texts that this answerer has not answered yet, and how many it has."""
+    """Return the texts that the system has not answered yet, and the number it has."""
     there = {item for item, _ in answered_items(task, system_of(task, params))}
     items = texts_of(task)
     new = [item for item in items if item.pk not in there]
@@ -291,7 +291,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
 def read(
     items: Sequence[Item], questions: Sequence[Row], replies: Sequence[Reply], *, each: bool
 ) -> tuple[list[SystemAnswer], Row, list[int]]:
-    """Answers of texts whose every question was answered, chances of yes, and the other texts.
+    """Parse the replies: complete answers, probabilities of yes, and texts with missing ones.
 
     A list with holes would keep them from ever being asked again, so it is not stored; what was
     answered of it is kept as calls.

@@ -167,7 +167,7 @@ def steps_ask(task: Task, params: Mapping[str, Any]) -> ModelQuestion:
 def score_asks(
     task: Task, items: Sequence[Item], params: Mapping[str, Any], steps: str, *, chance: bool
 ) -> list[ModelQuestion]:
-    """A call a text, or as many as there are samples."""
+    """Make the questions that score texts: one per text, or one per sample."""
     template = own.template_for(task.project_id, "rate_text", params["prompt"])
     places = {
         "dimension": dimension_of(task, params),
@@ -318,7 +318,7 @@ def _value(reply: Reply) -> float | None:
 
 
 def write(run: Run, done: ComputedRatings) -> Outcome:
-    """The scores, and what they are worth beside human ones."""
+    """Return the scores of a run, and their correlation with human ones."""
     name = dimension_name(done.dimension)
     rows: dict[Any, list[Row]] = {
         CandidateScore: [

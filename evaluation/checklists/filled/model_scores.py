@@ -113,7 +113,7 @@ def model_scores(
     *,
     progress: Progress | None = None,
 ) -> tuple[dict[str, FloatArray], dict[str, str]]:
-    """Scores (n,) by measure, of several references the best, and which model gave them."""
+    """Compute scores (n,) by measure, of several references the best; and their models."""
     scores: dict[str, FloatArray] = {}
     models: dict[str, str] = {}
     if params.get(MOVER):

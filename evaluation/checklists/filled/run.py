@@ -67,7 +67,7 @@ class Computed:
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
-    """Freeze the answers, score, and hold the scores against others of the same texts."""
+    """Freeze the answers, score the texts, and compare with other scores."""
     steps.begin(SNAPSHOT)
     snapshot = freeze(run, freeze_checks)
     frozen = load(snapshot)
@@ -228,7 +228,7 @@ def compare(
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """The rows and figures of a run."""
+    """Return the rows and figures of a run."""
     frozen, tables = done.frozen, done.result.estimates
     dimension = dimension_name(frozen.dimension)
     kinds = {row["component"]: row["kind"] for row in _answerers(frozen, tables["text"].rows())}

@@ -86,7 +86,7 @@ def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -
 
 
 def plain(row: Mapping[str, Any]) -> Row:
-    """A row as JSON takes it: what is not a number becomes None."""
+    """Convert a row to JSON values: NaN and infinity become None."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in row.items()
@@ -119,7 +119,7 @@ def topics_of(candidates: Collection[int]) -> dict[int, str]:
 
 
 def against_people(project_id: int, scores: Scores) -> Row:
-    """The figure of a run that scores texts: by dimension, correlations with human scores."""
+    """Correlate a run's scores with human scores, by dimension."""
     told: Row = {}
     for dimension, given in scores.items():
         human = human_scores(project_id, dimension, given.keys())
@@ -154,7 +154,7 @@ def publish(
     scores: Scores,
     about: Mapping[str, Any] | None = None,
 ) -> tuple[Run, bool]:
-    """Keep scores as a published run of the task, and whether it is new.
+    """Store scores as a published run of the task; return it and whether it is new.
 
     The same scores under the same name are there once. ``role`` is HUMAN or JUDGE, ``about`` what
     else is known of them (evaluator, prompt).
@@ -213,7 +213,7 @@ def _others(run: Run, human: Scores) -> Row:
 
 
 def scoring_runs(project_id: int) -> list[Run]:
-    """Runs that score texts and are no human scores; the newest of each kind and task.
+    """Return the runs that score texts (not human scores), the newest of each kind and task.
 
     Of a task's own method it is the official run.
     """
@@ -230,7 +230,7 @@ def scoring_runs(project_id: int) -> list[Run]:
 
 
 def series_of(run: Run, dimension: str) -> dict[int, dict[int, float]]:
-    """A run's scores on a dimension: by component (the answerer of a checklist), by text."""
+    """Return a run's scores on a dimension by component and text."""
     found: dict[int, dict[int, float]] = {}
     rows: Any = CandidateScore.objects.filter(run=run, dimension=dimension, estimate__isnull=False)
     for component, candidate, estimate in rows.values_list("component", "candidate", "estimate"):

@@ -32,7 +32,7 @@ def texts_of(task: Task) -> list[Item]:
 
 
 def source_of(item: Item, task: Task) -> str:
-    """The text that the item's text was written from, where people see it too."""
+    """Return the source of the item's text if people are shown it; else ""."""
     shown = shown_version(task).settings.get("show_sources", True)
     return item.group.passage.strip() if shown else ""
 
@@ -53,7 +53,7 @@ def frozen_version(task: Task) -> ChecklistVersion | None:
 
 
 def rubric_of(task: Task) -> str:
-    """What the dimension means: the rubric of the think-aloud task behind the checklist."""
+    """Return the rubric of the dimension that the checklist was made for; "" if there is none."""
     version = frozen_version(task)
     return version.checklist.item.group.passage.strip() if version is not None else ""
 
