@@ -67,7 +67,10 @@ class Live:
         live.add_outputs(by=by, task=self.task, key="demo", rows=rows)
 
     def judged(self, times: int) -> bool:
-        """So many assignments, each of the next person; whether they ended the evaluation."""
+        """Judge so many assignments, each by the next person.
+
+        Return whether the evaluation ended.
+        """
         for _ in range(times):
             self._judge()
         return live.check(self.evaluation.pk)

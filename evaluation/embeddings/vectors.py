@@ -85,7 +85,7 @@ _kept_only: ContextVar[bool] = ContextVar("kept_only", default=False)
 
 @contextmanager
 def stored_vectors_only() -> Iterator[None]:
-    """Within it no model is asked for a vector: a text without one raises Conflict."""
+    """Within the block, raise Conflict instead of encoding a text without a stored vector."""
     before = _kept_only.set(True)
     try:
         yield
@@ -112,7 +112,7 @@ class StoredVectors:
 
 
 def look_up(texts: Sequence[str], identity: str) -> StoredVectors:
-    """Which texts have no vector of this encoder, in the order of encoding: shortest first.
+    """Look up the stored vectors of texts, and list the texts without one, shortest first.
 
     A text that is there twice is missing once. Those found count as used today. Raises Conflict
     for a missing one within ``kept_only``.
@@ -136,7 +136,7 @@ def look_up(texts: Sequence[str], identity: str) -> StoredVectors:
 def vectors_of(
     texts: Sequence[str], encoder: Encoder, *, advance: Advance | None = None
 ) -> Vectors:
-    """Vectors of distinct texts as one matrix; only those not yet stored are encoded."""
+    """Return the vectors of distinct texts as a matrix, encoding only those not stored."""
     if not encoder.cacheable:
         step = advance or (lambda done, cached: None)
         step(0, 0)

@@ -40,7 +40,7 @@ class Encoded:
 
 
 def rows_of(run: Run, steps: Recorder, frozen: AnswersDataset, encoder: Encoder) -> Encoded:
-    """Vectors of ``frozen.texts``, read from the store when they are asked for.
+    """Return the vectors of a run's texts, encoding missing ones.
 
     Raises Waiting where workers encode shards first; the run is taken up again after the last.
     """

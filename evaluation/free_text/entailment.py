@@ -114,7 +114,7 @@ ASKING = LLMRunSpec(
 
 @dataclass(frozen=True, eq=False)
 class EntailmentRequest:
-    """What a run was told, before anything is written."""
+    """The result of asking a model about entailment, before it is stored."""
 
     model: str
     pairs: list[list[Any]]
@@ -177,7 +177,7 @@ RUNS = RunType(ASKING, ("texts",), gettext_noop("free text"), (PREPARE, ASK), co
 
 
 def asked_runs(task: Task) -> list[tuple[str, str]]:
-    """The finished runs that asked, for a form: what AQER's option says, and words."""
+    """List the finished runs that asked a model, as (option of AQER, label)."""
     rows = task.runs.filter(method=SLUG, state=RunState.DONE).order_by("-number")
     figures = RunFigure.objects.filter(run__in=rows, name="asked").values_list("run_id", "data")
     names = {pk: data["model"] for pk, data in figures}

@@ -109,7 +109,7 @@ class TextPlanner(Planner):
 
 
 def design_of(votes: int, per: int) -> dict[str, int]:
-    """A study of about CELLS cells in which everybody gives ``per`` answers."""
+    """Return a study of about CELLS cells in which each worker gives ``per`` answers."""
     items = max(per, int(math.sqrt(CELLS * per / votes)))
     return {
         "workers": max(3, votes, math.ceil(items * votes / per)),

@@ -68,7 +68,7 @@ def staff(task: Task) -> list[User]:
 
 
 def grading_progress(grading: Grading) -> dict[str, Any]:
-    """Counts, and Pearson's r of the two graders with its interval by Fisher's z."""
+    """Return the progress of a grading, and the two graders' Pearson correlation."""
     marks = marks_of(grading)
     both = [
         (m.first, m.second) for m in marks.values() if m.first is not None and m.second is not None
@@ -205,7 +205,7 @@ class Line:
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The newest finished study of the task, or the one of this number."""
+    """Return the task's newest finished study, or the one of this number."""
     found = task.runs.filter(method=SLUG, state=RunState.DONE).select_related("snapshot")
     found = found.defer("snapshot__answer_ids")
     return (found.filter(number=number) if number else found).order_by("-id").first()
@@ -217,7 +217,7 @@ def judges(task: Task) -> list[Run]:
 
 
 def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The page of a finished study, from its figures alone."""
+    """Return the context of the page of a finished study."""
     frame, params = told["frame"], run.params
     sizes, titles = list(frame["sizes"]), frame["titles"]
     rows = {(row["method"], row["system"], row["size"]): row for row in told["study"]}

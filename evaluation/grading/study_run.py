@@ -83,7 +83,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
 
 
 def grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
-    """The experts' grade (s,) of each system's answer, NaN without one, and what they rest on."""
+    """Return experts' grades (s,) of systems' answers, NaN if ungraded, with their source."""
     grading = Grading.objects.filter(pk=run.params["grading"], task=run.task_id).first()
     if grading is None:
         raise Conflict(_("The grading of this run is gone."))

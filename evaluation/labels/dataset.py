@@ -76,7 +76,7 @@ def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
 
 
 def load(snapshot: Snapshot, field: LabelField) -> LabelsDataset:
-    """The frozen labels as arrays; raises Conflict as ``reload_labels``."""
+    """Load the frozen labels as arrays; Conflict if they changed."""
     found = to_arrays(reload_labels(snapshot, field), field)
     others = tuple(other_fields(snapshot.task, snapshot.answer_ids))
     return with_kinds(replace(found, others=others), item_metadata(snapshot.task))

@@ -25,7 +25,7 @@ from evaluation.runs.run_types import fits
 
 @transaction.atomic
 def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checklist:
-    """A checklist for a dimension, with the attributes of those who are asked for.
+    """Create a checklist for a dimension from the attributes of ``whose`` people or models.
 
     ``whose``: see evaluation.checklists.making.pipeline. Raises Invalid for a name that is taken or
     empty, Conflict where nobody of ``whose`` has an attribute.

@@ -110,7 +110,7 @@ def thinking(
     replicate: int = 0,
     template: Template | None = None,
 ) -> ModelQuestion:
-    """The question that lets a model think aloud on a dimension; built in unless one is given."""
+    """Make the question in which a model thinks aloud about a dimension."""
     prompt = (template or load(THINK_ALOUD)).render(
         dimension=about.dimension, rubric=about.rubric, samples=samples_text(about.samples)
     )
@@ -130,7 +130,7 @@ def stage_ask(
     temperature: float = 0.0,
     template: Template | None = None,
 ) -> ModelQuestion:
-    """The question that makes a stage of those before it; built in unless one is given."""
+    """Make the question that produces a stage from the stages before it."""
     places, schema = _ASKED[kind](about, data)
     prompt = (template or load(kind)).render(dimension=about.dimension, **places)
     return ModelQuestion(

@@ -95,7 +95,7 @@ def names(comparison: SetComparison) -> dict[str, str]:
 def answer(
     *, by: User, comparison: SetComparison, given: Mapping[str, Any], finish: bool
 ) -> SetComparison:
-    """Keep what was written; ``finish`` needs every question answered, and closes it.
+    """Save a person's answers to a comparison; ``finish`` requires all of them and closes it.
 
     Raises NotAllowed for somebody else's, Conflict for a finished one, Invalid naming what is
     missing or too long.

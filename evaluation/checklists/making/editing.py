@@ -51,7 +51,7 @@ def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
 
 
 def copy_subquestions(data: stages.Data) -> Entries:
-    """The sub-questions as validated questions, as they are."""
+    """Copy the sub-questions as validated questions."""
     return [
         {
             "component": one["component"],

@@ -36,7 +36,7 @@ class Standing:
 
 
 def stage_states(checklist: Checklist) -> dict[str, Standing]:
-    """Every stage in order; a newer row before it makes a stage out of date (one query)."""
+    """Return every stage in order, with why it is out of date (one query)."""
     rows = checklist.stages.select_related("run", "by").order_by("kind", "-number").distinct("kind")
     newest = {row.kind: row for row in rows}
     found: dict[str, Standing] = {}
@@ -71,7 +71,7 @@ def at_row(
 
 
 def data_of(found: Mapping[str, Standing]) -> dict[str, Entries]:
-    """The entries of every stage that was made."""
+    """Return the entries of every stage that exists."""
     return {kind: one.data for kind, one in found.items() if one.row is not None}
 
 
@@ -113,7 +113,7 @@ def get_checklist(task_project: int, pk: int) -> Checklist:
 
 
 def attributes_of(task: Task, item: Item) -> Entries:
-    """The counting attributes on one dimension as entries without ids, authors under pseudonyms."""
+    """Return the counting attributes on a dimension as new entries, with pseudonyms as authors."""
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows = [
         row

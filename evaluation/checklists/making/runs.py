@@ -64,14 +64,14 @@ class MadeStage:
 
 
 def strategy_of(params: Given) -> str:
-    """The prompt strategy of the system under which a model's attributes are stored."""
+    """Return the prompt strategy under which a model's attributes are stored."""
     ref = params.get("prompt") or load(THINK_ALOUD).ref
     temperature = float(params.get("temperature", 0))
     return f"{ref}, temperature {temperature:g}" if temperature else ref
 
 
 def dimensions(task: Task) -> list[Item]:
-    """The dimensions that the published version shows."""
+    """Return the items (dimensions) of the published version."""
     if task.current is None:
         raise Conflict(
             gettext("Publish the task first: answers name the version that they answer.")
@@ -161,7 +161,7 @@ def _write_thinking(run: Run, done: Thought) -> Outcome:
 
 
 def checklist_of(task: Task, params: Given) -> Checklist:
-    """The checklist that ``params`` name; Missing where the task has none like it."""
+    """Return the checklist that ``params`` name; Missing if the task has no such one."""
     found = (
         Checklist.objects.filter(task=task, pk=params.get("checklist") or 0)
         .select_related("project", "task", "item__group")
@@ -202,7 +202,7 @@ def _asked(
 
 
 def plan_stage(task: Task, params: Given) -> Plan:
-    """What a model would be asked for a stage."""
+    """Plan the question that makes a stage, with its cost."""
     ask = _asked(task, params)[-1]
     label = ChecklistStage.Kind(params["stage"]).label.lower()
     return Plan(

@@ -61,13 +61,13 @@ Data = Mapping[str, Entries]  # stage -> its entries
 
 
 def previous_stage(kind: str) -> str:
-    """The stage that this one is made from; "" for the first."""
+    """Return the stage before this one; "" for the first."""
     at = ORDER.index(kind)
     return ORDER[at - 1] if at else ""
 
 
 def next_stage(kind: str) -> str:
-    """The stage that is made from this one; "" for the last."""
+    """Return the stage after this one; "" for the last."""
     at = ORDER.index(kind)
     return ORDER[at + 1] if at + 1 < len(ORDER) else ""
 
@@ -78,7 +78,7 @@ def by_id(entries: Iterable[Entry]) -> dict[str, Entry]:
 
 
 def normalise_text(text: str) -> str:
-    """A text as it is compared with others: case and spaces do not matter."""
+    """Normalise a text for comparing: lower case and single spaces."""
     return " ".join(text.lower().split())
 
 
@@ -249,7 +249,7 @@ def _different(entries: Entries, what: str) -> None:
 
 
 def identify(kind: str, entries: Entries, earlier: Sequence[Entries]) -> Entries:
-    """Give an id to every entry that has none, the newest of the earlier rows last.
+    """Give an id to every new entry; an entry equal to an earlier one keeps its id.
 
     The same entry keeps the id that it had in an earlier row, so that doing a stage again with
     the same outcome changes nothing; other new ones get a number that was never used.
@@ -300,13 +300,13 @@ def repeated_attributes(data: Data) -> Entries:
 
 
 def dropped(data: Data) -> Entries:
-    """Sub-questions of which validation made nothing."""
+    """Return the sub-questions that no validated question was made from."""
     used = {pk for one in data[VALIDATION] for pk in one.get("from", [])}
     return [one for one in data[SUB_QUESTIONS] if one["id"] not in used]
 
 
 def unused(kind: str, data: Data) -> Entries:
-    """Attributes in a component that no question of the stage names."""
+    """Return the attributes in components that no question of the stage names."""
     named = {pk for one in data[kind] for pk in one["attributes"]}
     held = {pk for one in data[CLUSTERS] for pk in one["attributes"]}
     return [one for one in data[ATTRIBUTES] if one["id"] in held - named]
@@ -326,7 +326,7 @@ def misplaced_questions(kind: str, data: Data) -> Entries:
 
 
 def merged(entries: Entries, ids: Sequence[str]) -> Entries:
-    """The entries with those of ``ids`` made one: the first one's words, the union of origins.
+    """Merge the entries with these ids into one: the first one's words, all origins.
 
     Raises Invalid for fewer than two that are there.
     """
@@ -361,7 +361,7 @@ def condition(attributes: Entries) -> dict[str, Any]:
 
 
 def questions_of(data: Data) -> Entries:
-    """The frozen questions of a version, from the validated ones."""
+    """Make a version's frozen questions from the validated ones."""
     attributes, components = by_id(data[ATTRIBUTES]), by_id(data[COMPONENTS])
     return [
         {

@@ -68,7 +68,7 @@ class Page:
 
     @property
     def sentence(self) -> str:
-        """Whose attributes there are, in numbers."""
+        """Sentence on the number of attributes, people, models and dimensions."""
         if self.people and self.models:
             said = gettext("%(attributes)s of %(people)s and %(models)s on %(dimensions)s.")
         elif self.models:
@@ -84,7 +84,7 @@ class Page:
 
 
 def page(task: Task, number: int | None = None) -> Page:
-    """The attributes by dimension and author with the figures of the run that is shown."""
+    """Return the page of attributes by dimension and author, with the run's figures."""
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows = [row for row in counting_attributes(task) if row.worker_id not in excluded]
     names = pipeline.author_names(rows)

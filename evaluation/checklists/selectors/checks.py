@@ -110,7 +110,7 @@ def study(task: Task) -> Row:
 
 
 def boards(task: Task, run: Run | None, setting: str) -> list[Board]:
-    """A board a dimension; the number of queries does not grow with the scorers."""
+    """Return the board of each dimension with all its scorers."""
     found = sources(task, run)
     wanted = SETTINGS[setting][0]
     made = []
@@ -280,7 +280,7 @@ def p_words(p: float | None) -> str:
 
 
 def conditions(told: Mapping[str, Any]) -> Row:
-    """The comparisons of a run with other scores, in words and numbers."""
+    """Return the run's comparisons with other scores, as text and numbers."""
     compared = told.get("compare") or {}
     series = compared.get("series", [])
     rows = [
@@ -314,7 +314,7 @@ EXCERPT = 220  # characters of a text in the list
 
 
 def models_of(told: Mapping[str, Any]) -> list[Row]:
-    """The models that answered, as many as a table has room for."""
+    """Return the first models that answered, as many as a table can show."""
     return [row for row in told["answerers"] if row["kind"] == "model"][:SHOWN_MODELS]
 
 
@@ -325,7 +325,7 @@ def testers(told: Mapping[str, Any]) -> list[Row]:
 
 
 def questions(told: Mapping[str, Any], by: int) -> Row:
-    """The list with what people and models make of each question; ``by``: whose signal."""
+    """Return the questions with the answers of people and models; ``by``: whose signal is shown."""
     models = models_of(told)
     alpha = {row["question"]: row for row in told["agreement"]}
     beside = {(row["answerer"], row["question"]): row for row in told["with_people"]}
@@ -381,7 +381,7 @@ def _plot(scale: Scale, row: Row | None, name: str) -> Any:
 
 
 def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
-    """A page of texts: human score, the people's list and each model's, side by side."""
+    """Return a page of texts with human score and the scores of people's and models' lists."""
     models = models_of(told)
     ids = list(
         CandidateScore.objects.filter(run=run)

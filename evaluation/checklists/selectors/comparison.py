@@ -38,7 +38,7 @@ NOT_TOLD = {"set", "sets", "attribute", "attributes", "difference", "differences
 
 
 def page(task: Task, reader: User) -> dict[str, Any]:
-    """Finished comparisons; nothing of them while the reader is still comparing, to stay blind."""
+    """Return the finished comparisons; none while the reader is still comparing, to stay blind."""
     rows = list(
         SetComparison.objects.filter(item__task=task)
         .select_related("item__group", "by")
@@ -108,7 +108,7 @@ class SharedWord(NamedTuple):
 
 
 def shared_words(texts: list[tuple[Any, str]]) -> list[SharedWord]:
-    """The words that two or more persons use, the most common first.
+    """List the words that at least two people used, most common first.
 
     Words of one stem count as one and stand in their first form; function words do not count.
     """

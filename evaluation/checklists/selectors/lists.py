@@ -92,7 +92,7 @@ class Page:
 
 
 def page(checklist: Checklist) -> Page:
-    """Everything on the page of a checklist, in a number of queries that no stage changes."""
+    """Return the page of a checklist."""
     found = pipeline.stage_states(checklist)
     data = pipeline.data_of(found)
     runs = _runs(checklist)
@@ -297,7 +297,7 @@ def earlier(checklist: Checklist, kind: str) -> list[tuple[ChecklistStage, str]]
 
 
 def of_task(task: Task) -> list[dict[str, Any]]:
-    """The task's checklists as lines, in two queries."""
+    """List the task's checklists (two queries)."""
     rows = (
         Checklist.objects.filter(task=task, archived_at__isnull=True)
         .select_related("item__group", "created_by")
@@ -337,14 +337,14 @@ def get_version(checklist: Checklist, number: int) -> ChecklistVersion:
 
 
 def tasks_of(version: ChecklistVersion) -> list[tuple[int, str]]:
-    """(id, title) of the tasks in which people answer the version, the oldest first."""
+    """Return (id, title) of the tasks in which people answer the version, oldest first."""
     draft = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
     rows = version.tasks.annotate(name=Coalesce("current__title", Subquery(draft[:1])))
     return list(rows.order_by("pk").values_list("pk", "name"))
 
 
 def by_component(version: ChecklistVersion) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The questions of a version under their components, numbered through."""
+    """Group a version's questions by component, numbered through."""
     found: dict[str, list[dict[str, Any]]] = {}
     for number, one in enumerate(version.questions, 1):
         found.setdefault(one["component"], []).append({**one, "number": number})
@@ -352,7 +352,7 @@ def by_component(version: ChecklistVersion) -> list[tuple[str, list[dict[str, An
 
 
 def topics(project: Project) -> list[tuple[str, int]]:
-    """(topic, texts) of the project's candidates, which a checklist task may be about."""
+    """Count the project's texts by topic, as (topic, number)."""
     rows = Candidate.objects.filter(project=project).values("topic").annotate(n=Count("pk"))
     return [(row["topic"], row["n"]) for row in rows.order_by("topic")]
 

@@ -47,7 +47,7 @@ def _next(task: Task, rho: Row, claim: Claim) -> Finding:
 
 
 def surest(rows: Sequence[Row]) -> tuple[int, Claim]:
-    """Which of these correlations a verdict is about, and what it may claim.
+    """Choose the correlation that a verdict is about: the highest sure one, or the highest.
 
     ``rows`` are all that are compared: a row a scorer and dimension. Of those that are sure over
     all of them (Bonferroni), or else of all, the highest.
@@ -95,7 +95,7 @@ def _usable(rho: Row) -> int:
 
 
 def follows_human(name: str, rho: Row, claim: Claim) -> Finding:
-    """The verdict of the ``surest`` scorer, or that its sources are too few for an interval."""
+    """Return the verdict on whether the scorer follows human scores."""
     usable = _usable(rho)
     if rho["low"] is None and usable < LEAST and rho["estimate"] is not None:
         return MESSAGES.find(

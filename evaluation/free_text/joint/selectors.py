@@ -136,7 +136,7 @@ def _moved(lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The best answers with who wrote them; {} of a run that is older (one query)."""
+    """Return the best answers with their authors; {} for older runs (one query)."""
     if not rows:
         return {}
     shown = {row["answer"]: row for row in rows[:SHOWN]}

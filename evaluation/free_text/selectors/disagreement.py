@@ -88,7 +88,7 @@ def _found(told: Figures) -> list[Figures]:
 
 
 def on_question(run: Run, told: Figures, rows: Sequence[Row]) -> list[Camp]:
-    """The two camps among the answers to one question, the one with more weight first, or [].
+    """Return the two camps among the answers to a question, heavier first; [] without camps.
 
     ``rows`` are its answers as ``questions.question`` gives them. A camp of which nobody answered
     is there with no answer; of neither, there are none.
@@ -151,7 +151,7 @@ def _similarities(run: Run, told: Figures, texts: Sequence[str]) -> np.ndarray:
 def questions_findings(
     run: Run, parts: Sequence[Figures], least: Sequence[int] = ()
 ) -> list[Finding]:
-    """The verdict on camps, and which questions to read: ``least`` are those of low agreement."""
+    """Return findings on camps and on questions with low agreement."""
     page = reverse("task_results_questions", args=[run.project_id, run.task_id])
     action = Action(_("Lowest agreement first"), f"{page}?run={run.number}&sort=agreement")
     if any(part["found"] for part in parts):

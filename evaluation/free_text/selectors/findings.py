@@ -25,7 +25,7 @@ Names = Mapping[int, str]
 
 
 def item_numbers(run: Run) -> dict[int, int]:
-    """The numbers under which the questions of a run are shown: their order in the task."""
+    """Return the number of each question in the run, by its order in the task."""
     ids = (
         ItemScore.objects.filter(run=run, dimension="")
         .order_by("item__position", "item_id")
@@ -49,7 +49,7 @@ def warnings_of_run(
 
 
 def computation_notes(figures: Figures, names: Names) -> list[Finding]:
-    """What only statisticians need: bounds, what iterating changed, and resamples."""
+    """Return findings for statisticians: bounds, effects of iterating, resamples."""
     return [*_bounds(figures), *_swaps(figures, names), *_resamples(figures)]
 
 

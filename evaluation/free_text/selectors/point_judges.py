@@ -90,7 +90,7 @@ def _not_there() -> Cell:
 
 
 def runs_of(task: Task) -> list[Run]:
-    """Finished runs of this kind, the newest first."""
+    """Return finished runs that scored with points, newest first."""
     rows = Run.objects.filter(task=task, method=METHOD, state=RunState.DONE)
     return list(rows.select_related("snapshot", "task__current").order_by("-id")[:OFFERED])
 
@@ -102,7 +102,7 @@ def name_models(runs: Sequence[Run]) -> list[tuple[Run, str]]:
 
 
 def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str, Any]:
-    """Everything on the page of a finished run; ``dimension`` for tasks that have some."""
+    """Return the context of the page of a run; ``dimension`` for tasks with dimensions."""
     told, main = figures_of(run, "asked", "notes", "recipe"), official_run(run.task)
     asked = told["asked"]
     boards = [

@@ -73,7 +73,7 @@ def _figures() -> dict[str, Cast]:
 
 
 def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QuerySet[ItemScore]:
-    """A row a question with agreement, "I don't know" and the best answer's text."""
+    """Return the questions' scores with agreement, "I don't know" and best answer."""
     found = (
         ItemScore.objects.filter(run=run, dimension="")
         .select_related("item__group", "best_answer__worker")
@@ -90,7 +90,7 @@ def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QueryS
 
 
 def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
-    """The number of each question by its place in the task, and those of least agreement."""
+    """Return the number of each question, and the questions with the least agreement."""
     rows = list(
         ItemScore.objects.filter(run=run, dimension="")
         .order_by("item__position", "item_id")

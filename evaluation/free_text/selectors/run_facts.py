@@ -30,7 +30,7 @@ from evaluation.runs.study_state import StudyState
 
 
 def rail(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts and recipe of the workers' page."""
+    """Return facts and recipe for the side of the workers' page."""
     return {
         "facts": facts(told),
         "fine_facts": fine_facts(told),
@@ -41,7 +41,7 @@ def rail(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def redundancy(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Answers per question of each board, how repeatable its ranking is, and what more bring."""
+    """Return the redundancy of each board, its reliability, and that with one more answer."""
     found = []
     for one in told.get("redundancy", []):
         least, most = one["least"], one["most"]
@@ -196,7 +196,7 @@ def _swap(run: Run, pair: Mapping[str, Any], names: Mapping[int, str]) -> Swap:
 
 
 def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Charts with their table twin, swapped pairs with names, and the bounds."""
+    """Return the charts and table of convergence, workers whose order swapped, and bounds."""
     listed = [pair for part in told.get("swaps", []) for pair in part["listed"]]
     names = answers.pseudonyms({pk for pair in listed for pk in (pair["up"], pair["down"])})
     line = told["convergence"]

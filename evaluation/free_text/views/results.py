@@ -74,7 +74,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
 @login_required
 @require_safe
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """The workers' leaderboard; pairs and ratings have pages of their own."""
+    """Page of the workers' leaderboard; redirects for pairs and ratings."""
     _, task = get_task(request, project_id, task_id)
     if not fits(task, AQER):
         query = request.META.get("QUERY_STRING", "")
@@ -187,7 +187,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
 @login_required
 @require_safe
 def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
-    """One question: its answers by score, the best one, and where people disagree."""
+    """Page of a question: its answers by score, the best one, and camps."""
     _, task, item = get_item(request, project_id, task_id, item_id)
     run, context = frame(request, task, "questions")
     if run is None:

@@ -84,7 +84,7 @@ def _scores(key: str, label: str, plot: str, axis: SafeString) -> tuple[Column, 
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The newest finished comparison of the task, or the one of this number."""
+    """Return the task's newest finished comparison, or the one of this number."""
     found = task.runs.filter(method=SLUG, state=RunState.DONE).select_related("snapshot")
     found = found.defer("snapshot__answer_ids")
     return (found.filter(number=number) if number else found).order_by("-id").first()
@@ -138,7 +138,7 @@ def _basis(run: Run, frame: Told) -> str:
 
 
 def verdict(told: Told, titles: Mapping[str, str]) -> str:
-    """What the grades say of the methods, never more than the intervals do."""
+    """Say which methods the grades support, as far as the intervals allow."""
     rows = told["experts"]
     if not rows:
         return _("No worker’s answer has a grade of experts, so no method can be called better.")
@@ -194,7 +194,7 @@ def _stands(row: Told) -> str:
 
 
 def board(run: Run, chosen: str, title: str, number: Any) -> dict[str, Any]:
-    """Workers by AQER's score, with the chosen method's beside it (1 query)."""
+    """Return the board of workers by AQER's score beside the chosen method's (1 query)."""
     rows = WorkerScore.objects.filter(run=run, dimension__in=(AQER, chosen)).select_related(
         "worker"
     )

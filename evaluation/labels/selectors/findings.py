@@ -23,7 +23,7 @@ WRONG = 0.5  # known answers right whose whole interval lies below this share ar
 
 
 def verdict_of(run: Run, figures: Figures, reliable: int | None) -> Finding:
-    """How many workers do better than guessing; ``reliable`` reach the requester's threshold."""
+    """Say how many workers do better than guessing, and how many are reliable."""
     summary = figures["summary"]
     better, n = summary["better"], summary["workers"]
     values = {"better": count(better), "workers": plural(n, "worker"), "n": better}
@@ -106,7 +106,7 @@ def _known_wrong(figures: Figures, url: str) -> Iterator[Finding]:
 def worker_warnings(
     task: Task, figures: Figures, rows: Sequence[WorkerRow], *, requester: bool
 ) -> Iterator[Finding]:
-    """What to read before the list of workers is used."""
+    """Yield warnings to read before using the list of workers."""
     summary = figures["summary"]
     if n := summary["not_scored"]:
         yield MESSAGES.find("label_not_scored", n=n)
@@ -140,7 +140,7 @@ def _known(
 
 
 def item_warnings(figures: Figures, decided: int) -> Iterator[Finding]:
-    """What to read before the list of items is used."""
+    """Yield warnings to read before using the list of items."""
     if (n := figures["summary"]["any_differ"] - decided) > 0:
         yield MESSAGES.find("label_uncertain_items", n=n)
     if decided:

@@ -107,7 +107,7 @@ class WorkersLabels:
 
 
 def labelled_rows(run: Run, only: WorkersLabels | None = None) -> QuerySet[ItemLabel]:
-    """Labels of a run by item; ``only``: of the items that one worker labelled."""
+    """Return the labels of a run's items; with ``only``, of those that one worker labelled."""
     rows = _rows(run)
     return rows if only is None else rows.filter(item__in=only.labels)
 

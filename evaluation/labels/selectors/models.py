@@ -97,7 +97,7 @@ class _Held:
 
 
 def model_rows(run: Run, shown: ShownField, scale: Scale) -> list[ModelRow]:
-    """A row a model, the one that says the same as the run most often first (3 queries)."""
+    """Make a row per model, those that agree most with the run first (3 queries)."""
     given = collected.system_labels(run.task, shown.collected)
     if not given:
         return []
@@ -153,7 +153,7 @@ def _mistake(own: _Held, shown: ShownField) -> str:
 
 
 def group(task: Task, rows: Sequence[ModelRow]) -> list[Group]:
-    """Models below the workers; their figures are no competence. None without models."""
+    """Return the models as a group below the workers; [] without models."""
     heading = _("%(models)s: share labelled as estimated from people; they never vote") % {
         "models": plural(len(rows), "model")
     }

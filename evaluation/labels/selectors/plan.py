@@ -118,7 +118,7 @@ class Cost:
     per_worker: int
 
     def words(self, votes: int) -> str:
-        """``€133.33, about 17 workers, 3 days`` of so many workers per item."""
+        """Describe the cost of so many workers per item: money, people, days."""
         labels = votes * self.items
         people = plural(self.people(votes), "worker")
         if self.price is None:

@@ -114,7 +114,7 @@ class WorkerRow:
 
     @property
     def in_file(self) -> str:
-        """The id in the imported file, of whom is known from a file only; else ""."""
+        """Id in the imported file, for workers without an account; else ""."""
         return self.external_id if self.user is None else ""
 
     @property
@@ -136,7 +136,7 @@ class WorkerRow:
 
 
 def rows_of(run: Run) -> list[WorkerRow]:
-    """A row a worker (one query)."""
+    """Return a row per worker of the run (one query)."""
     return [
         WorkerRow(*values) for values in WorkerScore.objects.filter(run=run).values_list(*COLUMNS)
     ]
@@ -191,7 +191,7 @@ class Opening:
     requester: bool
 
     def label(self, run: Run, row: WorkerRow) -> SafeString:
-        """The name that shows or hides the confusion matrix below it."""
+        """Render the worker's name as a link that opens or closes the confusion matrix."""
         ids = [run.task.project_id, run.task_id]
         is_open = row.id == self.opened
         url = reverse("label_worker", args=[*ids, row.id])
@@ -210,7 +210,7 @@ class Opening:
         return inline(name, row.in_file if self.requester else "")
 
     def group(self, row: WorkerRow) -> Group:
-        """The line, with the confusion matrix below it where it is open."""
+        """Make the worker's row, with the confusion matrix below if it is open."""
         detail = "evaluation/labels/_confusion.html" if row.id == self.opened else ""
         return Group("", [row], "", f"worker-{row.id}", detail, "confusion-row")
 
@@ -218,7 +218,7 @@ class Opening:
 def competence_table(
     groups: Sequence[Group], *, any_known: bool, opened: int | None = None, **more: Any
 ) -> ResultTable:
-    """Workers, and models below them, by their competence."""
+    """Make the table of workers by competence, with models below."""
     columns = [one for one in WORKERS if any_known or one.sort != "known"]
     return ResultTable(
         _("Workers by competence, with 95% CIs"),
@@ -241,7 +241,7 @@ def worker_list(
     models: Sequence[ModelRow] = (),
     sorts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """A page of workers, in their order by group, whose lines open; models below them."""
+    """Return a page of workers in their groups, with models below."""
     shown = Paginator(rows, PER_PAGE).get_page(page)
     listed: list[WorkerRow] = list(shown.object_list)
     by_mace = is_by_mace(run)
@@ -283,7 +283,7 @@ def _dress(run: Run, row: WorkerRow, field: ShownField, opening: Opening | None)
 
 
 def mistake_words(row: WorkerRow, field: ShownField) -> str:
-    """The most frequent confusion, or that one label is always given."""
+    """Describe the worker's most frequent mistake, or that one label is always given."""
     extra = row.extra
     if same := extra["same_label"]:
         return _("%(label)s in %(given)s of %(n)s") % {
@@ -328,7 +328,7 @@ def _chance(rows: Iterable[WorkerRow]) -> float | None:
 
 
 def get_row(run: Run, worker: Membership, field: ShownField, opening: Opening) -> WorkerRow:
-    """The worker's line; Missing where the run does not hold them."""
+    """Return a worker's row; Missing if the run has none."""
     values = WorkerScore.objects.filter(run=run, worker=worker).values_list(*COLUMNS).first()
     if values is None:
         raise Missing(_("Run %(run)s has no labels of this worker.") % {"run": run.number})
@@ -381,7 +381,7 @@ def over_time(row: WorkerRow) -> OverTime | None:
 def matrix(
     grid: Sequence[Sequence[float | None]], field: ShownField, codes: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """A confusion matrix line by line: the true label, and how often each is given."""
+    """Return a confusion matrix as rows: true label, and the share of each label given."""
     return [
         {"label": field.word(code), "cells": list(line)}
         for code, line in zip(codes, grid, strict=True)
@@ -417,6 +417,6 @@ def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, dict[str, st
 
 
 def single_labels(rows: Iterable[WorkerRow]) -> tuple[int, int]:
-    """Labels on items with a known answer: how many are right, of how many."""
+    """Count the labels on items with known answers: (right, all)."""
     told = [row.extra for row in rows]
     return sum(one["known_right"] for one in told), sum(one["known_n"] for one in told)

@@ -50,7 +50,7 @@ def decide(request: HttpRequest, project_id: int, task_id: int, item_id: int) ->
 @login_required
 @require_POST
 def revoke(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
-    """Leave the label of an item undecided again."""
+    """Revoke the decision on an item's label."""
     task, item = _get_item(request, project_id, task_id, item_id)
     field = request.POST.get("field", "")
     actions.revoke_decision(by=request.user, task=task, item=item, field=field)  # type: ignore[arg-type]
