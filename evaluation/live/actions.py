@@ -277,7 +277,7 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
 def raise_limits(
     *, by: User, task: Task, max_judgments: int | None = None, budget: Decimal | None = None
 ) -> LiveEvaluation:
-    """Let an open evaluation ask for more judgments, or cost more; None leaves a limit as it is.
+    """Raise an open evaluation's limits on judgments or cost; None leaves a limit as it is.
 
     The intervals hold at every look, so that collecting may go on after one. The precision that
     ends it stays, since they are made for it. Raises Invalid for less than it has, and Conflict

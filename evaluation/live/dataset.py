@@ -72,7 +72,7 @@ def read(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> Liv
 
 
 def content_hash(data: LiveDataset) -> str:
-    """SHA-256 over what is compared and who judges, and each vote."""
+    """Hash the settings, systems, judges and votes of an evaluation."""
     digest = hashlib.sha256()
     asked = [data.dimension, data.half_width, data.decided_by]
     head = ["live", *asked, [pk for pk, _ in data.systems], [pk for _, pk in data.judges]]

@@ -38,7 +38,7 @@ NOT_OPEN = {
 
 
 def evaluation_of(task: Task) -> LiveEvaluation | None:
-    """The task's live evaluation, with who opened and ended it."""
+    """Return the task's live evaluation; None if there is none."""
     rows = LiveEvaluation.objects.select_related("opened_by", "ended_by")
     return rows.filter(task=task).first()
 
@@ -198,7 +198,7 @@ def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
 def figures(
     evaluation: LiveEvaluation, used: Used, board: dict[str, Any], currency: str
 ) -> list[dict[str, Any]]:
-    """Precision, judgments and money, each with what it is of."""
+    """Return the key figures of an evaluation: precision, judgments and money."""
     width, votes = board.get("half_width"), board.get("votes", 0)
     precision: dict[str, Any] = {
         "label": _("Precision"),

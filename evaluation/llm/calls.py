@@ -29,7 +29,7 @@ def fetch_replies(
     steps: Recorder | None = None,
     source: type[Chat] | None = None,
 ) -> list[Reply]:
-    """A reply for each question, in their order; finished calls are taken as they are.
+    """Return a reply for each question, in order, sending only those not answered before.
 
     ``source`` says how they are sent and read where that is not in words.
 

@@ -168,7 +168,7 @@ def _count(value: Any) -> int | None:
 
 
 def plain(text: Any) -> str:
-    """Text that the database can hold: no NUL, no half of a surrogate pair."""
+    """Remove what the database cannot store from a text: NUL and half surrogate pairs."""
     return str(text).replace("\0", "").encode("utf-8", "replace").decode()
 
 

@@ -73,7 +73,7 @@ class EndpointEncoder:
 
     @property
     def identity(self) -> str:
-        """Address and model, with a hash in place of what does not fit."""
+        """Name of the encoder: address and model, shortened by a hash if too long."""
         address, name = self.model.endpoint.base_url, self.model.name
         whole = f"{ENDPOINT}{address} {name}"
         if len(whole) <= IDENTITY:
@@ -196,7 +196,7 @@ class Batches:
         return {"model": self.model.name, "input": [text or " " for text in self.texts[call_id]]}
 
     def read(self, call_id: int, found: Completion) -> ParsedAnswer:
-        """Vectors for every text, or the reason why the answer is none."""
+        """Parse the vectors of a batch's texts, or return why the answer is unusable."""
         wanted, vectors = len(self.texts[call_id]), found.vectors
         widths = {len(vector) for vector in vectors}
         if len(vectors) != wanted or len(widths) != 1 or 0 in widths:

@@ -17,7 +17,7 @@ PART = 500
 
 
 def blocking(model: LanguageModel) -> list[str]:
-    """Why no call may be made at all, in sentences: archived, no key, no price for a budget."""
+    """List why a model cannot be asked at all: archived, no key, no price for a budget."""
     endpoint, problems = model.endpoint, []
     if endpoint.archived_at is not None or model.archived_at is not None:
         what = endpoint.name if endpoint.archived_at is not None else model.name

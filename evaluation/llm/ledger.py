@@ -93,7 +93,7 @@ def settle_and_lease(
     priced: bool = True,
     cap: Cap | None = None,
 ) -> Turn:
-    """Settle what came and lease what is wanted, as far as budget and limits allow, in order."""
+    """Book what came back and lease further calls, within budget and rate limits."""
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
     found = Turn(budget=endpoint.hard_budget)
     if settled:
@@ -276,7 +276,7 @@ def _settle(endpoint: Endpoint, lease: uuid.UUID, settled: Sequence[Settled]) ->
 
 
 def renew(lease: uuid.UUID) -> None:
-    """Keep what this process has in flight."""
+    """Renew the lease of this process' calls in flight."""
     LLMCall.objects.filter(lease=lease, state=CallState.SENT).update(
         lease_until=timezone.now() + LEASE
     )
@@ -297,7 +297,7 @@ WHERE id = ANY(%s)
 
 
 def sweep(endpoint_id: int) -> int:
-    """Give back calls whose lease has run out: their worker is dead. Returns how many.
+    """Release calls whose lease expired, as their worker died; return how many.
 
     The attempt that was in flight may have been billed, so it costs what was reserved for it.
     """

@@ -59,7 +59,7 @@ class Template:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The places that must be filled."""
+        """Placeholders that must be filled."""
         text = OPTIONAL.sub("", f"{self.system}\n{self.user}")
         found = frozenset(PLACE.findall(text))
         return found if self.required is None else found & self.required
@@ -71,7 +71,10 @@ class Template:
         return frozenset(PLACE.findall(text)) | {name for name, _ in OPTIONAL.findall(text)}
 
     def render(self, **filled: str) -> Rendered:
-        """The messages; raises ValueError where a place is empty or one given does not exist."""
+        """Fill in the placeholders and return the messages.
+
+        ValueError if one is empty or unknown.
+        """
         given = {name: str(value) for name, value in filled.items() if str(value).strip()}
         unknown = sorted(set(filled) - self.places - self.offered)
         if unknown:

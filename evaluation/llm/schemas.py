@@ -107,7 +107,7 @@ def first_number(text: str) -> dict[str, Any]:
 
 
 def yes_or_no(text: str) -> dict[str, Any]:
-    """Yes or no as the first word that is one of them; raises WrongForm."""
+    """Parse the first "yes" or "no" in a text; WrongForm if there is none."""
     found = re.search(r"\b(yes|no)\b", text.lower())
     if found is None:
         raise WrongForm("The answer says neither yes nor no.")

@@ -29,7 +29,7 @@ class Threads:
         self.abandoned: set[int] = set()
 
     def send(self, body: Mapping[str, Any]) -> int:
-        """Have a request sent; returns the token under which its answer will come."""
+        """Send a request in a thread; return the token under which its answer arrives."""
         token = next(self.tokens)
         self.out += 1
         if self.out > self.count:
@@ -62,7 +62,7 @@ class Threads:
         self.count -= 1
 
     def stop(self) -> None:
-        """Let the threads end, and close the connections."""
+        """Stop the threads and close their connections."""
         for _ in range(self.count):
             self.jobs.put(None)
         self.sender.close()

@@ -46,7 +46,7 @@ def params_of(ask: ModelQuestion) -> dict[str, Any]:
 
 
 def key_of(model: LanguageModel, ask: ModelQuestion, messages: Sequence[Mapping[str, str]]) -> str:
-    """SHA-256 over everything that an answer depends on."""
+    """Hash everything that an answer depends on, as the key of its call."""
     parts = [
         model.endpoint.base_url,
         model.name,
@@ -140,7 +140,7 @@ def unpriced(model: LanguageModel) -> bool:
 
 
 def highest_cost(model: LanguageModel, size: Size) -> Decimal:
-    """The most that a request can cost; 0 where no price is known."""
+    """Return the highest cost that a request can have; 0 if no price is known."""
     return cost_of(model, size.most_in, size.most_out) or Decimal()
 
 
@@ -193,7 +193,7 @@ def read(model: LanguageModel, ask: ModelQuestion, found: Completion) -> ParsedA
 
 
 def chances_of(schema: Schema, tops: Sequence[Top]) -> dict[str, float] | None:
-    """Probability of each word of the schema, where the answer's value begins; they sum to 1.
+    """Return the probabilities of the schema's words at the answer's value; None if unavailable.
 
     Endpoints tell log-probabilities of the whole vocabulary even where a grammar leaves but a few
     tokens, so those of the words are summed over their spellings and normalised over the words.

@@ -158,7 +158,7 @@ def _majorities(
 
 
 def with_examples(prompt: Rendered, turns: Sequence[tuple[Rendered, str]]) -> Rendered:
-    """The prompt after its examples: each as a question and the answer that was given to it."""
+    """Put examples before a prompt, each as a question with its answer."""
     *before, last = prompt.messages
     shown = [
         message

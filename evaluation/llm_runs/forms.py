@@ -59,7 +59,7 @@ class AskForm(forms.Form):
                 self.fields[param.name] = field_of(replace(param, **others), choices)
 
     def lacks(self) -> dict[str, str]:
-        """What must be there before anything can be chosen: sentence, why, url, label; or {}."""
+        """Return what must exist before the form can be used: sentence, why, url, label; or {}."""
         return dict(self.asking.lacking(self.task))
 
     def params(self) -> dict[str, Any]:

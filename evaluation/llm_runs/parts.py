@@ -75,14 +75,14 @@ WARMTH = gettext_noop("0: the most probable answer; higher: more varied ones.")
 
 
 def temperature(default: float = 0.0, help_text: str = WARMTH) -> Param:
-    """The option of how warm answers are."""
+    """Return the option for the model's temperature."""
     return real_number(
         "temperature", default, 0, 2, label=gettext_noop("Temperature"), help=help_text
     )
 
 
 def most_tokens(default: int, help_text: str) -> Param:
-    """The option of how long an answer may be."""
+    """Return the option for the most tokens of an answer."""
     label = gettext_noop("Most tokens of an answer")
     return whole_number("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
 
@@ -93,7 +93,7 @@ def replicates(label: str, help_text: str) -> Param:
 
 
 def refs(prefix: str) -> list[str]:
-    """``name@version`` of every prompt whose name begins so, without the prefix; newest first."""
+    """List ``name@version`` of the prompts with this prefix, without it, newest first."""
     return [
         f"{name.removeprefix(prefix)}@{number}"
         for name, numbers in prompting.versions().items()

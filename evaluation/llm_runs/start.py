@@ -66,7 +66,7 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
 
 
 def lane_of(asking: LLMRunSpec, params: Mapping[str, Any]) -> str:
-    """The model and the options in words: runs that differ in these may be in work at once."""
+    """Return the model and options that distinguish runs which may be in work at once."""
     words = [
         str(params.get(name))
         for name in sorted(asking.options.defaults)

@@ -76,13 +76,13 @@ def full_plan(task: Task, prompt: OwnPrompt, model: int) -> Plan:
 
 
 def row_of(ask: ModelQuestion) -> str:
-    """The row that a question is about: "item:7"."""
+    """Return the row that a question is about, like "item:7"."""
     found = SUBJECT.match(ask.subject)
     return f"{found[1]}:{found[2]}" if found else ask.subject
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """The one question; Conflict where the task has no such item."""
+    """Plan the single question of a trial; Conflict if the task has no such item."""
     prompt = own.by_ref(task.project_id, params["prompt"] or "")
     every = full_plan(task, prompt, params["model"])
     wanted = params["subject"]

@@ -42,7 +42,7 @@ PAIRS_A_RUN = 100  # asked about in both orders
 
 
 def settle(evaluation: LiveEvaluation, task: Task) -> None:
-    """Book what ended runs cost, and give back what they left of their grants."""
+    """Book the cost of ended runs, and release the rest of their reserves."""
     rows = LiveJudging.objects.filter(evaluation=evaluation, cost__isnull=True)
     settled = False
     for row in rows.exclude(run__state__in=ACTIVE).select_related("run"):
@@ -146,7 +146,7 @@ def cancel_all(evaluation: LiveEvaluation, by: User) -> None:
 
 
 def settle_ended() -> None:
-    """Book what runs cost that were in work when their evaluation ended."""
+    """Book the cost of runs that were still in work when their evaluation ended."""
     rows = LiveJudging.objects.filter(
         cost__isnull=True, evaluation__state=LiveEvaluation.State.ENDED
     )

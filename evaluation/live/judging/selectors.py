@@ -88,7 +88,7 @@ def money_of(evaluation: LiveEvaluation) -> Decimal:
 
 
 def in_work(evaluation: LiveEvaluation) -> int:
-    """Runs of judges whose cost is not settled yet."""
+    """Count the judges' runs whose cost is not booked yet."""
     return LiveJudging.objects.filter(evaluation=evaluation, cost__isnull=True).count()
 
 

@@ -208,7 +208,7 @@ def is_probe_pending(asked_at: dt.datetime | None) -> bool:
 
 @transaction.atomic
 def request_probe(*, by: User, model: LanguageModel) -> bool:
-    """Have a job probe the model; False where one does already.
+    """Queue a probe of the model; return False if one is queued already.
 
     Raises Conflict where no key can be used and Invalid where the address is not allowed.
     """

@@ -25,7 +25,7 @@ def ref_of(prompt: OwnPrompt) -> str:
 
 
 def template_of(prompt: OwnPrompt) -> Template:
-    """The prompt as it is filled in; what it is offered and does not use is left out."""
+    """Return a project's prompt as a template."""
     purpose = PURPOSES[prompt.purpose]
     return Template(
         f"{OWN}{prompt.name}",
@@ -58,7 +58,7 @@ def _used(project_id: int, refs: Sequence[str]) -> dict[str, int]:
 
 
 def of_purposes(project_id: int, purposes: Sequence[str]) -> list[OwnPrompt]:
-    """The project's prompts of these purposes, by name, the newest version first."""
+    """Return the project's prompts for these purposes, by name, newest version first."""
     return list(OwnPrompt.objects.filter(project_id=project_id, purpose__in=purposes))
 
 
@@ -155,7 +155,7 @@ def rows(project: Project, name: str = "") -> list[dict[str, Any]]:
 
 
 def places(purpose: Purpose) -> list[dict[str, Any]]:
-    """The placeholders of a way of asking, with words and an example each."""
+    """List the placeholders of a purpose, with a description and an example each."""
     return [
         {
             "name": name,
@@ -175,7 +175,7 @@ def titles() -> dict[str, str]:
 
 
 def starts() -> Mapping[str, list[Template]]:
-    """The built-in prompts that one of a purpose can start from, by purpose."""
+    """Return the built-in prompts that a new prompt can start from, by purpose."""
     more = {
         "answer": ("answer_concise",),
         "rescale": (

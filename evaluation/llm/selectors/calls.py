@@ -32,7 +32,7 @@ class Filters:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Filters:
-        """From an address; what cannot be read filters nothing."""
+        """Read the filters from a query; invalid ones are ignored."""
         state = query.get("state", "")
         return cls(
             _number(query.get("run")),
@@ -51,7 +51,7 @@ def _number(text: str | None) -> int:
 
 
 def calls(project: Project, filters: Filters) -> QuerySet[LLMCall]:
-    """The project's calls that the filters let through, the newest first."""
+    """Return the project's calls that match the filters, newest first."""
     rows = LLMCall.objects.filter(project=project).order_by("-pk")
     if filters.run:
         rows = rows.filter(pk__in=_used(Run.objects.filter(project=project, number=filters.run)))
@@ -102,7 +102,7 @@ def _seconds(milliseconds: int | None) -> str:
 
 
 def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, Any]]:
-    """Counts, tokens and cost by prompt, of the calls that the filters let through."""
+    """Sum up the calls that match the filters by prompt: number, tokens and cost."""
     inner = calls(project, filters).values("pk")
     found = (
         LLMCall.objects.filter(pk__in=inner)

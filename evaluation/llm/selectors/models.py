@@ -38,7 +38,7 @@ FORMATS = {
 
 
 def small(value: Decimal | float | None, currency: str) -> str:
-    """Money with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``; None reads "not known"."""
+    """Format a small amount of money, like ``€0.0042``; "not known" for None."""
     return _("not known") if value is None else small_money(value, currency)
 
 
@@ -202,7 +202,7 @@ def _row(endpoint: Endpoint, models: list[ModelRow], currency: str) -> dict[str,
 
 
 def key_state(endpoint: Endpoint) -> tuple[str, str]:
-    """Mark and words on the key: where it is kept, and whether it can be used. Never the key."""
+    """Return mark and text on where the key is stored and whether it works."""
     try:
         found = keys.key_of(endpoint)
     except Conflict:

@@ -120,7 +120,7 @@ def questions_for(task: Task) -> Questions:
 
 
 def strategies(task: Task) -> list[tuple[str, str]]:
-    """The prompt strategies (``name@version``) for tasks of this shape, with their titles.
+    """List the prompt strategies for this kind of task, as (``name@version``, title).
 
     The project's own follow the built-in ones.
     """
@@ -191,7 +191,7 @@ class AnswerRequest:
 
 
 def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
-    """The answers that a system with these options gives in all."""
+    """List all answers that a system with these options gives."""
     return [
         AnswerRequest(item, number)
         for item in questions_for(task).items(task)
@@ -200,7 +200,7 @@ def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
-    """The answers that the system has not given yet, and how many are there already."""
+    """Return the answers that the system has not given yet, and the number it has."""
     there = questions_for(task).answered(task, system_of(task, params))
     every = answer_requests(task, params)
     new = [one for one in every if (one.item.pk, one.replicate) not in there]

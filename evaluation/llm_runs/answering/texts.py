@@ -20,7 +20,7 @@ UNKNOWN = re.compile(r"i (?:don'?t|do not) know(?: the answer)?")
 
 
 def unwrap_answer(text: str, *, marked: bool = False) -> str:
-    """The answer of a text: what follows its last mark, without quotes around the whole.
+    """Extract the answer after the last mark of a text, without surrounding quotes.
 
     ``marked``: without a mark there is no answer, as the steps towards it are none. Raises
     WrongForm where nothing is left.

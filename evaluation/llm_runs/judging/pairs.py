@@ -153,7 +153,7 @@ def pairs_of(task: Task, *, only_judged: bool, only: Collection[int] | None = No
 def vote_requests(
     task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
 ) -> list[PairRequest]:
-    """The votes that a judge with these options gives in all, or on the items of these ids."""
+    """List all votes that a judge with these options gives, or those on items of these ids."""
     items = pairs_of(task, only_judged=params["only_judged"], only=only)
     names = [row["name"] for row in _dimensions(task)] if items else []
     parts = ("",) if params["mode"] == COMBINED else tuple(names)
@@ -168,7 +168,7 @@ def vote_requests(
 def wanted_of(
     task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
 ) -> tuple[list[PairRequest], int]:
-    """The votes that the judge has not given yet, and how many are there already."""
+    """Return the votes that the judge has not given yet, and the number it has."""
     there = answered_items(task, system_of(task, params))
     every = vote_requests(task, params, only)
     new = [one for one in every if (one.item.pk, one.call) not in there]
@@ -333,7 +333,7 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
 
 
 def vote_of(one: PairRequest, replies: Sequence[Reply]) -> Values | None:
-    """The vote that these calls make, for the pair as stored; None where one of them failed.
+    """Combine a judge's calls into a vote on the stored pair; None if one of them failed.
 
     A vote on some dimensions only would keep the others from ever being asked again.
     """

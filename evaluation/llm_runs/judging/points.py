@@ -103,7 +103,7 @@ class ScoreRequest:
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
-    """Everything to be scored, in an order that stays."""
+    """List everything to be scored, in a fixed order."""
     if adapter_of(task).scores_answers:
         return _answers(task, params)
     return _texts(task, params)
@@ -222,7 +222,7 @@ JUDGE_POINTS = LLMRunSpec(
 
 
 def points_of(replies: Sequence[Reply]) -> list[Point | None]:
-    """The score of each reply; the middle, flagged, where two tries brought no number.
+    """Read the scores from replies; 50, flagged, if the model named no number in two tries.
 
     None where the model was not reached: that says nothing of the answer.
     """

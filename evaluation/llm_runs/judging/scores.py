@@ -216,7 +216,7 @@ def _mean(one: Mean, defaulted: int) -> Row:
 
 
 def candidate_boards(given: Sequence[tuple[Candidate, str, Point]]) -> tuple[Rows, list[str]]:
-    """Rows of texts by dimension, and of the systems that wrote them: means over topics.
+    """Make the rows of texts by dimension, and of their systems as means over topics.
 
     The dimension "" of a system is the mean over all dimensions.
     """

@@ -65,7 +65,7 @@ class Live:
 
 
 def live_runs(task: Task) -> Live:
-    """The task's latest runs that ask, with their calls; four queries at most."""
+    """Return the task's latest runs that ask models, with their calls (four queries at most)."""
     slugs = [slug for slug, kind in run_types.run_types().items() if kind.asking]
     rows = list(
         task.runs.filter(method__in=slugs)
@@ -118,7 +118,7 @@ def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRu
 
 
 def ways(task: Task) -> list[AskingLine]:
-    """The ways of asking that fit the task, with how often each was used and its last run."""
+    """List the methods that ask models in this task, with number of uses and last run."""
     found = ways_of(task)
     runs: dict[str, list[Run]] = {slug: [] for slug, _ in found}
     for run in task.runs.filter(method__in=list(runs)).order_by("-number"):

@@ -59,7 +59,7 @@ class Votes:
     prompt: IntArray
 
     def head(self, number: int) -> Votes:
-        """The first so many of them."""
+        """Keep the first ``number`` votes."""
         return Votes(
             self.first[:number],
             self.second[:number],
@@ -96,7 +96,7 @@ def win_shares(
     target: float = 0.05,
     by_prompt: bool = False,
 ) -> WinShares:
-    """Shares of ``systems`` (k), and their intervals, valid at every look.
+    """Estimate the win shares of ``systems`` (k) with intervals that hold at every look.
 
     ``by_prompt``: the votes are the same judges' on every prompt, so that prompts alone were
     sampled; the intervals say nothing of other judges, and ``worker`` is not read.

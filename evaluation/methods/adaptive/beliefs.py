@@ -57,8 +57,9 @@ class Beliefs:
         return float(1 - self.prior[:, NEUTRAL].mean()) / (1 + self.decided)
 
     def posterior(self, counts: FloatArray) -> FloatArray:
-        """(p, 4) beta parameters of each pair: a vote is neutral, or is not; is for the first, or
-        for the second, if it is not. The first two are 0 and 1 where neutral is not offered.
+        """Return the beta parameters (p, 4) of each pair's votes.
+
+        Neutral or not, first or second.
         """
         first, neutral, second = self.prior.T
         own, other = counts[:, FIRST], counts[:, SECOND]
@@ -158,14 +159,13 @@ def systems_of(
 def chances(
     merit: FloatArray, tie: float, first: IntArray, second: IntArray, *, neutral: bool = True
 ) -> FloatArray:
-    """(p, 3) chances of first, neutral and second that the systems' merits give."""
+    """Return the chances (p, 3) of first, neutral and second by the systems' merits."""
     x = merit[first] - merit[second]
     return np.stack(bt_ties.probabilities("davidson" if neutral else "none", x, tie), axis=1)
 
 
 def concentration(yes: FloatArray, no: FloatArray, chance: FloatArray) -> float:
-    """The s under which ``yes`` and ``no`` votes (p,) are likeliest, a pair's chance of yes being
-    Beta(s * chance, s * (1 - chance)), with a weak prior on s.
+    """Estimate by maximum likelihood how alike votes on one pair are (a beta-binomial's s).
 
     Pairs with one vote say nothing of it. Found on a grid of log s, between whose points a parabola
     leads to the top. The likelihood holds whatever made the voting stop.
@@ -202,7 +202,7 @@ def next_vote(posterior: FloatArray) -> FloatArray:
 
 
 def label_chances(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Chance that each answer is the label, now (p, 3) and after one vote on each (p, 3, 3).
+    """Return the chance that each answer is the label now (p, 3) and after one vote (p, 3, 3).
 
     ``posterior`` (p, 4) as ``Beliefs.posterior`` has it. Entry [i, j, k] of the second is the
     chance of label k when the next vote on pair i says j.

@@ -153,7 +153,7 @@ class Drawn:
     spammer: NDArray[np.bool_]
 
     def counts(self, votes: IntArray) -> FloatArray:
-        """(p, 3) of first, neutral and second among the first ``votes`` (p,) of each pair."""
+        """Count first, neutral and second (p, 3) among the first ``votes`` (p,) of each pair."""
         pair, k = np.nonzero(np.arange(self.outcome.shape[1]) < votes[:, None])
         code = 3 * pair + self.outcome[pair, k]
         return np.bincount(code, minlength=3 * len(votes)).reshape(-1, 3).astype(np.float64)

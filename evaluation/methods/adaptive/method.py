@@ -63,12 +63,12 @@ FAR = 8.0  # standard errors beyond which an order is not in doubt
 
 
 def entropy(chance: FloatArray) -> FloatArray:
-    """Entropy (...) in nats of chances (..., k)."""
+    """Compute the entropy (...) in nats of chances (..., k)."""
     return np.asarray(-scipy.special.xlogy(chance, chance).sum(axis=-1), dtype=np.float64)
 
 
 def label_gain(posterior: FloatArray, now: FloatArray, after: FloatArray) -> FloatArray:
-    """Mutual information (p,) of a pair's next vote and its label, in nats.
+    """Return the mutual information (p,) in nats of a pair's next vote and its label.
 
     ``posterior`` (p, 4), ``now`` and ``after`` as ``adaptive_beliefs.label_chances`` has them.
     """
@@ -77,7 +77,7 @@ def label_gain(posterior: FloatArray, now: FloatArray, after: FloatArray) -> Flo
 
 
 def order_gain(z: FloatArray) -> FloatArray:
-    """Chance that a look at a difference puts its sign right, per share of variance it takes away.
+    """Return how much a vote helps to find the sign of a difference, per share of its variance.
 
     ``z`` is a normal difference's mean over its standard deviation: its sign is wrong with chance
     Phi(-|z|). Votes that take the share q off its variance leave, before they are seen, a chance of
@@ -103,7 +103,7 @@ class Ranking:
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """(k,) systems whose place against every other is certain."""
+        """Systems (k,) whose order against every other is certain."""
         return np.asarray(self.certain.all(axis=1))
 
 
@@ -135,7 +135,7 @@ class Field:
         return cls(believed, first, second, fisher, part[:, None] == part[None, :])
 
     def ranking(self, votes: FloatArray, certainty: float) -> Ranking:
-        """From ``votes`` (p,), given or counted on, at the merits as they are believed now.
+        """Return what the votes (p,) say of the order of systems, at the present merits.
 
         The merits are normal around the fit with the inverse of the information as covariance, a
         pair's votes counting as many independent ones as they are worth.
@@ -158,9 +158,7 @@ class Field:
         )
 
     def gain(self, votes: FloatArray, ranking: Ranking) -> FloatArray:
-        """Orders put right (p,) by one more vote on each pair: what it adds to the pair's worth,
-        times what that tells of the orders.
-        """
+        """Return the number of orders (p,) that one more vote on each pair would correct."""
         alike = self.believed.alike
         more = effective(votes + 1, alike) - effective(votes, alike)
         found: FloatArray = more * self.fisher * ranking.gain[self.first, self.second]
@@ -215,7 +213,7 @@ class Plan:
 
     @cached_property
     def posterior(self) -> FloatArray:
-        """(p, 3) chances that first, neutral and second are the pair's label."""
+        """Chances (p, 3) that first, neutral and second are the pair's label."""
         return label_chances(self.shape)[0]
 
     @property

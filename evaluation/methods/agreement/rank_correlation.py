@@ -64,7 +64,7 @@ class Sides:
     groups: int
 
     def add(self, values: FloatArray) -> FloatArray:
-        """Weighted sum of ``values`` (n,) per group (g,)."""
+        """Return the weighted sum of ``values`` (n,) by group (g,)."""
         return _sums(self.group, self.weight * values, self.groups)
 
     @property

@@ -38,7 +38,7 @@ MOST_ROWS = 3000
 
 
 def correlations(x: FloatArray, y: FloatArray, weights: FloatArray, method: str) -> FloatArray:
-    """Correlation (b,) of x and y (n,) under weights (b, n); NaN where one side is constant.
+    """Correlate x and y (n,) under each of the weights (b, n); NaN where one side is constant.
 
     'pearson', 'spearman' (mean ranks among the weighted rows) or 'kendall' (tau-b). Raises
     BadParameter.
@@ -90,7 +90,7 @@ def _kendall(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def blocks(size: int, n: int) -> list[tuple[int, int]]:
-    """Ranges of at most SMALL numbers that together cover ``size`` rows of n."""
+    """Split ``size`` rows of n numbers into ranges of limited size."""
     step = max(1, SMALL // max(n, 1))
     return [(start, min(start + step, size)) for start in range(0, size, step)]
 

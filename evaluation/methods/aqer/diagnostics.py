@@ -46,19 +46,22 @@ class Bound:
 
 
 def sea_error(quality: float, workers: int) -> float:
-    """Eq. 6: expected 1 - cosine(SEA, truth); quality is the mean cosine with the truth."""
+    """Return eq. 6: the expected error 1 - cosine(SEA, truth).
+
+    ``quality`` is the mean cosine of answers with the truth.
+    """
     shared = math.sqrt(quality**2 + (1 - quality**2) / workers)
     return 1 - quality / shared
 
 
 def worst_sea_error(quality: float, workers: int, delta: float = 0.05) -> float:
-    """Eq. 8: what 1 - cosine(SEA, truth) stays under with probability 1 - delta (Hoeffding)."""
+    """Return eq. 8: the bound on 1 - cosine(SEA, truth) that holds with probability 1 - delta."""
     lowered = quality - math.sqrt(math.log(2 / delta) / (2 * workers))
     return 1 - math.sqrt(workers) * lowered / math.sqrt((workers - 1) * lowered**2 + 1)
 
 
 def bound(quality: float, workers: int, delta: float = 0.05) -> Bound:
-    """Both errors, and whether the worst case says anything.
+    """Return expected and worst-case error, and whether the latter is informative.
 
     Raises BadParameter for a quality outside -1..1, no workers, or delta outside 0..1.
     """
@@ -79,7 +82,7 @@ SMALLEST = 3  # answers that make a cluster
 
 
 def swaps(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str, Any]:
-    """Pairs of workers whose order the iterating turned round, the clearest first.
+    """List the pairs of workers whose order iterating reversed, clearest first.
 
     A pair counts where ``before`` (un-iterated) and ``after`` (iterated) order it strictly the
     other way. Clearness is the product of both differences.
@@ -107,7 +110,7 @@ def swaps(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str, 
 
 
 def bounds(scores: FloatArray, rows: Rows, delta: float = 0.05) -> dict[str, Any]:
-    """Eq. 6 and 8 at the median number of answers a question and the mean score.
+    """Return eq. 6 and 8 for the median number of answers and the mean score.
 
     The truth is unknown, so the mean cosine with the SEA stands in for the mean cosine with the
     truth; it flatters, since every answer is part of its SEA. Says why where there is none.
@@ -220,7 +223,7 @@ SURE = 0.95  # level of the interval whose upper end is told
 
 
 def camps(case: Case, fit: Iterated[Any], names: list[str]) -> dict[str, Any]:
-    """Two groups of workers whose common answers differ, with the evidence; JSON.
+    """Find two groups of workers with different common answers; returns JSON with the evidence.
 
     ``found`` is None where it cannot be told, with the ``reason``. ``consensus_cosine`` and the
     ``upper`` end of its interval come from the questions not used to find the groups. Where found,

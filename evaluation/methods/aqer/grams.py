@@ -189,7 +189,7 @@ def build(
 
 
 def parts_of(sizes: IntArray) -> Iterator[slice]:
-    """Runs of questions whose vectors fit the cache, from the answers each has (q,)."""
+    """Yield ranges of questions whose vectors fit the cache; ``sizes`` (q,) count their answers."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
@@ -207,7 +207,7 @@ def gather(vectors: VectorRows, index: IntArray, dtype: type[np.floating[Any]]) 
 
 
 def unit(vectors: Floats) -> FloatArray:
-    """The directions of vectors (k, d); zero vectors stay."""
+    """Scale vectors (k, d) to length 1; zero vectors stay zero."""
     exact = vectors.astype(np.float64, copy=False)
     return exact * _inverse(np.einsum("ij,ij->i", exact, exact))[:, None]
 

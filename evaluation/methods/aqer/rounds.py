@@ -155,7 +155,7 @@ def prepare(texts: Texts, select: IntArray | None = None) -> tuple[Rows, IntArra
 def compare(
     towards: FloatArray, squared: FloatArray, total: FloatArray, present: FloatArray, how: str
 ) -> FloatArray:
-    """Similarity of unit answers to a vote, from dot products alone; broadcasts.
+    """Compute the similarity of unit answers to a vote from dot products; broadcasts.
 
     ``towards`` = x . S, ``squared`` = |S|^2 and ``total`` = sum of the votes, where S is the sum
     of weighted vectors. A vote that cancels out has no direction: its cosine is 0.
@@ -242,7 +242,7 @@ def _against_equal_others(block: Block, present: FloatArray, how: str) -> FloatA
 
 
 def grade(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
-    """Mean score of each worker over their answers that have one; NaN for a worker with none."""
+    """Return each worker's mean score over their answers; NaN without a scored answer."""
     valid = np.isfinite(scores)
     if not np.all(valid):
         worker, scores = worker[valid], scores[valid]
@@ -261,7 +261,7 @@ def normalise(grades: FloatArray) -> FloatArray:
 
 
 def to_weights(normalised: FloatArray) -> FloatArray:
-    """Votes that sum to 1 on the last axis, proportional to the normalised grades."""
+    """Scale normalised grades to votes that sum to 1 on the last axis."""
     filled = np.nan_to_num(normalised, nan=0.0)
     return filled / filled.sum(axis=-1, keepdims=True)
 

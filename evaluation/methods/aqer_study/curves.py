@@ -62,7 +62,7 @@ def curves(
 
 
 def sizes_of(kind: str, total: int) -> list[int]:
-    """The numbers that are tried of ``total``, which is the last; none of too few."""
+    """List the sizes to draw, up to ``total``; [] if there are too few."""
     least = SIZES[kind][0]
     return [*(size for size in SIZES[kind] if size < total), total] if total >= least else []
 

@@ -413,7 +413,7 @@ def _largest(texts: Texts, draw: str) -> int:
 
 
 def draw_rows(texts: Texts, size: int, draw: str, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which answers (n,) of ``texts`` a draw of ``size`` workers (or answers a question) keeps."""
+    """Draw ``size`` workers (or answers per question) and return which answers (n,) remain."""
     if draw == WORKERS:
         chosen = rng.choice(np.unique(texts.worker), size=size, replace=False)
         found: NDArray[np.bool_] = np.isin(texts.worker, chosen)

@@ -188,7 +188,7 @@ class Units:
         return not self.single.all()
 
     def redrawn(self, rng: np.random.Generator, cells: Cells) -> Cells:
-        """The cells under random weights of the units (Rubin's Bayesian bootstrap, 1981).
+        """Reweight the cells by random weights of the units (Bayesian bootstrap, Rubin 1981).
 
         Weights are exponential, so a sum of s of them is gamma(s); no candidate loses all its
         comparisons and no connected graph falls apart.
@@ -205,7 +205,7 @@ LEAST = 0.01  # of the regularisation: with less, a merit that only this holds r
 def redrawn_games(
     rng: np.random.Generator, regularisation: float, size: int
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Won and lost comparisons (size,) with the dummy under random weights, gamma(r) each.
+    """Draw the numbers (size,) of wins and losses against the dummy, for the bootstrap.
 
     The prior enters a weighted bootstrap as comparisons that are drawn anew like all others (the
     posterior bootstrap: Fong, Lyddon and Holmes 2019, "Scalable nonparametric sampling from

@@ -83,7 +83,7 @@ class Solution:
 
 
 def maximise(cells: Cells, model: Model, start: Point | None = None) -> Solution:
-    """Newton with step halving from ``start``, or from rough merits."""
+    """Maximise the penalised likelihood by Newton's method with step halving."""
     point = rough_point(cells, model) if start is None else start
     part, now = log_likelihood_terms(cells, model, point)
     converged, rounds = False, 0
@@ -141,7 +141,7 @@ def log_likelihood_terms(cells: Cells, model: Model, point: Point) -> tuple[bt_t
 def derivatives(
     cells: Cells, model: Model, point: Point, part: bt_ties.Terms
 ) -> tuple[Point, Curvature]:
-    """The gradient and minus the Hessian of the penalised log-likelihood."""
+    """Return the gradient and the negative Hessian of the penalised log-likelihood."""
     k = len(cells.layout)
     merit = sum_by_node(cells, part.x, k)
     own = np.zeros(k)
@@ -299,7 +299,7 @@ def solve_blocks(layout: Layout, blocks: FloatArray, columns: FloatArray) -> Flo
 
 
 def rough_point(cells: Cells, model: Model) -> Point:
-    """Merits by the odds of winning as if against equals, a round or two nearer than none."""
+    """Return rough starting merits from the odds of winning."""
     k, half = len(cells.layout), cells.tie / 2
     won = np.bincount(cells.first, cells.win + half, k)
     won += np.bincount(cells.second, cells.loss + half, k)

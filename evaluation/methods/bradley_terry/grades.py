@@ -51,7 +51,7 @@ def by_table(
     tables: int = 1,
     weight: Sequence[float] | FloatArray | None = None,
 ) -> Tabled:
-    """Pairs of (table, candidate) from arrays (n,); ``table`` indexes ``tables``, one by default.
+    """Group comparisons (n,) by table; players become pairs of (table, candidate).
 
     Raises EmptyData, UnknownIndex, BadShape, BadVector.
     """

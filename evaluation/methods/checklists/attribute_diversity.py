@@ -126,7 +126,7 @@ def fit(
 
 
 def conditions(data: Attributes, rows: IntArray) -> list[tuple[str, str, IntArray]]:
-    """(condition, author where it is one, rows) of those that a dimension's rows allow."""
+    """List the conditions that the data allows, as (condition, author or "", rows)."""
     is_model = np.array(data.model)[data.author[rows]]
     found = []
     for author in np.unique(data.author[rows]).tolist():

@@ -126,7 +126,7 @@ def pooled(
 
 
 def without_articles(kind: str, x: FloatArray, y: FloatArray, group: IntArray) -> FloatArray:
-    """The correlation (g,) without each article 0..g-1 in turn; NaN where it is not defined."""
+    """Return the correlation (g,) without each article in turn; NaN where undefined."""
     articles = int(group.max()) + 1
     if articles < 2:
         return np.full(articles, np.nan)

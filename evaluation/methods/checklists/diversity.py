@@ -183,7 +183,7 @@ class Topics:
 
     @property
     def words(self) -> FloatArray:
-        """(k, v) probability of each word in each topic."""
+        """Probability of each word in each topic (k, v)."""
         weight: FloatArray = self.model.components_
         return weight / weight.sum(axis=1, keepdims=True)
 

@@ -65,7 +65,7 @@ class RowPrior:
         return cls(strength, k, usual, guessing)
 
     def points(self, skills: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A grid of ``right`` (points,), below chance and at ``skills`` above, and log weights."""
+        """Return a grid of ``right`` (points,) below and above chance, with log weights."""
         chance = 1.0 / self.labels
         right = np.concatenate([chance * BELOW_SKILLS, chance + (1.0 - chance) * skills])
         weight = np.repeat(
@@ -75,7 +75,7 @@ class RowPrior:
         return right, np.log(weight)
 
     def pseudo(self, right: FloatArray, guesses: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Parameters (workers, given, true, chains) by ``right`` and ``guesses`` (workers, chains).
+        """Return the Dirichlet parameters (workers, given, true, chains) of confusion rows.
 
         ``right`` is how often a worker who looks is right.
         """

@@ -42,7 +42,7 @@ class Design:
 def two_way(
     scores: FloatArray, design: Design, weights: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Worker effects (b, m) and question effects (b, q) of scores (b, n), on the scores' scale.
+    """Estimate worker effects (b, m) and question effects (b, q) of scores (b, n).
 
     ``weights`` (b, q) counts each question that often; all ones by default. The worker-question
     graph must be connected. Question effects are eliminated, and the workers' normal equations (a

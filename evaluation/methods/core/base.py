@@ -172,7 +172,7 @@ class Texts:
 
 
 def index_array(name: str, values: Any, size: int) -> IntArray:
-    """Integers (n,) that point into ``size`` names; ``name`` is what errors call them.
+    """Check integers (n,) that index ``size`` names; ``name`` is used in errors.
 
     Raises BadShape, EmptyData, UnknownIndex.
     """
@@ -191,7 +191,7 @@ def index_array(name: str, values: Any, size: int) -> IntArray:
 
 
 def indices(**given: tuple[Any, Sequence[str]]) -> list[IntArray]:
-    """The index arrays, by name: the values and the names that they point into.
+    """Check index arrays, given by name with the names they index.
 
     Raises as ``index_array``.
     """

@@ -220,7 +220,7 @@ def place_intervals(
 
 
 def stack(parts: Sequence[Intervals], level: float) -> Intervals:
-    """Intervals of several boards one below the other."""
+    """Concatenate the intervals of several boards."""
     ends = np.cumsum([0] + [len(part.low) for part in parts])
     spots = [(np.arange(ends[k], ends[k + 1]), part) for k, part in enumerate(parts)]
     return place_intervals(spots, int(ends[-1]), [""] * int(ends[-1]), level)

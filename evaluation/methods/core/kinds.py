@@ -57,7 +57,7 @@ def checked_column(name: str, column: Column, units: int, noun: str) -> Column:
 
 
 def not_split(sizes: Sequence[int], noun: str) -> str:
-    """Why kinds of these sizes are not boards beside each other; "" where they are."""
+    """Return why kinds of these sizes cannot be compared; "" if they can."""
     enough = sum(size >= FEWEST for size in sizes)
     return "" if enough > 1 else f"fewer than two kinds have {FEWEST} {noun}"
 

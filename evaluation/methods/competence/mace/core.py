@@ -86,7 +86,7 @@ def starts(
     rng: np.random.Generator,
     priors: Priors = UNIFORM,
 ) -> State:
-    """Random parameters as in the published code: 1 + noise * uniform, normalised."""
+    """Draw random starting parameters as the published code does: 1 + noise * uniform."""
     j, k = len(votes.total), votes.labels
     spam, know = np.empty((j, restarts)), np.empty((j, restarts))
     strategy = np.empty((len(votes.worker), restarts))
@@ -106,7 +106,7 @@ def starts(
 
 
 def odds(votes: Votes, state: State) -> FloatArray:
-    """kn_j / a of every strategy (u, R)."""
+    """Return the odds kn_j / a of every vote's strategy (u, R)."""
     found: FloatArray = np.take(state.know / state.spam, votes.worker, axis=0)
     found /= state.strategy
     return found
@@ -136,7 +136,7 @@ def e_step(
 def expected(
     votes: Votes, ratio: FloatArray, posterior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Expected number of knowing votes of each worker (j, R) and of each strategy (u, R)."""
+    """Return the expected knowing votes of each worker (j, R) and each strategy (u, R)."""
     return _knowing(votes, ratio, votes.transposed @ posterior)
 
 
@@ -365,7 +365,7 @@ def _settled(
 
 
 def with_counts(state: State) -> State:
-    """A start with room for the expected items of each label."""
+    """Add room for the expected items of each label to a starting state."""
     if state.prevalence is None or state.true is not None:
         return state
     return replace(state, true=np.zeros_like(state.prevalence))
@@ -380,7 +380,7 @@ def polish(
     tolerance: float,
     hooks: Hooks,
 ) -> Fitted:
-    """Go on with the kept restart until no worker's share moves by ``tolerance`` in a round."""
+    """Continue the best restart until no worker's share moves by ``tolerance`` in a round."""
     state, moved, done = fitted.state, fitted.change, 0
     while done < rounds and moved.max(initial=0.0) >= tolerance:
         before, state = state, advance(votes, priors, state)

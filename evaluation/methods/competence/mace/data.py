@@ -76,7 +76,7 @@ class Votes:
 
     @cached_property
     def cell_place(self) -> IntArray:
-        """The row (c,) of each cell's component and label in a table of prevalences."""
+        """Index (c,) of each cell's component and label in a table of prevalences."""
         return self.item_part[self.cell_item] * self.labels + self.cell_label
 
     @cached_property
@@ -98,7 +98,7 @@ class Votes:
 
     @cached_property
     def per_place(self) -> scipy.sparse.csr_array:
-        """The sum of cells (places, cells) by component and label."""
+        """Matrix (places, cells) that sums cells by component and label."""
         return adding(self.cell_place, (self.parts + 1) * self.labels)
 
 
@@ -295,12 +295,12 @@ def vote_matrix(
 
 
 def summed(group: IntArray, weight: FloatArray, size: int) -> FloatArray:
-    """Sum of the weights of each group (size,)."""
+    """Sum up weights by group (size,)."""
     return np.bincount(group, weights=weight, minlength=size).astype(np.float64)
 
 
 def adding(group: IntArray, size: int) -> scipy.sparse.csr_array:
-    """The sparse matrix (size, n) that adds up rows of one group."""
+    """Return the sparse matrix (size, n) that sums the rows of each group."""
     return vote_matrix(group, np.arange(len(group)), np.ones(len(group)), (size, len(group)))
 
 
@@ -326,7 +326,7 @@ def label_parts(data: Labels) -> tuple[IntArray, IntArray]:
 def parts_with_company(
     worker: IntArray, item: IntArray, workers: int, items: int
 ) -> tuple[IntArray, IntArray]:
-    """Component numbers of workers and items; 0 also where one worker alone makes a component."""
+    """Number the components of workers and items; 0 for components with a single worker."""
     left, right = components(worker, item, workers, items)
     alone = np.bincount(left, minlength=1) == 1  # numbered by size, so these come last
     alone[0] = False
@@ -350,7 +350,7 @@ def start_prevalence(votes: Votes, priors: Priors, restarts: int) -> FloatArray 
 
 
 def absent_weight(votes: Votes, prevalence: FloatArray | None) -> FloatArray:
-    """The labels (i, 1) that an item did not get, or the prevalence (i, R) of them together."""
+    """Return the number (i, 1) or prevalence (i, R) of the labels that an item did not get."""
     if prevalence is None:
         return votes.absent[:, None]
     found: FloatArray = votes.other_labels[0] @ prevalence

@@ -103,7 +103,9 @@ def normalise(
 def in_pieces(
     votes: Votes, ratio: FloatArray, prevalence: FloatArray | None
 ) -> tuple[FloatArray, FloatArray | None] | None:
-    """Expected right votes (u, R) of each strategy, and expected items of each label.
+    """Run the E-step piece by piece, for large crowds; None if it must run at once.
+
+    Returns expected right votes (u, R) of each strategy, and expected items of each label.
 
     Sums are those of ``e_step`` and ``expected`` to the last bit. None for a crowd that is not
     ``LARGE``, and for one with a weight too large for its exponential, from its first such round

@@ -69,7 +69,7 @@ def prior(probability: FloatArray) -> Table:
 def posterior(
     votes: Votes, cells: FloatArray, missing: FloatArray, prevalence: FloatArray | None = None
 ) -> FloatArray:
-    """Probability of every label of every item (i, K); rows add up to 1."""
+    """Return the posterior of every label of every item (i, K); rows sum to 1."""
     found = np.repeat(missing[:, None], votes.labels, axis=1)
     if prevalence is not None:
         found *= prevalence.reshape(-1, votes.labels)[votes.item_part]
@@ -96,7 +96,7 @@ def items(
     threshold: float = 1.0,
     min_posterior: float = 0.0,
 ) -> Table:
-    """The item table from posteriors (i, K): label (-1: not scored), posterior, entropy, kept.
+    """Make the table of items: label (-1: not scored), posterior, entropy, kept.
 
     ``kept`` are the ``threshold`` share of scored items with the least entropy (Hovy et al.,
     section 4.2; all that tie with the last one stay) whose label has ``min_posterior``.
