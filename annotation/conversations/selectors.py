@@ -215,16 +215,16 @@ def item_noun(task: Task) -> str:
 
 def entry_subject(assignment: Assignment, number: int | None) -> MessageSubject | None:
     """Return the subject for an item of an assignment by its number."""
-    return _about(assignment, assignment.entries.filter(position=(number or 0) - 1).first())
+    return _subject_of(assignment, assignment.entries.filter(position=(number or 0) - 1).first())
 
 
 def answer_subject(assignment: Assignment, answer_id: int | None) -> MessageSubject | None:
     """Return the subject for an answer's item."""
     answered = assignment.answers.filter(pk=answer_id or 0).values("item")
-    return _about(assignment, assignment.entries.filter(item__in=answered).first())
+    return _subject_of(assignment, assignment.entries.filter(item__in=answered).first())
 
 
-def _about(assignment: Assignment, entry: AssignmentItem | None) -> MessageSubject | None:
+def _subject_of(assignment: Assignment, entry: AssignmentItem | None) -> MessageSubject | None:
     if entry is None:
         return None
     return MessageSubject(

@@ -120,7 +120,7 @@ class Format:
         return self.known(task)
 
 
-def _asked(task: Task) -> Importer:
+def _judgment_importer(task: Task) -> Importer:
     return Judgments(judgments.version_items(task.current or task.versions.latest("number")))
 
 
@@ -209,7 +209,7 @@ FORMATS: dict[str, Format] = {
                 gettext_lazy("{noun}s from elsewhere"),
             ),
             of_answers=True,
-            of_task=_asked,
+            of_task=_judgment_importer,
         ),
         Format(
             Topics(),

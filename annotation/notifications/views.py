@@ -142,7 +142,9 @@ class HookForm(EventsForm):
     field_order = ("url", "events")
 
 
-def _one(request: HttpRequest, project_id: int, hook_id: int, *roles: str) -> tuple[Access, Hook]:
+def _get_hook(
+    request: HttpRequest, project_id: int, hook_id: int, *roles: str
+) -> tuple[Access, Hook]:
     access = get_access(request, project_id, *roles)
     return access, selectors.hook_of(access.project, hook_id)
 
@@ -187,7 +189,7 @@ def hook_new(request: HttpRequest, project_id: int) -> HttpResponse:
 def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
     """Page of one webhook: its events and its log; posting changes the events."""
     roles = (Role.REQUESTER,) if request.method == "POST" else ()
-    access, found = _one(request, project_id, hook_id, *roles)
+    access, found = _get_hook(request, project_id, hook_id, *roles)
     form = EventsForm(request.POST or None, initial={"events": found.events})
     if request.method == "POST":
         form.data = request.POST  # an empty one is a choice too
@@ -237,7 +239,7 @@ STEPS = {"pause": _pause, "resume": _resume, "ping": _ping}
 @require_POST
 def hook_step(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
     """Pause, resume or test an address."""
-    access, found = _one(request, project_id, hook_id, Role.REQUESTER)
+    access, found = _get_hook(request, project_id, hook_id, Role.REQUESTER)
     step = STEPS.get(request.POST.get("step", ""))
     if step is None:
         raise Invalid(gettext("There is no such step."), fields={"step": ", ".join(STEPS)})
@@ -249,7 +251,7 @@ def hook_step(request: HttpRequest, project_id: int, hook_id: int) -> HttpRespon
 @require_POST
 def hook_remove(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
     """Take an address out with its log."""
-    access, found = _one(request, project_id, hook_id, Role.REQUESTER)
+    access, found = _get_hook(request, project_id, hook_id, Role.REQUESTER)
     hooks.remove(by=access.user, hook=found)
     messages.success(request, gettext("The address is removed."))
     return redirect("hook_list", project_id)
@@ -261,7 +263,7 @@ def hook_redeliver(
     request: HttpRequest, project_id: int, hook_id: int, delivery_id: int
 ) -> HttpResponse:
     """Send one line of the log again, under the same id."""
-    access, found = _one(request, project_id, hook_id, Role.REQUESTER)
+    access, found = _get_hook(request, project_id, hook_id, Role.REQUESTER)
     try:
         hooks.redeliver(by=access.user, delivery=selectors.delivery_of(found, delivery_id))
     except DomainError as error:

@@ -175,13 +175,13 @@ def in_words(fields: Sequence[KnownField], expected: Expected | None) -> str:
     """Known answers in one line, for those who author: "Quality: 4, 1 off at most"."""
     known, several = expected or {}, len(fields) > 1
     return "; ".join(
-        (f"{one.label}: " if several else "") + _said(one, known[one.name])
+        (f"{one.label}: " if several else "") + _describe_known(one, known[one.name])
         for one in fields
         if one.name in known
     )
 
 
-def _said(one: KnownField, known: Any) -> str:
+def _describe_known(one: KnownField, known: Any) -> str:
     labels = dict(one.options)
     if not isinstance(known, Mapping):
         return labels.get(known) or str(known)

@@ -60,7 +60,7 @@ def _fernet(secret: str, purpose: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(derived.derive(secret.encode())))
 
 
-def _all(purpose: str) -> MultiFernet:
+def _multi_fernet(purpose: str) -> MultiFernet:
     """Seals under the newest key, opens under each."""
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return MultiFernet([_fernet(key, purpose) for key in keys])
@@ -74,7 +74,7 @@ def seal(secret: str, purpose: str) -> bytes:
 def unseal(sealed: bytes | memoryview, purpose: str, what: str, *, again: str = "it") -> str:
     """Decrypt a secret; Conflict, naming ``what`` it is, if no key opens it any more."""
     try:
-        return _all(purpose).decrypt(bytes(sealed)).decode()
+        return _multi_fernet(purpose).decrypt(bytes(sealed)).decode()
     except InvalidToken:
         raise Conflict(
             f"{what} cannot be opened any more, since the server's secret has changed. "
@@ -90,7 +90,7 @@ def reseal(sealed: bytes, purpose: str) -> bytes | None:
     try:
         _fernet(settings.SECRET_KEY, purpose).decrypt(sealed)
     except InvalidToken:
-        return _all(purpose).rotate(sealed)
+        return _multi_fernet(purpose).rotate(sealed)
     return None
 
 
@@ -124,7 +124,7 @@ def _resealed(value: Any, place: SealedField, counts: Counter[str]) -> Any:
     if not value:
         return None
     if not place.keys:
-        return _one(bytes(value), place.purpose, counts)
+        return _reseal_value(bytes(value), place.purpose, counts)
     fresh = dict(value)
     for key in place.keys:
         held = value.get(key)
@@ -136,11 +136,11 @@ def _resealed(value: Any, place: SealedField, counts: Counter[str]) -> Any:
 
 
 def _text(sealed: str, purpose: str, counts: Counter[str]) -> str:
-    fresh = _one(sealed.encode(), purpose, counts)
+    fresh = _reseal_value(sealed.encode(), purpose, counts)
     return sealed if fresh is None else fresh.decode()
 
 
-def _one(sealed: bytes, purpose: str, counts: Counter[str]) -> bytes | None:
+def _reseal_value(sealed: bytes, purpose: str, counts: Counter[str]) -> bytes | None:
     try:
         fresh = reseal(sealed, purpose)
     except InvalidToken:

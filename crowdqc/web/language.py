@@ -42,7 +42,7 @@ def speaking_to(person: Any) -> AbstractContextManager[Any]:
     return translation.override(language_of(person))
 
 
-def _asked(request: HttpRequest) -> str:
+def _requested_language(request: HttpRequest) -> str:
     """What this device chose, or what the browser asks for."""
     chosen = known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME))
     if chosen:
@@ -64,7 +64,7 @@ class Language:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        asked = _asked(request)
+        asked = _requested_language(request)
         with translation.override(asked):
             response = self.get_response(request)
             spoken = translation.get_language() or settings.LANGUAGE_CODE

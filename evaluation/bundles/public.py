@@ -138,7 +138,7 @@ class Renamed:
             coded = {self.items.given[int(pk)]: self._kinds(one) for pk, one in self.said.items()}
             found[KINDS_OF] = json_bytes({str(pk): coded[pk] for pk in sorted(coded)})
         if OTHERS in self.files:
-            found[OTHERS] = json_bytes([self._other(one) for one in self.others])
+            found[OTHERS] = json_bytes([self._rename_field(one) for one in self.others])
         return found
 
     def _answers(self) -> Iterator[Row]:
@@ -194,7 +194,7 @@ class Renamed:
             "author_id": self.workers.of(row["author_id"]),
         }
 
-    def _other(self, one: Row) -> Row:
+    def _rename_field(self, one: Row) -> Row:
         made = dict(one)
         for name in ("ticked", "marked"):
             made[name] = {

@@ -157,7 +157,7 @@ def _differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[
     parsed: dict[str, Any] = {}
     for place, value, text in read.found:
         try:
-            there = _at(files, parsed, place)
+            there = _value_at(files, parsed, place)
         except (Broken, KeyError, IndexError, ValueError, TypeError):
             wrong.append(f"{place} is not in the bundle")
             continue
@@ -168,7 +168,7 @@ def _differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[
     return len(read.found), wrong
 
 
-def _at(files: Mapping[str, bytes], parsed: dict[str, Any], place: str) -> Any:
+def _value_at(files: Mapping[str, bytes], parsed: dict[str, Any], place: str) -> Any:
     """The value at ``results/X.jsonl:12.estimate`` (lines from 1) or ``x.json:a.0.b``."""
     name, _, path = place.partition(":")
     if name not in parsed:

@@ -166,12 +166,12 @@ def share_cell(
         body += _bar(scale, against, y, "interval thin")
         x = scale.x(against.value)
         body += f'<rect class="square" x="{px(x - 3.5)}" y="{px(y - 3.5)}" width="7" height="7"/>'
-        said.append(_("one person %(share)s") % {"share": _said(against)})
+        said.append(_("one person %(share)s") % {"share": _estimate_text(against)})
     if estimate is not None:
         y = half + 6 if against is not None else half
         body += _bar(scale, estimate, y, "interval")
         body += f'<circle class="dot" cx="{px(scale.x(estimate.value))}" cy="{px(y)}" r="4"/>'
-        said.insert(0, _said(estimate))
+        said.insert(0, _estimate_text(estimate))
     sentence = f"{name}: " if name else ""
     return image(
         body,
@@ -187,7 +187,7 @@ def _bar(scale: Scale, found: Estimate, y: float, classes: str) -> str:
     return line(px(scale.x(found.low)), y, px(scale.x(found.high)), y, classes)
 
 
-def _said(found: Estimate) -> str:
+def _estimate_text(found: Estimate) -> str:
     return f"{score(found.value, 2)}{NBSP}({interval(found.low, found.high, 2)})"
 
 

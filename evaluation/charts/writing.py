@@ -73,7 +73,7 @@ class Axis:
         return min(1.0, max(0.0, (value - self.low) / span))
 
 
-def _said(what: str, parts: Sequence[str], none: str) -> str:
+def _chart_sentence(what: str, parts: Sequence[str], none: str) -> str:
     """A chart's sentence: what it shows, and its parts; ``none`` where it has none."""
     return f"{what}: {'; '.join(parts) or none}"
 
@@ -254,7 +254,7 @@ def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> Safe
         Axis(0.5, most + 0.5, ticks, name=_("rank of the passage")),
         Axis(0, top, nice_ticks(0, top, 4), percent),
         height=height,
-        sentence=_said(what, said, _("nothing cited")),
+        sentence=_chart_sentence(what, said, _("nothing cited")),
     )
 
 
@@ -287,7 +287,7 @@ def cumulative(
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
         Axis(0, 1, (0, 0.5, 1), lambda value: score(value, 1) if 0 < value < 1 else f"{value:g}"),
         height=height,
-        sentence=_said(what, said, _("no statement cites a passage")),
+        sentence=_chart_sentence(what, said, _("no statement cites a passage")),
         references=[(threshold, "")],
     )
 
@@ -325,7 +325,7 @@ def density(
         Axis(0, 1, (0, 0.5, 1), percent, name=_("place in the text")),
         Axis(0, top, ticks),
         height=height,
-        sentence=_said(what, said, _("no citation")),
+        sentence=_chart_sentence(what, said, _("no citation")),
     )
 
 
@@ -365,7 +365,7 @@ def readability(
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name=_("Flesch index")),
         Axis(0, 1.05 * top),
         height=height,
-        sentence=_said(what, said, _("nothing to show")),
+        sentence=_chart_sentence(what, said, _("nothing to show")),
         references=inside,
     )
 

@@ -182,7 +182,7 @@ class Study(DemoTask):
 
     def _judge(self, judge: judging.Judge, task: Task | None = None) -> None:
         """One assignment from its claim to its submit, with its log."""
-        held, entries = self._take(judge, task or self.task)
+        held, entries = self._claim(judge, task or self.task)
         ends = self._work(held, entries, judge.manner, len(entries))
         self.loader.clock.move_to(ends + dt.timedelta(seconds=3))
         needs = dt.timedelta(seconds=held.version.min_seconds + 2)  # the page holds them till then
@@ -191,7 +191,7 @@ class Study(DemoTask):
         by = self.loader.people[judge.worker]
         answers.submit_assignment(by=by, assignment=held, key=uuid.uuid4())
 
-    def _take(self, judge: judging.Judge, task: Task) -> tuple[Assignment, list[AssignmentItem]]:
+    def _claim(self, judge: judging.Judge, task: Task) -> tuple[Assignment, list[AssignmentItem]]:
         held = self.take(task, judge.worker, seconds=6)
         return held, list(held.entries.select_related("item").order_by("position"))
 
@@ -238,7 +238,7 @@ class Study(DemoTask):
         of = {judge.worker: judge for judge in self.data.judges}
         for worker, (minutes, pairs) in sorted(IN_WORK.items(), key=lambda row: -row[1][0]):
             self.loader.clock.move_to(self.loader.now - dt.timedelta(minutes=minutes))
-            held, entries = self._take(of[worker], self.task)
+            held, entries = self._claim(of[worker], self.task)
             self._work(held, entries, of[worker].manner, pairs)
 
     # -- a model, experts ----------------------------------------------------------------------

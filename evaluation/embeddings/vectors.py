@@ -67,7 +67,7 @@ class StoredRows:
         found: dict[str, bytes] = {}
         different = list(dict.fromkeys(wanted))
         for start in range(0, len(different), READ):
-            there = _of(self.identity, different[start : start + READ])
+            there = _rows_of(self.identity, different[start : start + READ])
             found.update(there.values_list("text_hash", "vector"))
         if len(found) < len(different):
             raise Conflict("Vectors of this run were deleted while it worked; start it again.")
@@ -217,14 +217,14 @@ def delete_unused() -> int:
     return count
 
 
-def _of(identity: str, hashes: Sequence[str]) -> QuerySet[Embedding]:
+def _rows_of(identity: str, hashes: Sequence[str]) -> QuerySet[Embedding]:
     return Embedding.objects.filter(encoder=identity, text_hash__in=hashes)
 
 
 def _stored(identity: str, hashes: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for start in range(0, len(hashes), READ):
-        rows = _of(identity, hashes[start : start + READ])
+        rows = _rows_of(identity, hashes[start : start + READ])
         found.update(rows.values_list("text_hash", flat=True))
     return found
 
@@ -234,4 +234,6 @@ def _mark_used(identity: str, hashes: Sequence[str]) -> None:
     today = timezone.localdate()
     recent = today - dt.timedelta(days=(settings.CROWDQC_VECTOR_DAYS or 300) // 10)
     for start in range(0, len(hashes), READ):
-        _of(identity, hashes[start : start + READ]).filter(used_on__lt=recent).update(used_on=today)
+        _rows_of(identity, hashes[start : start + READ]).filter(used_on__lt=recent).update(
+            used_on=today
+        )

@@ -59,7 +59,7 @@ def _meetings(task: Task) -> list[tuple[AnswerText, AnswerText]]:
     ]
 
 
-def _asks(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQuestion]:
+def _questions(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQuestion]:
     template = load(PROMPT)
     return [
         ModelQuestion(
@@ -93,7 +93,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
             "same words are asked once."
         )
     ) % {"model": model.name, "pairs": plural(len(pairs), "ordered pair")}
-    return Plan(model, _asks(pairs), sentence)
+    return Plan(model, _questions(pairs), sentence)
 
 
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
@@ -127,7 +127,7 @@ def compute(run: Run, steps: Recorder) -> EntailmentRequest:
     pairs, asked = _meetings(run.task), plan(run.task, run.params)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(pairs))
-    replies = fetch_replies(run, asked.model, _asks(pairs), steps)
+    replies = fetch_replies(run, asked.model, _questions(pairs), steps)
     found: dict[tuple[str, str], float] = {}
     for (premise, hypothesis), reply in zip(pairs, replies, strict=True):
         chance = _chance(reply)

@@ -208,7 +208,7 @@ def _dimension(task: Task, wanted: str) -> str:
     return wanted or known[-1]
 
 
-def _held(task: Task) -> LiveEvaluation:
+def _lock_evaluation(task: Task) -> LiveEvaluation:
     """The task's open evaluation, locked; Conflict where there is none."""
     found = LiveEvaluation.objects.select_for_update().filter(task=task).first()
     if found is None:
@@ -230,7 +230,7 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
         raise Invalid(
             _("The outputs need a key."), fields={"key": _("Any text that you use once.")}
         )
-    evaluation = _held(task)
+    evaluation = _lock_evaluation(task)
     cells = ("prompt", "question", "system", "text")
     clean = [{name: row[name].replace("\x00", "").strip() for name in cells} for row in rows]
     digest = hashlib.sha256(json.dumps(clean, sort_keys=True).encode()).hexdigest()
@@ -283,7 +283,7 @@ def raise_limits(
     ends it stays, since they are made for it. Raises Invalid for less than it has, and Conflict
     where it has ended.
     """
-    evaluation = _held(task)
+    evaluation = _lock_evaluation(task)
     if evaluation.state != State.OPEN:
         raise Conflict(_("This live evaluation has ended."), code="ended")
     old = Limits(evaluation.max_judgments, evaluation.budget)
@@ -409,7 +409,7 @@ def _look(
 @transaction.atomic
 def end(*, by: User, task: Task) -> LiveEvaluation:
     """End an evaluation by hand with its current result; an ended one is left as it is."""
-    evaluation = _held(task)
+    evaluation = _lock_evaluation(task)
     if evaluation.state == State.OPEN:
         fresh = _task_of(evaluation)
         if evaluation.judges:

@@ -188,7 +188,7 @@ def _unreached(error: BaseException, seconds: float) -> Completion:
 
 def _status(error: APIStatusError, link: Link) -> Completion:
     status = error.status_code
-    said = plain(_said(error))
+    said = plain(_error_text(error))
     if link.key != keys.NO_KEY:
         said = said.replace(link.key, "(key)")
     reason = f"HTTP {status}{f': {said}' if said else ''}"[:250]
@@ -217,7 +217,7 @@ def _status(error: APIStatusError, link: Link) -> Completion:
     return Completion(outcome=Outcome.REJECTED, reason=reason, status=status, sent=False)
 
 
-def _said(error: APIStatusError) -> str:
+def _error_text(error: APIStatusError) -> str:
     """The endpoint's own words about an error, with its code."""
     body = error.body
     if isinstance(body, Mapping):

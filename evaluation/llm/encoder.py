@@ -101,7 +101,7 @@ class EndpointEncoder:
         forms = [normal(text) for text in texts]
         unique = sorted(set(forms), key=lambda form: (len(form), form))
         parts = [unique[start : start + A_CALL] for start in range(0, len(unique), A_CALL)]
-        found = self._ask(parts, progress)
+        found = self._request_vectors(parts, progress)
         width = self._width(found)
         rows = np.array(found, dtype=np.float32).reshape(len(unique), width)
         at = {form: row for row, form in enumerate(unique)}
@@ -120,7 +120,7 @@ class EndpointEncoder:
             raise Conflict(f"{self.model.name} gave vectors of different widths: {widths}.")
         return widths[0] if widths else known or 0
 
-    def _ask(
+    def _request_vectors(
         self, parts: Sequence[Sequence[str]], progress: Progress | None
     ) -> list[Sequence[float]]:
         calls.may_start(self.model)

@@ -281,7 +281,7 @@ class Engine:
             cap=self.cap,
         )
         self._written(settled, found)
-        self._take(wanted, found)
+        self._start_leased(wanted, found)
         if found.refused:
             raise Conflict(found.refused)
         if found.until is not None:
@@ -295,7 +295,7 @@ class Engine:
         elif found.leased:
             self.short_since = None
 
-    def _take(self, wanted: Sequence[LeaseRequest], found: Turn) -> None:
+    def _start_leased(self, wanted: Sequence[LeaseRequest], found: Turn) -> None:
         for one in wanted[: len(found.leased) + len(found.elsewhere)]:
             self.ready.popleft()
             number = found.leased.get(one.call_id)

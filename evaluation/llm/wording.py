@@ -199,7 +199,7 @@ def chances_of(schema: Schema, tops: Sequence[Top]) -> dict[str, float] | None:
     tokens, so those of the words are summed over their spellings and normalised over the words.
     None where no word is among the tokens told.
     """
-    place = _where(tops)
+    place = _value_place(tops)
     if place is None:
         return None
     found = dict.fromkeys(schema.words, 0.0)
@@ -213,7 +213,7 @@ def chances_of(schema: Schema, tops: Sequence[Top]) -> dict[str, float] | None:
     return {word: round(mass / total, 6) for word, mass in found.items()}
 
 
-def _where(tops: Sequence[Top]) -> int | None:
+def _value_place(tops: Sequence[Top]) -> int | None:
     """The place of the token that the value begins with: after the name in JSON, else the first."""
     text = "".join(top.token for top in tops)
     match = VALUE.search(text)

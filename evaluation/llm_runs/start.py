@@ -70,12 +70,12 @@ def lane_of(asking: LLMRunSpec, params: Mapping[str, Any]) -> str:
     words = [
         str(params.get(name))
         for name in sorted(asking.options.defaults)
-        if _tells(params.get(name))
+        if _is_short_text(params.get(name))
     ]
     return "/".join([str(params.get("model", "")), *words])[:LANE]
 
 
-def _tells(value: Any) -> bool:
+def _is_short_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 40
 
 

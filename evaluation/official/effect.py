@@ -274,7 +274,9 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
 # Money ------------------------------------------------------------------------------------------
 
 
-def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict[str, Decimal]:
+def _bonus_by_worker(
+    task: Task, rows: Sequence[Assignment], around: TaskEvidence
+) -> dict[str, Decimal]:
     """What the rule and promises give each worker for this work, by the scores of a run."""
     found = list(gather_evidence(rows, around, counted=False).values())
     lines = payout_form.start(found, payout_form.terms_of(task, around, found))
@@ -287,7 +289,10 @@ def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict
 
 def _bonuses(task: Task, now: Run | None, then: TaskEvidence) -> Bonuses:
     rows = list(unsettled_assignments(task))
-    before, after = _given(task, rows, task_evidence(task, now)), _given(task, rows, then)
+    before, after = (
+        _bonus_by_worker(task, rows, task_evidence(task, now)),
+        _bonus_by_worker(task, rows, then),
+    )
     changed = [
         BonusRow(name, before[name], after[name])
         for name in sorted(after)

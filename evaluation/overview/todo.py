@@ -173,7 +173,7 @@ def _warnings(found: Facts) -> Iterator[Todo]:
     if not found.runs:
         return
     run = max(found.runs.values(), key=lambda one: one.pk)
-    told = _told(found, run)
+    told = _run_warnings(found, run)
     url = reverse("task_results", args=[found.access.project.pk, run.task_id])
     title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
     for one in [note for note in told if note.severity == Severity.WARNING][:MOST_WARNINGS]:
@@ -187,7 +187,7 @@ def _warnings(found: Facts) -> Iterator[Todo]:
         )
 
 
-def _told(found: Facts, run: Run) -> list[Finding]:
+def _run_warnings(found: Facts, run: Run) -> list[Finding]:
     """What the run says of itself."""
     if run.method == CORE:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)

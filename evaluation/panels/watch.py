@@ -139,7 +139,7 @@ def _note(watch: PanelWatch, run: Run) -> int:
     gone = [note.pk for key, note in open_notes.items() if key not in said]
     WatchNote.objects.filter(pk__in=gone).update(done=OVERTAKEN)
     if new:
-        _tell(watch, run, new)
+        _notify_staff(watch, run, new)
     return len(new)
 
 
@@ -180,7 +180,7 @@ def _detail(watch: PanelWatch, run: Run, row: Row) -> dict[str, object]:
     }
 
 
-def _tell(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
+def _notify_staff(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
     notify(
         to=people_of(run.project),
         kind="panel.watch",

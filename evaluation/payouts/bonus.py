@@ -62,7 +62,7 @@ def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[
     paid = _capped_total(rule, each, [min(a, b) for a, b in zip(floors, each, strict=True)], frame)
     found = []
     for at, one in enumerate(payees):
-        said = _said(one, steps[at], floors[at], frame)
+        said = _bonus_reasons(one, steps[at], floors[at], frame)
         if each[at] < wanted[at]:
             said.append(f"cut by the cap of {money(rule.cap_each, frame.currency)} a person")
         if paid[at] < each[at]:
@@ -161,7 +161,7 @@ def _cents(amount: Decimal) -> int:
     return int(amount * 100)
 
 
-def _said(one: Payee, step: Bonus, floor: Decimal, frame: Frame) -> list[str]:
+def _bonus_reasons(one: Payee, step: Bonus, floor: Decimal, frame: Frame) -> list[str]:
     """Why this much was wanted: the step, or what the floor needs, or why neither."""
     if floor > step.amount and one.worked and frame.floor:
         reached = [step.note] if step.amount else []

@@ -163,7 +163,7 @@ def check(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
     _add_incentives(lines, terms)
     for draft in lines:
         draft.line = _line(draft, terms)
-        draft.under = _under(draft, terms.frame.floor)
+        draft.under = _rate_below_floor(draft, terms.frame.floor)
     return lines
 
 
@@ -189,7 +189,7 @@ def _payee(draft: DraftLine) -> Payee:
     return Payee(draft.evidence, base, draft.worked, draft.decision != Decision.REJECT)
 
 
-def _under(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
+def _rate_below_floor(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
     if draft.line is None or draft.worked is None or not floor:
         return None
     if draft.line.decision == Decision.REJECT:

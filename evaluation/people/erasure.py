@@ -184,13 +184,13 @@ def blank_calls(scope: Scope, since: int = 0) -> list[int]:
 
     A call that was about somebody else's same words too stays theirs. Returns the calls' ids.
     """
-    found = _about(scope, since)
+    found = _calls_about(scope, since)
     for part in _parts(found, CHUNK):
         _blank(part)
     return found
 
 
-def _about(scope: Scope, since: int) -> list[int]:
+def _calls_about(scope: Scope, since: int) -> list[int]:
     """Calls about nothing but these answers, texts made of them and their checklists."""
     items = Item.objects.filter(models.Q(first__in=scope.texts) | models.Q(second__in=scope.texts))
     shown = set(items.values_list("pk", flat=True))

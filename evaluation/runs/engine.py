@@ -183,7 +183,7 @@ def _claim(run_id: int) -> Run | None:
         notify_finished(run, RunState.CANCELLED)
         return None
     if run.attempts >= MAX_ATTEMPTS:
-        _give_up(run, now)
+        _fail_abandoned(run, now)
         return None
     # Whose ``started_at`` stands owns the run: one that was taken over finds another time there.
     run.state, run.started_at, run.heartbeat_at = RunState.RUNNING, now, now
@@ -192,7 +192,7 @@ def _claim(run_id: int) -> Run | None:
     return run
 
 
-def _give_up(run: Run, now: dt.datetime) -> None:
+def _fail_abandoned(run: Run, now: dt.datetime) -> None:
     """Fail a run at which every worker fell silent: a further one would only do the same."""
     seen = (
         f"No heartbeat for {ABANDONED_SECONDS} seconds, in each of {run.attempts} attempts: "
@@ -403,7 +403,7 @@ def resume_abandoned() -> int:
                 _close(run, RunState.CANCELLED, "", timezone.now())
                 continue
             if run.attempts >= MAX_ATTEMPTS:
-                _give_up(run, timezone.now())
+                _fail_abandoned(run, timezone.now())
                 continue
             run.state, run.heartbeat_at = RunState.QUEUED, timezone.now()
             run.save(update_fields=["state", "heartbeat_at"])

@@ -50,7 +50,7 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
     user, error = cast(User, request.user), None
     if request.method == "POST":
         try:
-            file = _kept(request, user, project)
+            file = _store_table(request, user, project)
         except (Invalid, Conflict, LimitExceeded) as refused:
             error = refused
         else:
@@ -68,7 +68,7 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
     )
 
 
-def _kept(request: HttpRequest, user: User, project: Project | None) -> ImportFile:
+def _store_table(request: HttpRequest, user: User, project: Project | None) -> ImportFile:
     if "example" in request.POST:
         name, content = "example-labels.csv", EXAMPLE.read_bytes()
         return uploads.keep_table(by=user, project=project, name=name, content=content)

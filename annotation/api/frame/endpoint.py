@@ -81,7 +81,7 @@ class Endpoint(APIView):
             if key is not None:
                 kept = replies.find_reply(by=request.user, key=key, request_hash=request_hash)
                 if kept is not None:
-                    return self._again(request, *kept)
+                    return self._repeat_reply(request, *kept)
             try:
                 if seen is not None:
                     self._compare(request, seen, *args, **kwargs)
@@ -112,7 +112,7 @@ class Endpoint(APIView):
         """Rebuild the body of a reply from what was kept of it."""
         return kept
 
-    def _again(self, request: Request, status: int, kept: Any) -> Response:
+    def _repeat_reply(self, request: Request, status: int, kept: Any) -> Response:
         body = self.replayed(request, kept)
         return Response(body, status=status, headers={"Idempotency-Replayed": "true"})
 

@@ -37,7 +37,7 @@ def _next_position(task: Task) -> int:
     return (task.items.aggregate(m=Max("position"))["m"] or 0) + STEP
 
 
-def _same(row: Any, content: Mapping[str, Any]) -> bool:
+def _has_content(row: Any, content: Mapping[str, Any]) -> bool:
     return all(getattr(row, name) == value for name, value in content.items())
 
 
@@ -70,7 +70,7 @@ def save_group(
         "passages": (group.passages if group else []) if passages is None else list(passages),
         "look_back": look_back,
     }
-    if group is not None and _same(group, content):
+    if group is not None and _has_content(group, content):
         return group
     draft = lock_draft(task, by=by)
     if group is None:
@@ -133,14 +133,14 @@ def _move_into(old: ItemGroup, new: ItemGroup, draft: TaskVersion) -> None:
 def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
     """The published text again, where an edit of it was taken back word for word."""
     old = group.task.groups.filter(key=group.key, until=draft.number).first()
-    if old is None or not _same(old, {n: getattr(group, n) for n in _GROUP_CONTENT}):
+    if old is None or not _has_content(old, {n: getattr(group, n) for n in _GROUP_CONTENT}):
         return None
     before = {i.key: i for i in old.items.filter(until=draft.number)}
     equal = [
         item
         for item in group.items.filter(since=draft.number)
         if item.key in before
-        and _same(before[item.key], {name: getattr(item, name) for name in _WORDING})
+        and _has_content(before[item.key], {name: getattr(item, name) for name in _WORDING})
     ]
     Item.objects.filter(pk__in=[item.pk for item in equal]).delete()
     Item.objects.filter(pk__in=[before[item.key].pk for item in equal]).update(until=None)
@@ -184,7 +184,7 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     for name, value in changes.items():
         setattr(item, name, value)
     old = Item.objects.filter(task_id=item.task_id, key=item.key, until=draft.number).first()
-    if old is not None and _same(old, {name: getattr(item, name) for name in _ITEM_CONTENT}):
+    if old is not None and _has_content(old, {name: getattr(item, name) for name in _ITEM_CONTENT}):
         item.delete()
         Item.objects.filter(pk=old.pk).update(until=None)
         old.until = None
@@ -230,7 +230,7 @@ def save_item(
         changes = {"question": question, "settings": own if settings is not None else item.settings}
         if group is not None:
             changes["group"] = group
-        if _same(item, changes):
+        if _has_content(item, changes):
             return item
         draft = lock_draft(task, by=by)
         # Another tab may have replaced it since it was read.
@@ -346,7 +346,7 @@ class _Groups:
         """The groups of these rows; those that are new are stored."""
         new: list[tuple[int, str, str, str, int]] = []
         ids = iter(reserve_ids(ItemGroup, len(rows)))
-        found = [self._of(row, ids, new) for row in rows]
+        found = [self._group_of(row, ids, new) for row in rows]
         copy_into(
             ItemGroup,
             ("id", "key", "title", "passage", "position"),
@@ -356,7 +356,7 @@ class _Groups:
         )
         return found
 
-    def _of(self, row: Mapping[str, str], ids: Iterator[int], new: list[Any]) -> int:
+    def _group_of(self, row: Mapping[str, str], ids: Iterator[int], new: list[Any]) -> int:
         topic = row.get("topic", "").strip()
         passage = as_stored(row.get("context", "")).strip()
         group = self.by_topic.get(topic) if topic else self.by_passage.get(text_print(passage))

@@ -70,7 +70,7 @@ def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) ->
     _change_one(by=by, task=task, name=name, change=change)
 
 
-def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
+def _entry_at(listed: Sequence[Row], raw: str, noun: str) -> Row:
     number = parse_whole(raw, 0, len(listed) - 1)
     if number is None:
         raise Conflict(
@@ -81,7 +81,7 @@ def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
 
 
 def _edit_option(row: Row, rows: Rows, part: str, number: str, given: str) -> None:
-    one = _at(row["options"], number, "option")
+    one = _entry_at(row["options"], number, "option")
     before = one["value"]
     if part == "label":
         others = [other["value"] for other in row["options"] if other is not one]
@@ -101,7 +101,7 @@ def _rename_in_conditions(rows: Rows, name: str, before: str, now: str) -> None:
 
 
 def _edit_condition(row: Row, rows: Rows, part: str, number: str, given: Any) -> None:
-    one = _at(row["ask_if"], number, "condition")
+    one = _entry_at(row["ask_if"], number, "condition")
     if part == "field" and given != one["field"]:
         one["values"] = []
     one[part] = [str(value) for value in given if value] if part == "values" else str(given)
@@ -184,7 +184,7 @@ def remove_option(*, by: User, task: Task, name: str, number: str) -> None:
     """Take an option out, by its place from 0; conditions no longer name it."""
 
     def change(row: Row, rows: Rows) -> None:
-        gone = _at(row["options"], number, "option")
+        gone = _entry_at(row["options"], number, "option")
         row["options"] = [one for one in row["options"] if one is not gone]
         _rename_in_conditions(rows, name, gone["value"], "")
 
@@ -232,7 +232,7 @@ def remove_condition(*, by: User, task: Task, name: str, number: str) -> None:
     """Take a condition out, by its place from 0."""
 
     def change(row: Row, rows: Rows) -> None:
-        gone = _at(row["ask_if"], number, "condition")
+        gone = _entry_at(row["ask_if"], number, "condition")
         row["ask_if"] = [one for one in row["ask_if"] if one is not gone]
 
     _change_one(by=by, task=task, name=name, change=change)

@@ -103,7 +103,7 @@ def sync_items(task: Task, draft: TaskVersion, queries: Mapping[str, str] | None
     for item in task.items.in_version(draft.number).order_by("-pk"):
         live[item.group_id, item.settings.get("style", "")] = item
         asked[item.group_id] = item.question
-    _take_out([item for (_, style), item in live.items() if style not in styles], draft)
+    _remove_items([item for (_, style), item in live.items() if style not in styles], draft)
     told = queries or {}
     asked |= {group.pk: told[group.key] for group in groups if group.key in told}
     ended = {_content(item): item for item in task.items.filter(until=draft.number)}
@@ -140,7 +140,7 @@ def _content(item: Item) -> tuple[Any, ...]:
     return item.key, item.group_id, item.question, own.get("style"), own.get("passages")
 
 
-def _take_out(items: Iterable[Item], draft: TaskVersion) -> None:
+def _remove_items(items: Iterable[Item], draft: TaskVersion) -> None:
     rows = list(items)
     Item.objects.filter(pk__in=[i.pk for i in rows if i.since == draft.number]).delete()
     Item.objects.filter(pk__in=[i.pk for i in rows if i.since != draft.number]).update(

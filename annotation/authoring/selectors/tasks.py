@@ -271,7 +271,7 @@ def _value(version: TaskVersion, name: str) -> Any:
     return value
 
 
-def _said(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
+def _describe_changes(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
     said = []
     nouns = {"noun": pgettext("noun", noun), "nouns": several(noun), "answers": several(answer)}
     for name, words in FIELDS.items():
@@ -326,7 +326,9 @@ def versions_of(task: Task) -> list[VersionRow]:
     answer = task_type.answer_noun
     for old, version in zip([None, *versions], versions, strict=False):
         changes = (
-            [gettext("the first version")] if old is None else _said(old, version, noun, answer)
+            [gettext("the first version")]
+            if old is None
+            else _describe_changes(old, version, noun, answer)
         )
         if old is not None:
             new, gone = began.get(version.number, set()), ended.get(version.number, set())

@@ -100,7 +100,7 @@ def read_media(data: bytes, name: str) -> Media:
         try:
             return _image(data, format, name)
         except BOMBS as error:
-            raise _too_many(name) from error
+            raise _pixel_error(name) from error
         except BROKEN as error:
             raise refused(name, _("cannot be read as an image"), KINDS) from error
 
@@ -179,7 +179,7 @@ def _decoded(data: bytes, format: str, name: str) -> Image.Image:
     """The pixels, turned as the file says; no second copy of them stays in memory."""
     with Image.open(io.BytesIO(data), formats=[format]) as image:
         if image.width * image.height > MAX_PIXELS:
-            raise _too_many(name)  # by its head: no pixel was decoded
+            raise _pixel_error(name)  # by its head: no pixel was decoded
         if max(image.size) > MAX_SIDE:
             raise refused(
                 name, f"has a side of more than {MAX_SIDE:,} pixels", _("Make it smaller.")
@@ -192,7 +192,7 @@ def _decoded(data: bytes, format: str, name: str) -> Image.Image:
         return image if image.mode == mode else image.convert(mode)
 
 
-def _too_many(name: str) -> Invalid:
+def _pixel_error(name: str) -> Invalid:
     return refused(
         name,
         _("has more than %(max_pixels)s million pixels") % {"max_pixels": MAX_PIXELS // 10**6},

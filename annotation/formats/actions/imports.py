@@ -126,7 +126,7 @@ def import_sheet(
 
 def report_of(found: CheckedFile, new: int) -> Report:
     """Report on a file's rows after ``new`` of them were written."""
-    return Report(_with_found_there(found, new), new, _lines(found))
+    return Report(_tally_after_writing(found, new), new, _lines(found))
 
 
 def import_candidates(
@@ -167,7 +167,7 @@ def _refuse_bad(found: CheckedFile, *, leave_out_bad: bool) -> None:
         )
 
 
-def _with_found_there(found: CheckedFile, new: int) -> Tally:
+def _tally_after_writing(found: CheckedFile, new: int) -> Tally:
     """The tally of a file, where writing it found some more of its rows to be there already."""
     tally, more = found.tally, len(found.checked.good) - new
     if not more:

@@ -380,11 +380,13 @@ def _values(vote: Vote) -> Values:
     return Values(texts=list(vote.texts), choices=list(vote.choices), spans=list(vote.spans))
 
 
-def _same(author: int | None, item: int, flipped: bool, choices: Iterable[tuple[str, str]]) -> Any:
+def _vote_key(
+    author: int | None, item: int, flipped: bool, choices: Iterable[tuple[str, str]]
+) -> Any:
     return author, item, flipped, sorted(choices)
 
 
-def _there(task: Task, fields: Collection[str]) -> Counts:
+def _count_stored(task: Task, fields: Collection[str]) -> Counts:
     """What a task holds of people: who, which item, shown how, said what; and how often."""
     found = Counts()
     rows = Answer.objects.filter(item__task=task, worker__isnull=False).order_by("pk")
@@ -400,7 +402,7 @@ def _there(task: Task, fields: Collection[str]) -> Counts:
         while of and of < pk:
             of, mine = next(said, (0, iter(())))
         choices = [(field, code) for _, field, code in mine] if of == pk else []
-        found.add(_same(worker, item, flipped, choices))
+        found.add(_vote_key(worker, item, flipped, choices))
     return found
 
 
@@ -433,10 +435,10 @@ def _new(task: Task, votes: Sequence[Vote]) -> Votes:
     workers = {author for author, _ in votes.bundles}
     if not Answer.objects.filter(item__task=task, worker__in=workers).exists():
         return votes
-    there = _there(task, votes.fields)
+    there = _count_stored(task, votes.fields)
 
     def same(vote: Vote) -> Any:
         codes = ((name, code) for name, code, _ in vote.choices)
-        return _same(vote.author, vote.item, vote.flipped, codes)
+        return _vote_key(vote.author, vote.item, vote.flipped, codes)
 
     return Votes(vote for vote in votes if not there.take(same(vote)))

@@ -145,7 +145,7 @@ def _items(by: User, task: Task, file: LSFile, type: TaskType, name: str) -> dic
             publish(by=by, task=task)
             move(by=by, task=task, to="close")
             task.refresh_from_db()
-    elif task.current is None or not _all_there(task, file):
+    elif task.current is None or not _is_imported(task, file):
         pairs = _judged(by, task.project, file, type, name)
         _refuse_twice(pairs)
         add_items(by=by, task=task, pairs=pairs, titles={one.topic: one.topic for one in pairs})
@@ -180,7 +180,7 @@ def _refuse_twice(pairs: list[PairItem]) -> None:
         seen[same] = pair.key
 
 
-def _all_there(task: Task, file: LSFile) -> bool:
+def _is_imported(task: Task, file: LSFile) -> bool:
     there = set(task.items.filter(until=None).values_list("key", flat=True))
     return all(one.key in there for one in file.tasks)
 

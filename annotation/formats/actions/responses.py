@@ -169,7 +169,7 @@ def add_responses(
     place = _place(task)
     workers = workers_named(task.project, {row.worker for row in rows})
     authors = {name: worker.pk for name, worker in workers.items()}
-    there = _there(task)
+    there = _stored_responses(task)
     new: list[ResponseRow] = []
     late: list[tuple[ResponseRow, int]] = []  # responses that are there without the log
     for row in rows:
@@ -189,7 +189,9 @@ def add_responses(
     return Added(len(new) + len(late), len(rows) - len(new) - len(late)), unknown
 
 
-def _there(task: Task) -> dict[tuple[int | None, int, str], list[tuple[int | None, bool]]]:
+def _stored_responses(
+    task: Task,
+) -> dict[tuple[int | None, int, str], list[tuple[int | None, bool]]]:
     """What people wrote: worker, item, text -> the assignments, and whether each has a log."""
     texts = TextValue.objects.filter(field=TEXT, index=0, answer__item__task=task)
     logged = set(

@@ -276,7 +276,7 @@ def _messages(members: Members) -> Iterator[Row]:
         }
 
 
-def _done(members: Members) -> Iterator[Row]:
+def _audit_rows(members: Members) -> Iterator[Row]:
     """What the log of the projects says that this person did there."""
     rows = Q(pk__in=())
     for one in members:
@@ -386,7 +386,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
         ),
     ),
     ("messages", "What you and the people of a project wrote to one another.", _messages),
-    ("log", "What the projects’ audit logs say that you did.", _done),
+    ("log", "What the projects’ audit logs say that you did.", _audit_rows),
 )
 
 

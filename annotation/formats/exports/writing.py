@@ -43,7 +43,7 @@ def response_table(task: Task, form: str, dimension: str = "") -> Table:
 
 def survey_table(task: Task, form: str, dimension: str = "") -> Table:
     """Table of the questionnaires before and after writing, a row a response."""
-    names = _asked(task)
+    names = _form_fields(task)
     return Table((*HEAD, *names), _surveys(task, names))
 
 
@@ -146,7 +146,7 @@ def _answers(task: Task) -> Any:
     ).order_by("answer__item__position", "answer__item_id", "answer_id")
 
 
-def _asked(task: Task) -> list[str]:
+def _form_fields(task: Task) -> list[str]:
     """The fields of both forms, of all versions, in their order."""
     fields: dict[str, None] = {}
     for settings in task.versions.order_by("number").values_list("settings", flat=True):

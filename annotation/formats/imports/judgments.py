@@ -191,7 +191,7 @@ class Judgments(Importer):
         first, counts, what = FirstTimes(), AuthorCounts(), set[int]()
         for row in rows:
             with reader:
-                self._asked_for(row, strange, checked)
+                self._note_unknown_columns(row, strange, checked)
                 found = lines.read(row)
                 key = _key(found, first, known)
                 if not found.asked and key not in once.there:
@@ -231,7 +231,9 @@ class Judgments(Importer):
                     left[column].discard("point")
         return {one: near[one] for one in near if one in filled and left[one]}
 
-    def _asked_for(self, row: Row, strange: Mapping[str, str], checked: CheckedRows) -> None:
+    def _note_unknown_columns(
+        self, row: Row, strange: Mapping[str, str], checked: CheckedRows
+    ) -> None:
         for column, near in strange.items():
             value = row.values.get(column, "").strip()
             if value:

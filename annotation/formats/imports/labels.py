@@ -318,7 +318,7 @@ class Labels(Importer):
         asked = {row["name"]: row for row in known.fields}
         usual = next((row["name"] for row in known.fields if row["kind"] == CHOOSE_ONE), "")
         usual = usual or next((row["name"] for row in known.fields if row["kind"] == SPANS), "")
-        said_of = Remembered(reader, SAID, partial(_said, reader, asked=asked, usual=usual))
+        said_of = Remembered(reader, SAID, partial(_read_value, reader, asked=asked, usual=usual))
         said_in = _Grouped()
         for row in rows:
             with reader:
@@ -408,7 +408,7 @@ class _Grouped:
         return most
 
 
-def _said(
+def _read_value(
     reader: Reader, row: Row, asked: Mapping[str, Mapping[str, Any]], usual: str
 ) -> tuple[str, str, Span | None]:
     """The key of the draft that a row fills, with what, or which span it is. Raises Refused."""

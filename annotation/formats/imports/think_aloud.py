@@ -223,7 +223,7 @@ class Attributes(Importer):
                     about |= {"item": item, "uncounted": uncounted}
                     mine = found.setdefault(key, ReadAttributes(row, about))
                     mine.lines.append(row.line)
-                    self._tell(reader, row, mine)
+                    self._add_transcript(reader, row, mine)
                 except Refused:
                     spoilt.add(key)
                     continue
@@ -259,7 +259,7 @@ class Attributes(Importer):
         return index, {"text": text, "start": start, "end": end}
 
     @staticmethod
-    def _tell(reader: Reader, row: Row, mine: ReadAttributes) -> None:
+    def _add_transcript(reader: Reader, row: Row, mine: ReadAttributes) -> None:
         """Take the transcript in. Raises Refused where there is another, or too much of all."""
         transcript = _raw(reader, row, "transcript")
         if transcript and mine.transcript and transcript != mine.transcript:

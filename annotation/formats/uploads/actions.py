@@ -41,7 +41,9 @@ def keep_file(*, by: User, task: Task, kind: str, name: str, content: bytes | So
     too many wait or too much is stored.
     """
     get_format(kind)
-    return _keep(by=by, project=task.project, task=task, kind=kind, name=name, content=content)
+    return _store_upload(
+        by=by, project=task.project, task=task, kind=kind, name=name, content=content
+    )
 
 
 @transaction.atomic
@@ -53,10 +55,10 @@ def keep_table(
     Its kind is recognised when it is read. Only who uploaded it sees it. Raises as ``keep_file``.
     """
     kind = next(iter(TABLES))
-    return _keep(by=by, project=project, task=None, kind=kind, name=name, content=content)
+    return _store_upload(by=by, project=project, task=None, kind=kind, name=name, content=content)
 
 
-def _keep(
+def _store_upload(
     *,
     by: User,
     project: Project | None,

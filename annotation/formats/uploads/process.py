@@ -203,7 +203,7 @@ def _read_rows(file: ImportFile) -> None:
     first: list[Any] = []
     looked: list[Row] = []
     lines: set[int | None] = set()
-    told = _told(file)
+    told = _progress_reporter(file)
     for name in table.columns:
         places.setdefault(name, len(places))
     for event in table.events:
@@ -257,7 +257,7 @@ def _read_rows(file: ImportFile) -> None:
             forget([stored])
 
 
-def _told(file: ImportFile) -> Told:
+def _progress_reporter(file: ImportFile) -> Told:
     """Say how far it is, now and then."""
     last = time.monotonic()
 
@@ -276,7 +276,7 @@ def _told(file: ImportFile) -> Told:
 def _check(file: ImportFile) -> None:
     """What would become of each row, and what is wrong with which; nothing is imported."""
     _set(file, total=file.sheet["rows"], done=0)
-    sheet = sheet_of(file, _told(file))
+    sheet = sheet_of(file, _progress_reporter(file))
     found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
     file.parts.filter(kind=Kind.PROBLEMS).delete()
     listed = _Parts(file, Kind.PROBLEMS)

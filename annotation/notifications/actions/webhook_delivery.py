@@ -128,19 +128,19 @@ def _note(row: HookDelivery, told: WebhookReply) -> bool:
         return taken  # removed, or somebody else is at it since
     now = timezone.now()
     locked.last_at, locked.took_ms, locked.status = now, told.took_ms, told.status
-    locked.error = "" if taken else _why(told)
+    locked.error = "" if taken else _error_text(told)
     if taken:
         locked.state, locked.done_at = State.DONE, now
     elif told.status == 410 or locked.attempts >= MAX_TRIES:
         locked.state, locked.done_at = State.FAILED, now
-        _give_up(row.hook, gone=told.status == 410)
+        _notify_failure(row.hook, gone=told.status == 410)
     else:
         locked.next_at = now + wait_after(locked.attempts)
     locked.save()
     return taken
 
 
-def _why(told: WebhookReply) -> str:
+def _error_text(told: WebhookReply) -> str:
     if told.status is None or told.error:
         return told.error[:MOST_SAID]
     if 300 <= told.status < 400:
@@ -148,7 +148,7 @@ def _why(told: WebhookReply) -> str:
     return f"HTTP {told.status}{f': {told.said}' if told.said else ''}"[:MOST_SAID]
 
 
-def _give_up(hook: Hook, *, gone: bool) -> None:
+def _notify_failure(hook: Hook, *, gone: bool) -> None:
     """Tell whoever added it, once a day; one that says it is gone goes off."""
     if gone:
         why = _("It answered that it is gone (HTTP 410).")

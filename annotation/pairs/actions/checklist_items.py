@@ -106,11 +106,11 @@ def _change(*, by: User, task: Task, change: Any) -> None:
         raise Invalid(_("This type of task has no checklist."))
     before = task.versions.latest("number").settings
     after = change_rows(by=by, task=task, name=QUESTIONS, change=change).settings
-    if after["version"] and _asked(after) != _asked(before):
+    if after["version"] and _questions_of(after) != _questions_of(before):
         edit_draft(by=by, task=task, fields={"settings": {"version": 0}})
 
 
-def _asked(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _questions_of(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(row["name"], row["label"]) for row in settings[QUESTIONS]]
 
 

@@ -86,7 +86,7 @@ def panel_task(
         tell=False,
     )
     new.save(update_fields=["source", "panel"])
-    _as_before(new, task, by, redundancy=len(workers), items=len(pairs))
+    _copy_settings(new, task, by, redundancy=len(workers), items=len(pairs))
     groups = _groups(new, pairs.values())
     Item.objects.bulk_create(
         Item(
@@ -113,7 +113,7 @@ def panel_task(
     return new
 
 
-def _as_before(new: Task, task: Task, by: User, *, redundancy: int, items: int) -> TaskVersion:
+def _copy_settings(new: Task, task: Task, by: User, *, redundancy: int, items: int) -> TaskVersion:
     """Give the new draft the wording and rules of the version in force."""
     old = task.current or task.versions.latest("number")
     settings = {**old.settings, "gold_per_assignment": 0, "made": "", "left_out": []}

@@ -121,7 +121,7 @@ def _clean_steps(
     kept: list[dict[str, Any]] = []
     for number, step in enumerate(steps, 1):
         at, bonus = (
-            _at(bonus_by, step.get("at"), number),
+            _parse_threshold(bonus_by, step.get("at"), number),
             _bonus(step.get("bonus"), currency, number),
         )
         if kept:
@@ -135,7 +135,7 @@ def _clean_steps(
     return kept
 
 
-def _at(bonus_by: str, raw: Any, number: int) -> int | float:
+def _parse_threshold(bonus_by: str, raw: Any, number: int) -> int | float:
     field = f"at_{number}"
     value = exact(raw, low=-LARGEST)
     if value is None:

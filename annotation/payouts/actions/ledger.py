@@ -130,7 +130,7 @@ def book_correction(
         )
         if proposal is not None:
             same = {at: value for at, value in wanted.items() if at not in ("worker", "by_id")}
-            _same(proposal, {**same, "proposed_by_id": by.pk})
+            _check_same(proposal, {**same, "proposed_by_id": by.pk})
             return proposal
     return write_correction(
         by=by, task=task, debit=debit, credit=credit, amount=amount, memo=memo, key=name
@@ -153,7 +153,7 @@ def write_correction(
         },
     )
     if not new:
-        _same(entry, wanted)
+        _check_same(entry, wanted)
         return entry
     record(
         by=by,
@@ -190,7 +190,7 @@ def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
     )
 
 
-def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
+def _check_same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
     """Raise Conflict where this key was used for something else."""
     if any(getattr(row, name) != value for name, value in wanted.items()):
         raise Conflict(

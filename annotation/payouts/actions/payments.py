@@ -188,7 +188,7 @@ def _locked(payment: Payment) -> Payment:
     )
 
 
-def _may(payment: Payment, by: User) -> None:
+def _require_permission(payment: Payment, by: User) -> None:
     require_decider(payment.assignment.task.project, by)
     if payment.worker.user_id == by.pk:
         raise NotAllowed(_("It is pay of your own; somebody else must do this."))
@@ -198,7 +198,7 @@ def _may(payment: Payment, by: User) -> None:
 def try_again(*, by: User, payment: Payment) -> Payment:
     """Send once more what the platform refused; nothing of it was done there."""
     payment = _locked(payment)
-    _may(payment, by)
+    _require_permission(payment, by)
     if payment.state in OPEN:
         return payment
     if payment.state != State.FAILED:
@@ -233,7 +233,7 @@ def _reset(payment: Payment, state: str, error: str = "") -> None:
 def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
     """Record what the platform shows of an unclear payment: ``paid``, ``not_paid``, ``by_hand``."""
     payment = _locked(payment)
-    _may(payment, by)
+    _require_permission(payment, by)
     refusal = payment.what == What.REFUSAL and payment.state == State.BY_HAND
     if payment.state not in (State.UNCLEAR, State.FAILED) and not refusal:
         raise Conflict(_("This needs nobody’s look any more."))
@@ -266,7 +266,7 @@ def mark_sent(*, by: User, payments: Iterable[Payment]) -> int:
     done = 0
     for chosen in sorted(payments, key=lambda one: one.pk):
         payment = _locked(chosen)
-        _may(payment, by)
+        _require_permission(payment, by)
         if payment.state == State.DONE:
             continue  # a double click
         if payment.state != State.BY_HAND:

@@ -38,7 +38,7 @@ def hold_against(
 ) -> list[dict[str, Any]]:
     """Match a platform's statement with the books: a result by row, then the payments it lacks."""
     known = _known(task, recruitment)
-    rows = [_held(one, known, task.project.currency) for one in reported]
+    rows = [_match_row(one, known, task.project.currency) for one in reported]
     return rows + [_lacking(one, known) for one in _missing(known, reported)]
 
 
@@ -113,7 +113,7 @@ def _fees(task: Task) -> dict[int, Decimal]:
     return {int(key.removeprefix("fee:")): amount for key, amount in rows}
 
 
-def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
+def _match_row(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
     """One row of the file with its outcome, in words, and what there is to book."""
     row = {
         "line": one.line,

@@ -90,7 +90,7 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
 # Statements ------------------------------------------------------------------------------------
 
 
-def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
+def _parse_channel(access: Access, text: str) -> tuple[Task, Recruitment | None]:
     """The task and its way in that ``12`` or ``12-3`` names."""
     task_text, _, way = text.partition("-")
     task = (
@@ -121,7 +121,7 @@ def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
     if request.method == "POST":
         require_decider(access.project, access.user)
         try:
-            task, recruitment = _way(access, request.POST.get("way", ""))
+            task, recruitment = _parse_channel(access, request.POST.get("way", ""))
             file = request.FILES.get("file")
             if file is None:
                 raise Invalid(gettext("Choose a file."), fields={"file": gettext("A CSV file.")})
@@ -229,7 +229,7 @@ def _decider(request: HttpRequest, project_id: int) -> Access:
     return access
 
 
-def _back(project_id: int, view: str) -> HttpResponse:
+def _redirect_to_view(project_id: int, view: str) -> HttpResponse:
     return redirect(f"{reverse('payment_list', args=[project_id])}?view={view}")
 
 
@@ -253,7 +253,7 @@ def payment_send(request: HttpRequest, project_id: int) -> HttpResponse:
         )
     said.append(gettext("You can close this page."))
     messages.success(request, " ".join(said))
-    return _back(project_id, "sending")
+    return _redirect_to_view(project_id, "sending")
 
 
 @login_required
@@ -275,7 +275,7 @@ def payment_resolve(request: HttpRequest, project_id: int, payment_id: int) -> H
         messages.error(
             request, gettext("Nothing was changed. %(message)s") % {"message": error.message}
         )
-    return _back(project_id, "look")
+    return _redirect_to_view(project_id, "look")
 
 
 @login_required

@@ -135,7 +135,7 @@ def drafts_of(assignments: QuerySet[Assignment]) -> QuerySet[AssignmentItem]:
     return AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
 
 
-def _after(time: Any, days: str) -> ExpressionWrapper:
+def _time_after(time: Any, days: str) -> ExpressionWrapper:
     """The time so many days later; null where the project keeps texts for good."""
     kept = ExpressionWrapper(F(days) * ONE_DAY, output_field=DurationField())
     return ExpressionWrapper(time + kept, output_field=DateTimeField())
@@ -143,7 +143,7 @@ def _after(time: Any, days: str) -> ExpressionWrapper:
 
 def old_messages(now: dt.datetime) -> QuerySet[Message]:
     """Return messages whose retention time is over."""
-    until = _after(F("at"), "conversation__task__project__answer_days_kept")
+    until = _time_after(F("at"), "conversation__task__project__answer_days_kept")
     return Message.objects.annotate(kept_until=until).filter(kept_until__lte=now)
 
 
@@ -154,7 +154,7 @@ def due(now: dt.datetime) -> QuerySet[Assignment]:
     still judge a text made from it.
     """
     ended = Coalesce("submitted_at", "expires_at")
-    until = _after(ended, "task__project__answer_days_kept")
+    until = _time_after(ended, "task__project__answer_days_kept")
     judged = Item.objects.filter(
         Q(first__source_answer__assignment=OuterRef("pk"))
         | Q(second__source_answer__assignment=OuterRef("pk")),

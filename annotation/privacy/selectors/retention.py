@@ -101,15 +101,15 @@ def erasable_by_worker(worker: Membership) -> QuerySet[Assignment]:
 
 def kept_of_project(project: Project) -> KeptLogs:
     """Count the interaction logs that a project stores."""
-    return _kept("task__project", [project.pk])[project.pk]
+    return _count_logs("task__project", [project.pk])[project.pk]
 
 
 def kept_of_workers(workers: Sequence[Membership]) -> dict[int, KeptLogs]:
     """The logs of each of these workers, by the membership's id; two queries."""
-    return _kept("worker", [worker.pk for worker in workers])
+    return _count_logs("worker", [worker.pk for worker in workers])
 
 
-def _kept(whose: str, ids: Sequence[int]) -> dict[int, KeptLogs]:
+def _count_logs(whose: str, ids: Sequence[int]) -> dict[int, KeptLogs]:
     size = (
         EventStream.objects.filter(assignment=OuterRef("pk"))
         .order_by()

@@ -237,18 +237,18 @@ def hint(row: Mapping[str, Any]) -> str:
     told = {CHOOSE_ONE: _("choose one"), SCALE: "", SPANS: "", RANK: _("rank all, 1 is best")}
     said = told.get(row["kind"], "")
     if row["kind"] == CHOOSE_SEVERAL:
-        some = _("choose %(how_many)s") % {"how_many": _between(low, high)}
+        some = _("choose %(how_many)s") % {"how_many": _range_words(low, high)}
         said = some if low or high else _("choose all that apply")
     elif row["kind"] == SPANS and (low or high):
-        said = _("mark %(how_many)s") % {"how_many": _between(low, high)}
+        said = _("mark %(how_many)s") % {"how_many": _range_words(low, high)}
     elif row["kind"] == NUMBER and not (row["low"] is None and row["high"] is None):
         said = _range(row["low"], row["high"])
     elif row["kind"] not in told and (low or high):
-        said = _("%(how_many)s words") % {"how_many": _between(low, high)}
+        said = _("%(how_many)s words") % {"how_many": _range_words(low, high)}
     return said if row["required"] else ", ".join(filter(None, (said, _("optional"))))
 
 
-def _between(low: int, high: int) -> str:
+def _range_words(low: int, high: int) -> str:
     if not high:
         return _("at least %(low)s") % {"low": low}
     if not low:

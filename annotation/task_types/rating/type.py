@@ -168,7 +168,7 @@ class Rating(TaskType):
         ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft = draft_values(raw, PREFIX, _is_whole, _("A point of the scale."))
+        draft = draft_values(raw, PREFIX, _is_integer, _("A point of the scale."))
         return {**draft, **explanation.draft_texts(raw)}
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
@@ -333,7 +333,7 @@ def _release(raw: Any) -> dict[str, int] | None:
     }
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return str(value).lstrip("-").isdecimal()
 
 

@@ -176,7 +176,7 @@ class ThinkAloud(TaskType):
         if settings.get(RECORDING) == "required" and settings.get(RECORDED) is False:
             raise Invalid(_("Record what you say: nothing is recorded yet."))
         _enough(found, settings["min_attributes"])
-        _once(one["text"] for one in found)
+        _refuse_repeats(one["text"] for one in found)
         texts = [(ATTRIBUTE, n, one["text"]) for n, one in enumerate(found)]
         if said.strip():
             texts.append((TRANSCRIPT, 0, said))
@@ -253,7 +253,7 @@ def _enough(found: list[Attribute], wanted: int) -> None:
         raise Invalid(said % {"wanted": wanted, "there": len(found)})
 
 
-def _once(texts: Iterable[str]) -> None:
+def _refuse_repeats(texts: Iterable[str]) -> None:
     seen: dict[str, int] = {}
     for number, text in enumerate(texts, 1):
         first = seen.setdefault(" ".join(text.lower().split()), number)

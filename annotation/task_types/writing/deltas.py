@@ -24,7 +24,7 @@ def diff_texts(old: str, new: str) -> tuple[int, int, str] | None:
     """
     if old == new:
         return None
-    old, new = _whole(old), _whole(new)
+    old, new = _join_surrogates(old), _join_surrogates(new)
     most = min(len(old), len(new))
     head = _common_head(old, new, most)
     tail = _common_tail(old, new, most - head)
@@ -72,7 +72,7 @@ def _beyond(position: int, deleted: int, length: int) -> str:
     return f"A delta at {position} deletes {deleted} of a text of {length} units."
 
 
-def _whole(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """The text with each pair of surrogates as the one character that it stands for."""
     if text.isascii() or not _SURROGATE.search(text):
         return text

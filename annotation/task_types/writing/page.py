@@ -162,12 +162,17 @@ def form(stage: str, draft: Draft, settings: Settings, *, named: bool) -> list[Q
     """Return the questions of a stage with the draft's answers; ``named`` adds what is missing."""
     missing = {row["name"] for row in open_questions(draft, stage, settings[stage])}
     return [
-        _question(row, stage, draft, "" if not named or row["name"] not in missing else _ask(row))
+        _question(
+            row,
+            stage,
+            draft,
+            "" if not named or row["name"] not in missing else _request_words(row),
+        )
         for row in settings[stage]
     ]
 
 
-def _ask(row: Mapping[str, Any]) -> str:
+def _request_words(row: Mapping[str, Any]) -> str:
     return gettext("Write a few words.") if row["kind"] == TEXT else gettext("Choose one.")
 
 

@@ -68,7 +68,7 @@ def exclude(
         collects_again=collect_again,
         stops_work=stop_work,
     )
-    _tell(exclusion, "work.excluded")
+    _notify_worker(exclusion, "work.excluded")
     return exclusion
 
 
@@ -89,7 +89,7 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
         if locked.collects_again:
             _count_again(by, locked)
         record(by=by, project=locked.task.project, action="worker.include", on=locked)
-        _tell(locked, "work.included")
+        _notify_worker(locked, "work.included")
     return locked
 
 
@@ -107,7 +107,7 @@ def _count_again(by: User, exclusion: Exclusion) -> None:
             set_counts(by=by, answer=answer, counts=True)
 
 
-def _tell(exclusion: Exclusion, key: str) -> None:
+def _notify_worker(exclusion: Exclusion, key: str) -> None:
     """The worker concerned."""
     version = exclusion.task.current or exclusion.task.versions.latest("number")
     notify(

@@ -169,7 +169,7 @@ def memberships_with_consent(user: User, project_id: int | None = None) -> list[
 def load_home(user: User) -> Home:
     """Load the worker's home by a fixed number of queries."""
     members = memberships_with_consent(user)
-    own = _of(current_and_past_work(user))
+    own = _assignments_of(current_and_past_work(user))
     return Home(
         memberships=members,
         offers=sorted(list_offers(members), key=lambda one: -(one.hourly or 0)),
@@ -183,14 +183,14 @@ def load_home(user: User) -> Home:
     )
 
 
-def _of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:
+def _assignments_of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:
     return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
 
 
 def list_in_work(members: Sequence[Membership]) -> list[InWork]:
     """Return assignments that can still be submitted, newest first."""
     rows = list(
-        _of(members)
+        _assignments_of(members)
         .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
         .order_by("-pk")[:SHOWN]
     )

@@ -117,7 +117,7 @@ def choices_of(task: Task, field: ChoiceField, people: QuerySet[Answer]) -> list
     )
     if get_type(task.type).judges_texts:
         rows = rows.filter(answer__item__expected__isnull=True)
-    return _once(_read(rows, field))
+    return _first_choices(_read(rows, field))
 
 
 def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[Choice]:
@@ -136,7 +136,9 @@ def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[C
 def of_answers(task: Task, field: ChoiceField, answer_ids: Collection[int]) -> list[Choice]:
     """Return the choices in these answers, whether or not they still count."""
     wanted = set(answer_ids)
-    return _once([one for one in _read(_rows(task, field), field) if one.answer_id in wanted])
+    return _first_choices(
+        [one for one in _read(_rows(task, field), field) if one.answer_id in wanted]
+    )
 
 
 def _versions(task: Task, field: ChoiceField) -> list[int]:
@@ -177,7 +179,7 @@ def _order(row: Choice) -> tuple[object, ...]:
     return (row.item_key, row.item_since, row.item_id, row.worker_id is None, who, *when)
 
 
-def _once(rows: Sequence[Choice]) -> list[Choice]:
+def _first_choices(rows: Sequence[Choice]) -> list[Choice]:
     """The first choice of everybody on an item, in the order of a snapshot."""
     kept: dict[tuple[int, int | None, int | None], Choice] = {}
     for row in sorted(rows, key=_order):

@@ -123,15 +123,15 @@ def pooled_versions(task: Task) -> list[int]:
     """Return the published versions that ask the same as the current one; their answers pool."""
     if task.current is None:
         return []
-    now = {_asks(one) for one in version_items(task.current)}
+    now = {_dimension_key(one) for one in version_items(task.current)}
     return [
         version.pk
         for version in task.versions.filter(published_at__isnull=False)
-        if {_asks(one) for one in version_items(version)} == now
+        if {_dimension_key(one) for one in version_items(version)} == now
     ]
 
 
-def _asks(one: AskedDimension) -> tuple[Any, ...]:
+def _dimension_key(one: AskedDimension) -> tuple[Any, ...]:
     return one.name, one.neutral, one.points, one.codes
 
 
@@ -175,7 +175,7 @@ def sorted_out(task: Task) -> Sorted:
     left_out: Counter[str] = Counter()
     came = 0
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
-    found = main.annotate(why=_why_not(task)).values_list(*HEADER, "why")
+    found = main.annotate(why=_unused_reason(task)).values_list(*HEADER, "why")
     for *header, why in found.iterator(chunk_size=CHUNK):
         row = Judgment(*header)
         came += row.worker_id is not None
@@ -186,7 +186,7 @@ def sorted_out(task: Task) -> Sorted:
     return Sorted(rows, came, left_out)
 
 
-def _why_not(task: Task) -> Case:
+def _unused_reason(task: Task) -> Case:
     """The reason why an answer is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
     judged = get_type(task.type).judges_texts
@@ -232,7 +232,12 @@ def counts_of(task: Task) -> QuerySet[AnswerCount]:
 def count_left_out(task: Task) -> dict[str, int]:
     """Count people's answers that a snapshot omits, one reason each."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
-    rows = main.annotate(why=_why_not(task)).values_list("why").annotate(n=Count("pk")).order_by()
+    rows = (
+        main.annotate(why=_unused_reason(task))
+        .values_list("why")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
     found = {why: n for why, n in rows if why}
     return {**dict.fromkeys(("uncounted", "excluded", "other_fields"), 0), **found}
 

@@ -165,14 +165,14 @@ def sorted_out(task: Task, field: LabelField) -> Sorted:
     rows: list[LabelVote] = []
     left_out: Counter[str] = Counter()
     came = 0
-    main = _with_code(_main(task), field).annotate(why=_why_not(task, field))
+    main = _with_code(_main(task), field).annotate(why=_unused_reason(task, field))
     for *header, why in main.values_list(*HEADER, "why").iterator(chunk_size=CHUNK):
         came += 1
         if why:
             left_out[why] += 1
         else:
             rows.append(_vote(header, field))
-    kept = _once(rows)
+    kept = _first_votes(rows)
     left_out["repeated"] += len(rows) - len(kept)
     return Sorted(kept, came, +left_out)
 
@@ -237,7 +237,7 @@ def _with_code(rows: QuerySet[Answer], field: LabelField) -> Any:
     )
 
 
-def _why_not(task: Task, field: LabelField) -> Case:
+def _unused_reason(task: Task, field: LabelField) -> Case:
     """The reason why a vote is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
     return Case(
@@ -261,7 +261,7 @@ def _order(row: LabelVote) -> tuple[Any, ...]:
     return (row.item_key, row.item_since, row.worker_id, row.answered_at, row.answer_id)
 
 
-def _once(rows: Sequence[LabelVote]) -> list[LabelVote]:
+def _first_votes(rows: Sequence[LabelVote]) -> list[LabelVote]:
     """One vote a worker and item, in the order of a snapshot."""
     kept: list[LabelVote] = []
     for row in sorted(rows, key=_order):

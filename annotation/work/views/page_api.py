@@ -98,7 +98,7 @@ def read_uuid(raw: Any, name: str) -> UUID:
         ) from error
 
 
-def _whole(raw: Any, name: str) -> int:
+def _check_integer(raw: Any, name: str) -> int:
     if not isinstance(raw, int) or parse_whole(raw, low=-LARGEST) is None:
         raise Invalid(
             _("%(name)s is not a whole number.") % {"name": name},
@@ -124,7 +124,7 @@ def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
     entry = assignments.save_draft(
         by=request.user,  # type: ignore[arg-type]
         assignment=assignment,
-        public_id=_whole(body.get("item"), "item"),
+        public_id=_check_integer(body.get("item"), "item"),
         draft=_object(body.get("draft"), "draft"),
         version=version,
     )
@@ -160,7 +160,7 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "by": user,
         "assignment": assignment,
         "stream_key": key,
-        "first_seq": _whole(body.get("first_seq"), "first_seq"),
+        "first_seq": _check_integer(body.get("first_seq"), "first_seq"),
         "events": body.get("events") or [],
         "public": True,
     }
@@ -185,9 +185,9 @@ def read_version(body: dict[str, Any], name: str = "") -> Version:
             fields={f"{name}seen": _("%(most_after)s at most.") % {"most_after": MOST_SEEN}},
         )
     return Version(
-        seq=_whole(body.get("seq"), f"{name}seq"),
+        seq=_check_integer(body.get("seq"), f"{name}seq"),
         tab=str(tab),
-        seen={one: _whole(number, f"{name}seen") for one, number in seen.items()},
+        seen={one: _check_integer(number, f"{name}seen") for one, number in seen.items()},
         chosen=body.get("chosen") is True,
     )
 

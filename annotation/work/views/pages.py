@@ -246,7 +246,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     begun = any(step.entry.shown_at or step.entry.draft_seq for step in steps)
     if not begun:
         if agreed is None:
-            return _ask(found)
+            return _redirect_to_consent(found)
         if not found.version.instructions.strip() and not found.quiz:
             return redirect("work_item", assignment_id=found.pk, position=1)
         if found.opened_at is None:
@@ -264,7 +264,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return render(request, f"annotation/work/{name}.html", context)
 
 
-def _ask(found: Assignment) -> HttpResponse:
+def _redirect_to_consent(found: Assignment) -> HttpResponse:
     url = reverse("work_consent", args=[found.task.project_id])
     return redirect(f"{url}?assignment={found.pk}")
 
@@ -280,7 +280,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
         return elsewhere
     agreed = people.current_consent(found.worker)
     if agreed is None:
-        return _ask(found)
+        return _redirect_to_consent(found)
     pages = pages_of(found.task)
     steps = work.steps(found, current=position - 1, whole=pages.reads)
     if not 1 <= position <= len(steps):
@@ -301,7 +301,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     elif found.opened_at is None:
         assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     if entry.told_at:
-        return _told(request, found, agreed, steps, entry)
+        return _show_match(request, found, agreed, steps, entry)
     if request.method == "POST":
         return _answered(request, found, entry, passage, len(steps))
     context = _frame(found, agreed, steps)
@@ -321,7 +321,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     return _shown(request, found, pages.template(opened), context)
 
 
-def _told(
+def _show_match(
     request: HttpRequest,
     found: Assignment,
     agreed: Consent | None,

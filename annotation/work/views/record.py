@@ -71,7 +71,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
-    given = {} if pages.tells_all else _given(found)
+    given = {} if pages.tells_all else _submitted_answers(found)
     spoken = recording_addresses(found.pk)
     transcripts = transcripts_of(found.pk) if spoken else {}
     context = {
@@ -99,7 +99,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return render(request, "annotation/work/record/record_assignment.html", context)
 
 
-def _given(found: Assignment) -> dict[int, str]:
+def _submitted_answers(found: Assignment) -> dict[int, str]:
     """What was submitted, by item, where drafts tell it only in short."""
     answers = found.answers.select_related("version", "item")
     answers = answers.prefetch_related("texts", "choices", "spans")

@@ -163,7 +163,7 @@ def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: i
         "dimension": task.current.settings.get("dimension") or "quality",  # type: ignore[union-attr]
         "definition": params["definition"].strip() or rubric_of(task),
     }
-    make = _each if way == EACH else _all
+    make = _single_questions if way == EACH else _joint_questions
     asks = [ask for item in items for ask in make(template, task, item, questions, places)]
     if way != EACH:
         said = gettext(
@@ -189,7 +189,7 @@ def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: i
     return Plan(model, asks, sentence)
 
 
-def _each(
+def _single_questions(
     template: Template,
     task: Task,
     item: Item,
@@ -210,7 +210,7 @@ def _each(
     ]
 
 
-def _all(
+def _joint_questions(
     template: Template,
     task: Task,
     item: Item,
@@ -300,7 +300,7 @@ def read(
     names = [row["name"] for row in questions]
     given, chances, incomplete = [], {}, []
     for item in items:
-        said, probable = _said(item, names, by_subject, each=each)
+        said, probable = _read_item(item, names, by_subject, each=each)
         if len(said) < len(names):
             incomplete.append(item.pk)
             continue
@@ -315,7 +315,7 @@ def read(
     return given, chances, incomplete
 
 
-def _said(
+def _read_item(
     item: Item, names: Sequence[str], replies: Mapping[str, Reply], *, each: bool
 ) -> tuple[dict[str, str], dict[str, float]]:
     if not each:

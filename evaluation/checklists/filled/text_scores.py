@@ -191,7 +191,7 @@ def publish(
     if role == JUDGE:
         figures[AGAINST] = against_people(task.project_id, scores)
     else:
-        figures[OTHERS] = _others(run, scores)
+        figures[OTHERS] = _earlier_runs(run, scores)
     RunFigure.objects.bulk_create(
         RunFigure(run=run, name=key, data=data) for key, data in figures.items()
     )
@@ -199,7 +199,7 @@ def publish(
     return run, True
 
 
-def _others(run: Run, human: Scores) -> Row:
+def _earlier_runs(run: Run, human: Scores) -> Row:
     """Runs that scored these texts before, held against the human scores that came now."""
     told: Row = {}
     for other in scoring_runs(run.project_id):

@@ -65,7 +65,7 @@ class Thoughts(Strict):
     considerations: Annotated[list[Thought], Field(min_length=1, max_length=MOST_THOUGHTS)]
 
     @model_validator(mode="after")
-    def _each_once(self) -> Thoughts:
+    def _check_unique(self) -> Thoughts:
         kept = {stages.normalise_text(text): text for text in reversed(self.considerations)}
         self.considerations = [
             kept.pop(key)
@@ -152,7 +152,7 @@ def _named(data: stages.Data) -> str:
     return "\n".join(f"c{number}. {one['text']}" for number, one in enumerate(rows, 1))
 
 
-def _held(data: stages.Data) -> list[list[int]]:
+def _component_numbers(data: stages.Data) -> list[list[int]]:
     """By component in order: the numbers of its attributes."""
     number = {one["id"]: at for at, one in enumerate(data[stages.ATTRIBUTES], 1)}
     given = {one["component"]: one["attributes"] for one in data[stages.CLUSTERS]}
@@ -166,7 +166,9 @@ def _with_attributes(data: stages.Data, *, keys: bool) -> str:
     """Components with their key questions (``keys``) and their attributes by number."""
     asked = {one["component"]: one["text"] for one in data.get(stages.KEY_QUESTIONS, [])}
     parts = []
-    for at, (one, held) in enumerate(zip(data[stages.COMPONENTS], _held(data), strict=True), 1):
+    for at, (one, held) in enumerate(
+        zip(data[stages.COMPONENTS], _component_numbers(data), strict=True), 1
+    ):
         lines = [f"c{at}. {one['text']}"]
         if keys:
             lines.append(f"   Key question: {asked[one['id']]}")
@@ -192,7 +194,7 @@ def _components(about: Subject, data: stages.Data) -> Asked:
 
 
 def _clusters(about: Subject, data: stages.Data) -> Asked:
-    number = _one_of(range(1, len(data[stages.ATTRIBUTES]) + 1))
+    number = _literal_type(range(1, len(data[stages.ATTRIBUTES]) + 1))
     fields = {name: (_list(number), ...) for name in _labels(data)}
     form = _form("Clusters", None, **fields)
     places = {"components": _named(data), "attributes": _numbered(data[stages.ATTRIBUTES])}
@@ -209,9 +211,9 @@ def _key_questions(about: Subject, data: stages.Data) -> Asked:
 
 def _sub_questions(about: Subject, data: stages.Data) -> Asked:
     words, fields = _words(stages.MAX_QUESTION), {}
-    for name, held in zip(_labels(data), _held(data), strict=True):
+    for name, held in zip(_labels(data), _component_numbers(data), strict=True):
         numbers: Any = Field(min_length=1) if held else Field(max_length=0)
-        number = _one_of(held) if held else int
+        number = _literal_type(held) if held else int
         one = _form(
             f"Question_{name}",
             question=(words, ...),
@@ -225,7 +227,7 @@ def _sub_questions(about: Subject, data: stages.Data) -> Asked:
 
 
 def _validation(about: Subject, data: stages.Data) -> Asked:
-    number = _one_of(range(1, len(data[stages.SUB_QUESTIONS]) + 1))
+    number = _literal_type(range(1, len(data[stages.SUB_QUESTIONS]) + 1))
     one = _form(
         "Kept",
         question=(_words(stages.MAX_QUESTION), ...),
@@ -258,7 +260,7 @@ def _example(data: stages.Data, value: Any) -> str:
     return json.dumps(dict.fromkeys(_labels(data), value), ensure_ascii=False)
 
 
-def _one_of(numbers: Sequence[int] | range) -> Any:
+def _literal_type(numbers: Sequence[int] | range) -> Any:
     literal: Any = Literal
     return literal[tuple(numbers)]
 

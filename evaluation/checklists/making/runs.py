@@ -172,7 +172,7 @@ def checklist_of(task: Task, params: Given) -> Checklist:
     return found
 
 
-def _asked(
+def _stage_question(
     task: Task, params: Given
 ) -> tuple[Checklist, ChecklistStage, dict[str, Entries], ModelQuestion]:
     checklist, kind = checklist_of(task, params), params["stage"]
@@ -203,7 +203,7 @@ def _asked(
 
 def plan_stage(task: Task, params: Given) -> Plan:
     """Plan the question that makes a stage, with its cost."""
-    ask = _asked(task, params)[-1]
+    ask = _stage_question(task, params)[-1]
     label = ChecklistStage.Kind(params["stage"]).label.lower()
     return Plan(
         chat_model(task, params.get("model")),
@@ -217,7 +217,7 @@ def _whole_stage(task: Task, params: Given) -> Plan:
     asked = []
     for pk, _ in _lists_of(task):
         try:
-            asked.append(_asked(task, {**params, "checklist": pk})[-1])
+            asked.append(_stage_question(task, {**params, "checklist": pk})[-1])
         except Conflict:
             continue
     if not asked:
@@ -226,7 +226,7 @@ def _whole_stage(task: Task, params: Given) -> Plan:
 
 
 def _compute_stage(run: Run, steps: Recorder) -> MadeStage:
-    checklist, made_from, data, ask = _asked(run.task, run.params)
+    checklist, made_from, data, ask = _stage_question(run.task, run.params)
     steps.begin(ASKING, total=1)
     reply: Reply = fetch_replies(run, chat_model(run.task, run.params.get("model")), [ask], steps)[
         0

@@ -92,7 +92,7 @@ def check(kind: str, entries: Sequence[Mapping[str, Any]], data: Data) -> Entrie
 
 
 def _attributes(entries: Entries, data: Data) -> Entries:
-    _at_most(entries, MAX_ATTRIBUTES, "attribute")
+    _check_number(entries, MAX_ATTRIBUTES, "attribute")
     return [
         _with_id(
             one,
@@ -110,7 +110,7 @@ def _attributes(entries: Entries, data: Data) -> Entries:
 def _components(entries: Entries, data: Data) -> Entries:
     if not entries:
         raise Invalid(_("A checklist needs a component."), fields={"text": _("Name at least one.")})
-    _at_most(entries, MAX_COMPONENTS, "component")
+    _check_number(entries, MAX_COMPONENTS, "component")
     found = [_with_id(one, {"text": _text(one, MAX_COMPONENT, "component")}) for one in entries]
     _different(found, "component")
     return found
@@ -152,7 +152,7 @@ def _key_questions(entries: Entries, data: Data) -> Entries:
 
 def _sub_questions(entries: Entries, data: Data) -> Entries:
     components, attributes = by_id(data[COMPONENTS]), by_id(data[ATTRIBUTES])
-    _at_most(entries, MAX_QUESTIONS, "question")
+    _check_number(entries, MAX_QUESTIONS, "question")
     if not entries:
         raise Invalid(_("There is no question."), fields={"text": _("Write at least one.")})
     found = [
@@ -229,7 +229,7 @@ def _ids(given: Iterable[Any], there: Mapping[str, Entry], what: str) -> list[st
     return [pk for pk in there if pk in wanted]
 
 
-def _at_most(entries: Entries, most: int, what: str) -> None:
+def _check_number(entries: Entries, most: int, what: str) -> None:
     if len(entries) > most:
         raise Invalid(
             _(TOO_MANY[what]) % {"count": len(entries), "most": most},

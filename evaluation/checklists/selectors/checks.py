@@ -397,7 +397,7 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
         run=run, candidate__in=shown, component__in=components
     )
     scores = {(row.candidate_id, row.component): row for row in rows}
-    given = _given(run.task, shown, told, models)
+    given = _answers_by_text(run.task, shown, told, models)
     human = told["about"]["human_scores"]
     return {
         "page": found,
@@ -441,7 +441,7 @@ def _short(text: str) -> str:
     return text[:EXCERPT].rsplit(" ", 1)[0] + " …"
 
 
-def _given(
+def _answers_by_text(
     task: Task, shown: Sequence[int], told: Mapping[str, Any], models: Sequence[Row]
 ) -> dict[int, list[Row]]:
     """Each question of each text: how many people said yes, and what each model said."""

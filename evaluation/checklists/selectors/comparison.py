@@ -179,12 +179,12 @@ def diversity_charts(task: Task) -> list[dict[str, Any]]:
     )
     found: dict[str, list[MadeChecklist]] = {}
     for version in versions:
-        for one in _made(version):
+        for one in _checklists_of(version):
             found.setdefault(one.dimension, []).append(one)
     return [_chart(dimension, rows) for dimension, rows in sorted(found.items())]
 
 
-def _made(version: ChecklistVersion) -> list[MadeChecklist]:
+def _checklists_of(version: ChecklistVersion) -> list[MadeChecklist]:
     stages = [
         one
         for one in version.checklist.stages.all()

@@ -135,7 +135,7 @@ def _view(
         mark,
         word,
         sentence,
-        _made(one.row),
+        _author_words(one.row),
         one.row,
         ready,
         kind != stages.ATTRIBUTES and not (bare and kind in (stages.COMPONENTS, stages.CLUSTERS)),
@@ -171,7 +171,7 @@ def _state(
     return "done", _("Made"), ""
 
 
-def _made(row: ChecklistStage | None) -> str:
+def _author_words(row: ChecklistStage | None) -> str:
     if row is None:
         return ""
     if row.by_id is not None:
@@ -214,13 +214,15 @@ def _parts(kind: str, found: Mapping[str, Standing]) -> list[dict[str, Any]]:
                     "question": "",
                     "attributes": [],
                     # {"text", "attributes": [entries], "from": [texts]}
-                    "questions": [_told(row, attributes, subs) for row in own],
+                    "questions": [_question_details(row, attributes, subs) for row in own],
                 }
             )
     return made
 
 
-def _told(row: Entry, attributes: Mapping[str, Entry], subs: Mapping[str, Entry]) -> dict[str, Any]:
+def _question_details(
+    row: Entry, attributes: Mapping[str, Entry], subs: Mapping[str, Entry]
+) -> dict[str, Any]:
     sources = [subs[pk]["text"] for pk in row.get("from", []) if pk in subs]
     return {
         "text": row["text"],
@@ -290,7 +292,7 @@ def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]
 def earlier(checklist: Checklist, kind: str) -> list[tuple[ChecklistStage, str]]:
     """List the saved rows of a stage, newest first, each with who made it."""
     rows = checklist.stages.filter(kind=kind).select_related("by", "run").order_by("-number")
-    return [(row, _made(row)) for row in rows[:20]]
+    return [(row, _author_words(row)) for row in rows[:20]]
 
 
 # Lists and versions -----------------------------------------------------------------------------

@@ -83,7 +83,7 @@ IGNORED = (
 )
 
 
-def _found(told: Figures) -> list[Figures]:
+def _camps_of(told: Figures) -> list[Figures]:
     return [part for part in told.get("camps", []) if part["found"]]
 
 
@@ -93,7 +93,7 @@ def on_question(run: Run, told: Figures, rows: Sequence[Row]) -> list[Camp]:
     ``rows`` are its answers as ``questions.question`` gives them. A camp of which nobody answered
     is there with no answer; of neither, there are none.
     """
-    for part in _found(told):
+    for part in _camps_of(told):
         ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
         sides = [[row for row in rows if row["worker_id"] in one["workers"]] for one in ordered]
         if any(sides):
@@ -181,7 +181,7 @@ def camps_verdict(parts: Sequence[Figures]) -> Finding:
 def overview(run: Run, told: Figures, names: Mapping[int, str], keep: str) -> Row:
     """Summarise disagreement: the camps of workers found, and answers with little trust."""
     camps = []
-    for part in _found(told):
+    for part in _camps_of(told):
         ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
         rows = [
             Camp(

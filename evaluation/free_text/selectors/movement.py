@@ -131,10 +131,13 @@ def _places(found: Movement, texts: Sequence[str], labels: Sequence[str]) -> Res
     )
     order = np.argsort(-found.weights, kind="stable")
     answers = [
-        Place(texts[at], *_at(found.points[at]), percent(float(found.weights[at]), 1))
+        Place(texts[at], *_coordinates(found.points[at]), percent(float(found.weights[at]), 1))
         for at in order
     ]
-    way = [Place(label, *_at(place), "") for label, place in zip(labels, found.path, strict=True)]
+    way = [
+        Place(label, *_coordinates(place), "")
+        for label, place in zip(labels, found.path, strict=True)
+    ]
     return ResultTable(
         _("Where answers and exemplary answers lie"),
         columns,
@@ -143,7 +146,7 @@ def _places(found: Movement, texts: Sequence[str], labels: Sequence[str]) -> Res
     )
 
 
-def _at(point: FloatArray) -> tuple[str, str]:
+def _coordinates(point: FloatArray) -> tuple[str, str]:
     return score(float(point[0])), score(float(point[1]))
 
 

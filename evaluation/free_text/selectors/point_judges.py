@@ -85,7 +85,7 @@ class Cell:
         return format_html("<small>{}</small>", self.why or _t("none"))
 
 
-def _not_there() -> Cell:
+def _missing_cell() -> Cell:
     return Cell(rank_words(None, None), None, None, None, _t("not on its board"))
 
 
@@ -275,7 +275,7 @@ class Line:
 
     @property
     def other_span(self) -> SafeString | str:
-        cell = self.other or _not_there()
+        cell = self.other or _missing_cell()
         return cell.reason() if cell.low is None else interval(cell.low, cell.high)
 
 
@@ -342,7 +342,7 @@ def _board(
             axis=charts.forest_axis(scale),
             classes="data board two-line",
         ),
-        "sentence": _said(noun, run, main, dimension),
+        "sentence": _agreement_words(noun, run, main, dimension),
     }
 
 
@@ -356,7 +356,7 @@ def _line(
     own, extra = _cell(rest), rest[-1]
     name, detail = names[0], names[1] if len(names) > 1 else ""
     estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
-    beside = None if main is None else _cell(other) if other else _not_there()
+    beside = None if main is None else _cell(other) if other else _missing_cell()
     plot = charts.forest_cell(scale, estimate, name=name)
     return Line(name, detail, own, beside, rest[4], extra.get("defaulted", 0), plot)
 
@@ -369,7 +369,7 @@ def _cell(values: Sequence[Any]) -> Cell:
 # Agreement -------------------------------------------------------------------------------------
 
 
-def _said(noun: str, run: Run, main: Run | None, dimension: str) -> str:
+def _agreement_words(noun: str, run: Run, main: Run | None, dimension: str) -> str:
     """How far the judge goes with the task's own method, in words."""
     if adapter_of(run.task).scores_answers:
         return _agree(noun, run, main) if main is not None else _t(AQER_MISSING)

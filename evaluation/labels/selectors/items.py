@@ -154,7 +154,7 @@ def item_list(
         "classes": [(charts.class_key(at), label) for at, (_, label) in enumerate(field.options)]
         if len(field.options) <= charts.SHAPES
         else [],
-        "where": _where(told["certainty"]),
+        "where": _count_differences(told["certainty"]),
         "certainty": told["certainty"],
     }
 
@@ -179,7 +179,7 @@ def _filters(
     ]
 
 
-def _where(certainty: Told) -> list[tuple[str, int]]:
+def _count_differences(certainty: Told) -> list[tuple[str, int]]:
     """How many items two methods label differently."""
     found = [
         (

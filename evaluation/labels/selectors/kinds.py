@@ -64,11 +64,12 @@ def kinds(told: Told, names: Mapping[int, str], project: int) -> list[Kinds]:
     """Return agreement by kind of item for each column that could split the items."""
     rows = told.get("kind") or ()
     return [
-        _by(told, name, names, project) for name in dict.fromkeys(row["column"] for row in rows)
+        _agreement_by_column(told, name, names, project)
+        for name in dict.fromkeys(row["column"] for row in rows)
     ]
 
 
-def _by(told: Told, column: str, names: Mapping[int, str], project: int) -> Kinds:
+def _agreement_by_column(told: Told, column: str, names: Mapping[int, str], project: int) -> Kinds:
     own, workers, shifts = (
         [row for row in told.get(name) or () if row["column"] == column] for name in FIGURES
     )

@@ -104,7 +104,7 @@ Told = Mapping[str, Any]
 
 def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
     """Return the coefficients of agreement: all workers, better ones, by class."""
-    rows = [row for row in told["agreement"] if _is_told(row)]
+    rows = [row for row in told["agreement"] if _is_shown(row)]
     scale = _scale(rows)
     others = summary["workers"] - summary["better"] if summary["better"] else 0
     heads = {
@@ -168,7 +168,7 @@ def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | N
     }
 
 
-def _is_told(row: Told) -> bool:
+def _is_shown(row: Told) -> bool:
     """Whether a coefficient has a value, or a reason that concerns these labels."""
     return row["value"] is not None or row["coefficient"] in (
         "krippendorff_nominal",

@@ -123,7 +123,7 @@ def _grant(
     serialize_spending(task)
     room = evaluation.budget - claimed_pay(task) - selectors.money_of(evaluation)
     while items:
-        most = _most(task, judge, items)
+        most = _highest_cost(task, judge, items)
         if most <= room:
             return items, most
         fit = int((len(items) * room / most).to_integral_value(ROUND_DOWN))
@@ -131,7 +131,7 @@ def _grant(
     return None
 
 
-def _most(task: Task, judge: Judge, items: Sequence[int]) -> Decimal:
+def _highest_cost(task: Task, judge: Judge, items: Sequence[int]) -> Decimal:
     plan = pairs.plan(task, judge.params, items)
     found = estimate.preview(plan.model, plan.asks)
     if found.at_most is None and found.calls > found.cached:

@@ -113,12 +113,12 @@ def pairs_to_judge(evaluation: LiveEvaluation, task: Task, judge: Judge) -> list
     if evaluation.decided_by == LiveEvaluation.DecidedBy.PEOPLE:
         judged = counting_rows(task).filter(worker__isnull=False, item=OuterRef("pk"))
         rows = rows.filter(Exists(judged))
-    through = _given_up(evaluation, judge) | _judged(task, judge)
+    through = _failed_pairs(evaluation, judge) | _judged(task, judge)
     ids = rows.order_by("pk").values_list("pk", flat=True)
     return [pk for pk in ids if pk not in through]
 
 
-def _given_up(evaluation: LiveEvaluation, judge: Judge) -> set[int]:
+def _failed_pairs(evaluation: LiveEvaluation, judge: Judge) -> set[int]:
     """The pairs about which a run that came to its end asked in vain."""
     rows = CallUse.objects.filter(
         run__live_judging__evaluation=evaluation,

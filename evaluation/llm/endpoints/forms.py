@@ -30,7 +30,7 @@ def _short(**more: Any) -> forms.NumberInput:
     return forms.NumberInput(attrs={"class": "short num", **more})
 
 
-def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
+def _integer_field(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
     return forms.IntegerField(
         label=gettext_lazy(label), help_text=gettext_lazy(help_text), widget=_short(), **more
     )
@@ -67,16 +67,16 @@ class EndpointForm(EditForm):
         gettext_noop("Hard budget"),
         gettext_noop("Nothing is asked beyond it, by all runs together."),
     )
-    requests_per_minute = _whole(
+    requests_per_minute = _integer_field(
         gettext_noop("Requests a minute"), gettext_noop("Empty: no limit."), required=False
     )
-    tokens_per_minute = _whole(
+    tokens_per_minute = _integer_field(
         gettext_noop("Tokens a minute"), gettext_noop("Empty: no limit."), required=False
     )
-    parallel = _whole(
+    parallel = _integer_field(
         gettext_noop("At the same time"), gettext_noop("Requests of one run."), initial=4
     )
-    timeout_seconds = _whole(
+    timeout_seconds = _integer_field(
         gettext_noop("Wait for an answer"), gettext_noop("Then it is tried again."), initial=60
     )
 

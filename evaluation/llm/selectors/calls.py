@@ -82,7 +82,7 @@ def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
             "call": call,
             "mark": CALL_MARKS[CallState(call.state)],
             "word": CallState(call.state).label.capitalize(),
-            "said": _said(call),
+            "said": _short_error(call),
             "took": _seconds(call.latency_ms),
             "cost": small(call.cost, currency),
         }
@@ -90,7 +90,7 @@ def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
     ]
 
 
-def _said(call: LLMCall) -> str:
+def _short_error(call: LLMCall) -> str:
     if call.state == CallState.FAILED:
         return call.reason or _("No reason was given.")
     said = call.text or (json.dumps(call.value, ensure_ascii=False) if call.value else "")

@@ -44,7 +44,7 @@ class DocumentQuestions(Questions):
         rows = rows.select_related("group", "first")
         found: dict[Asked, Item] = {}
         for item in rows.order_by("group__position", "group_id", "position", "pk"):
-            found.setdefault(_asked(item), item)
+            found.setdefault(_question_key(item), item)
         if not found:
             raise Conflict(gettext("No document has a question yet. Write one first."))
         return list(found.values())
@@ -97,11 +97,11 @@ class DocumentQuestions(Questions):
         add_documents(by=by, task=task, rows=wanted)
 
 
-def _asked(item: Item) -> Asked:
+def _question_key(item: Item) -> Asked:
     return item.group.key, item.question, int(item.settings.get("anchor") or 0)
 
 
 def _key(task: Task, item: Item, system: tuple[str, str], replicate: int) -> str:
     """The same question to the same system gives the same id."""
-    words = "\x00".join((*map(str, _asked(item)), *system, str(replicate)))
+    words = "\x00".join((*map(str, _question_key(item)), *system, str(replicate)))
     return f"t{task.pk}-m{hashlib.sha256(words.encode()).hexdigest()[:20]}"

@@ -106,7 +106,7 @@ def fields_of(task: Task) -> list[dict[str, Any]]:
 def told_field(one: Field) -> str:
     """Describe a field for a prompt: name, question, values, and when it is asked."""
     lines = [f"{one['name']}: {one['question']}"]
-    lines.append(f"  {_how(one)}")
+    lines.append(f"  {_answer_form(one)}")
     named = {option["value"]: option for option in one["options"]}
     if one["kind"] not in (NUMBER, SCALE, *TEXTS):
         lines += [f"  - {_option(named[code])}" for code in named]
@@ -128,7 +128,7 @@ def _option(option: Field) -> str:
     return ": ".join(filter(None, (option["value"], said, option["description"])))
 
 
-def _how(one: Field) -> str:
+def _answer_form(one: Field) -> str:
     kind, limits = one["kind"], hint({**one, "required": True})
     if kind == CHOOSE_ONE:
         return "One of these values:"

@@ -343,13 +343,13 @@ def compute(run: Run, steps: Recorder) -> Answered:
         if reply.value is not None
     ]
     given = [SystemAnswer(one.item.pk, found.values, one.replicate) for one, _, found in read]
-    told = {**_told(replies, there, read), **prompts_told(asked.asks)}
+    told = {**_summary(replies, there, read), **prompts_told(asked.asks)}
     counts = told["counts"]
     steps.set_words(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
     return Answered(system_of(task, params), strategy_of(task, params["strategy"]), given, told)
 
 
-def _told(
+def _summary(
     replies: Sequence[Reply], there: int, read: Sequence[tuple[AnswerRequest, Reply, ParsedValues]]
 ) -> Row:
     """The figure of the run: counts, what failed and why, what is kept and wants a look."""

@@ -326,7 +326,7 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
         values = vote_of(one, list(islice(parts, len(one.parts))))
         if values is not None:
             given.append(SystemAnswer(one.item.pk, values, one.call, one.flipped))
-    told = {**_told(task, replies, given, wanted, there), **prompts_told(asked.asks)}
+    told = {**_summary(task, replies, given, wanted, there), **prompts_told(asked.asks)}
     counts = told["counts"]
     steps.set_words(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
     return JudgingResult(system_of(task, params), given, told)
@@ -346,7 +346,7 @@ def vote_of(one: PairRequest, replies: Sequence[Reply]) -> Values | None:
     return Values(choices=list(choices_of(shown, flipped=one.flipped)))
 
 
-def _told(
+def _summary(
     task: Task,
     replies: Sequence[Reply],
     given: Sequence[SystemAnswer],

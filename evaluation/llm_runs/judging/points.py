@@ -273,12 +273,12 @@ def compute(run: Run, steps: Recorder) -> ScoringResult:
     else:
         texts = [(one.text, one.dimension, point) for one, point in made if one.text is not None]
         rows, notes = candidate_boards(texts)
-    told = {**_told(replies, [point for _, point in made]), **prompts_told(asked.asks)}
+    told = {**_summary(replies, [point for _, point in made]), **prompts_told(asked.asks)}
     steps.set_words(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
     return ScoringResult(rows, {"asked": told, "notes": notes})
 
 
-def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
+def _summary(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
     """The figure of the run: counts, the share that defaulted, and how the scores are spread."""
     own = [point.score for point in points if not point.defaulted]
     bins = np.histogram(own, bins=10, range=(0, 100))[0].tolist() if own else [0] * 10

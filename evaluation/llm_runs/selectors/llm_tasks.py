@@ -72,14 +72,15 @@ def live_runs(task: Task) -> Live:
         .select_related("started_by", "source")
         .order_by("-number")[:SHOWN]
     )
-    names, told = model_names(rows), _told(rows)
+    names, told = model_names(rows), _calls_by_run(rows)
     made = [
-        _asked(run, task, names.get(model_id(run) or 0, ""), told.get(run.pk, {})) for run in rows
+        _run_line(run, task, names.get(model_id(run) or 0, ""), told.get(run.pk, {}))
+        for run in rows
     ]
     return Live(made, sum(one.active for one in made))
 
 
-def _told(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
+def _calls_by_run(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """Run -> its calls by state, each once, and what its attempts cost; two queries."""
     same = CallUse.objects.filter(run=OuterRef("run"), call=OuterRef("call"), pk__lt=OuterRef("pk"))
     once = CallUse.objects.filter(~Exists(same), run__in=rows).order_by().values("run")
@@ -97,7 +98,7 @@ def _told(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRun:
+def _run_line(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRun:
     run.task = task
     mark, word = STATES[RunState(run.state)]
     return AskedRun(

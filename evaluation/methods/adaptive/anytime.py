@@ -136,7 +136,7 @@ def win_shares(
     weight = _weights(given, votes)
     by_worker = _Clusters.of(given.worker, weight, "workers" if not by_prompt else "prompts")
     by_topic = by_worker if by_prompt else _Clusters.of(given.prompt, weight, "prompts")
-    if why := by_worker.too_few or by_topic.too_few:
+    if why := by_worker.why_no_interval or by_topic.why_no_interval:
         return replace(nothing, why=why)
     pull = weight * (given.score - pairs[first, second])[:, None]
     pull[np.arange(len(first)), second] *= -1
@@ -192,7 +192,7 @@ class _Clusters:
         return bell_mccaffrey(self.share)
 
     @property
-    def too_few(self) -> str:
+    def why_no_interval(self) -> str:
         """Why these give some system no interval; "" where they do."""
         effective = 1 / (self.share**2).sum(axis=0)
         at = int(effective.argmin())

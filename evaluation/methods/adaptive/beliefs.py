@@ -223,7 +223,7 @@ def _chances_of(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
     if not neutral.any():
         sides = [[_of_two(a[:, 0], b[:, 0]) for b in behind] for a in ahead]
         return sides[0][0], np.stack([sides[1][2], sides[0][0], sides[2][1]], axis=1)
-    low = [_below(neutral + n, decided + d) for n, d in ((0, 0), (1, 0), (0, 1))]
+    low = [_chance_below_third(neutral + n, decided + d) for n, d in ((0, 0), (1, 0), (0, 1))]
 
     def label(a: FloatArray, b: FloatArray, held: tuple[FloatArray, FloatArray]) -> FloatArray:
         start, slope = held
@@ -249,7 +249,7 @@ def _beyond(own: FloatArray, other: FloatArray) -> list[FloatArray]:
     return [now, now + step / b, np.maximum(now - step / a, 0.0)]
 
 
-def _below(neutral: FloatArray, decided: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _chance_below_third(neutral: FloatArray, decided: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Chance (p,) that the chance of neutral is below 1/3, and how it grows with v (p, nodes)."""
     a, b = neutral[:, None], decided[:, None]
     density = np.exp(

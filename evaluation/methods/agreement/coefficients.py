@@ -213,19 +213,22 @@ def _interval(
         summed = grouped(rows(counts[drawn]), group[drawn])
         votes = np.unique(group[paired], return_inverse=True)[1]
         mass = np.bincount(votes, weights=counts[paired].sum(axis=1))
-        others = len(np.unique(group[paired & _other(counts, 1.0)]))
+        others = len(np.unique(group[paired & _has_no_majority(counts, 1.0)]))
         found = estimate(
             summed, np.ones(len(summed)), statistic, units=len(mass), mass=mass, **drawing
         )
         return _if_varied(found, others, least_other, drawing["noun"])
     each = np.ones(len(counts)) if times is None else times
-    units, others = int(each[paired].sum()), int(each[paired & _other(counts, each)].sum())
+    units, others = (
+        int(each[paired].sum()),
+        int(each[paired & _has_no_majority(counts, each)].sum()),
+    )
     kinds, times = (counts[drawn], times[drawn]) if times is not None else patterns(counts[drawn])
     found = estimate(rows(kinds), times, statistic, units=units, **drawing)
     return _if_varied(found, others, least_other, drawing["noun"])
 
 
-def _other(counts: FloatArray, times: FloatArray | float) -> NDArray[np.bool_]:
+def _has_no_majority(counts: FloatArray, times: FloatArray | float) -> NDArray[np.bool_]:
     """Rows (p,) of which the commonest label has less than half of the votes."""
     commonest = int((counts * np.reshape(times, (-1, 1))).sum(axis=0).argmax())
     return np.asarray(2 * counts[:, commonest] < counts.sum(axis=1))

@@ -135,7 +135,7 @@ def corrected_alpha(
     """
     items = _items(data)
     plan = _Plan(
-        _all_at_once(competence, competences),
+        _batch_competence(competence, competences),
         threshold,
         level,
         values,
@@ -168,7 +168,7 @@ _MEANS = (
 )
 
 
-def _all_at_once(one: Competence | None, several: Competences | None) -> Competences:
+def _batch_competence(one: Competence | None, several: Competences | None) -> Competences:
     if (one is None) == (several is None):
         raise BadParameter("competence or competences must be given, and not both")
     return several or partial(map, one)
@@ -233,11 +233,11 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
             yield noises[-1]
 
     given = [np.asarray(one, dtype=np.float64) for one in plan.competences(asked())]
-    kept = _kept(given[0], votes, votes, plan.threshold)[0]
+    kept = _split_votes(given[0], votes, votes, plan.threshold)[0]
     crossed, unknown = folds.kept_votes(given[1 : 1 + len(folds)], plan.threshold)
     nulls = []
     for one, noise in zip(given[1 + len(folds) :], noises, strict=True):
-        keep = _kept(one, noise, noise, plan.threshold)[0]
+        keep = _split_votes(one, noise, noise, plan.threshold)[0]
         nulls.append(_alpha(noise, keep & plan.scored[noise.item], plan.level, plan.values))
     cross = _alpha(votes, crossed & ours, plan.level, plan.values)
     bounds, why = (np.nan, np.nan), plain.reason
@@ -268,7 +268,7 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
     return {**row, "reason": reason}
 
 
-def _kept(
+def _split_votes(
     found: FloatArray, fitted: Labels, used: Labels, threshold: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which votes of ``used`` (n,) stay under competence from ``fitted``, and which are unknown."""
@@ -305,7 +305,7 @@ class _Folds:
         keep = np.ones(len(self.votes), dtype=bool)
         unknown = np.full(len(self.votes), not self.parts)
         for here, one, rest in zip(self.parts, found, self.rest, strict=True):
-            kept, missing = _kept(one, rest, self.votes, threshold)
+            kept, missing = _split_votes(one, rest, self.votes, threshold)
             keep[here], unknown[here] = kept[here], missing[here]
         return keep, unknown
 

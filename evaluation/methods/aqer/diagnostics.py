@@ -138,7 +138,7 @@ def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
     found = [item for block in case.rows.blocks for item in _clusters_of(case, fit, block)]
     found.sort(key=lambda item: (-item["share_of_answers"], item["question"]))
     listed = found[:MOST]
-    moves = _without(case, fit, [item["question"] for item in listed], names)
+    moves = _moves_without(case, fit, [item["question"] for item in listed], names)
     for item, moved in zip(listed, moves, strict=True):
         item["question"] = case.texts.questions[case.questions[item["question"]]]
         item["without"] = moved
@@ -180,7 +180,7 @@ def _cluster(case: Case, fit: Iterated, j: int, centre: int, members: IntArray) 
     }
 
 
-def _without(
+def _moves_without(
     case: Case, fit: Iterated, left_out: list[int], names: list[str]
 ) -> list[dict[str, Any]]:
     """How the ranking by raw score would move without each of these local questions."""

@@ -173,7 +173,7 @@ def build(
                 which = np.flatnonzero(sizes == m)
                 tall = m > TALL * vectors.shape[1]
                 for some in np.split(which, len(which)) if tall else [which]:
-                    alike, inverse = _kept(vectors, starts[some], m, tall=tall)
+                    alike, inverse = _block_matrix(vectors, starts[some], m, tall=tall)
                     here[starts[some][:, None] + np.arange(m)] = inverse > 0
                     first = rows + starts[some]
                     block = Block(questions + some, first, alike, inverse if tall else None)
@@ -212,7 +212,9 @@ def unit(vectors: Floats) -> FloatArray:
     return exact * _inverse(np.einsum("ij,ij->i", exact, exact))[:, None]
 
 
-def _kept(vectors: Floats, starts: IntArray, m: int, *, tall: bool) -> tuple[Floats, FloatArray]:
+def _block_matrix(
+    vectors: Floats, starts: IntArray, m: int, *, tall: bool
+) -> tuple[Floats, FloatArray]:
     """What a block keeps of questions of m answers each, and one over the lengths (k, m)."""
     if tall:
         answers = vectors[None, starts[0] : starts[0] + m]

@@ -79,7 +79,7 @@ def by_system(frame: Drawn, scores: FloatArray, level: float, least: int) -> lis
         row: dict[str, Any] = {"system": system, "questions": found.questions}
         if found.questions < least:
             found = replace(found, whole=np.full(len(scores), np.nan))
-        rows.append(row | _told(found, level))
+        rows.append(row | _interval_row(found, level))
     return rows
 
 
@@ -126,7 +126,7 @@ def _turned_back(found: _Z, rows: NDArray[np.bool_]) -> _R:
     return _R(float(np.tanh(mean)), np.tanh(without.mean(axis=0)), whole / np.cosh(mean) ** 2)
 
 
-def _told(found: _Z, level: float) -> dict[str, Any]:
+def _interval_row(found: _Z, level: float) -> dict[str, Any]:
     defined = np.isfinite(found.whole)
     told = dict.fromkeys(("r", "low", "high", "draw_low", "draw_high"), np.nan)
     told["defined"] = int(defined.sum())
@@ -318,8 +318,8 @@ def _frame(data: Study) -> Drawn:
     outside = data.texts.outside
     assert outside is not None  # Study says so  # noqa: S101
     return Drawn(
-        _given(outside, outside.worker),
-        _given(outside, outside.question),
+        _input_order(outside, outside.worker),
+        _input_order(outside, outside.question),
         data.grade,
         len(outside.workers),
         len(outside.questions),
@@ -399,7 +399,7 @@ def fit(
     )
 
 
-def _given(outside: Texts, values: IntArray) -> IntArray:
+def _input_order(outside: Texts, values: IntArray) -> IntArray:
     """Values of sorted outside answers in the order in which they were given."""
     out = np.empty(len(values), dtype=np.int64)
     out[outside.source] = values
@@ -444,7 +444,7 @@ def _scores(
     for number in range(settings["repetitions"]):
         step(number)
         keep = draw_rows(data.texts, size, settings["draw"], rng)
-        texts, responses = _kept(data.texts, keep), _kept(data.responses, keep)
+        texts, responses = _select_answers(data.texts, keep), _select_answers(data.responses, keep)
         for slug in methods:
             try:
                 table = SCORERS[slug][1](texts, responses, rng).estimates["system_answer"]
@@ -456,7 +456,7 @@ def _scores(
     return found
 
 
-def _kept(data: Any, keep: NDArray[np.bool_]) -> Any:
+def _select_answers(data: Any, keep: NDArray[np.bool_]) -> Any:
     """The same data with some answers only; names and outside answers stay."""
     rows = {name: getattr(data, name)[keep] for name in ("worker", "question", "source")}
     which = "vector" if isinstance(data, Texts) else "text"

@@ -325,7 +325,7 @@ def _workers(
         scores = Scores(n, point, point, point, point, by="score")
         board = make_board(scores, Draws(draws, draws, complete), rules)
         rank[some] = board.rank
-        spots.append((some, _without(board.intervals, point > COLLAPSED * point.sum())))
+        spots.append((some, _without_intervals(board.intervals, point > COLLAPSED * point.sum())))
     columns = {
         "worker": old["worker"],
         "component": old["component"],
@@ -338,7 +338,7 @@ def _workers(
     return Table(columns), place_intervals(spots, len(old), reasons, rules.level)
 
 
-def _without(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:
+def _without_intervals(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:
     """The same without intervals for workers who are the mean that they are measured by."""
     reason = "the weighted mean is this worker's own answers"
     low, high, adjusted_low, adjusted_high = (

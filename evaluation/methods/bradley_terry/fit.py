@@ -150,7 +150,7 @@ def derivatives(
     border, corner, shared = _shared(cells, model, part)
     if model.regularisation:
         at = np.arange(len(model.linear))
-        slope, bend = _held(model, np.append(point.merit, point.shared[at]))
+        slope, bend = _prior_derivatives(model, np.append(point.merit, point.shared[at]))
         merit += slope[:k]
         own += bend[:k]
         shared[at] += slope[k:]
@@ -175,7 +175,7 @@ def dense_blocks(cells: Cells, curvature: Curvature) -> FloatArray:
     return blocks
 
 
-def _held(model: Model, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _prior_derivatives(model: Model, at: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What the comparisons with the dummy add to the gradient, and to minus its derivative."""
     chance = scipy.special.expit(at)
     if model.games is None:

@@ -194,7 +194,7 @@ def ratio(
     """
     total = float(below.sum())
     if total <= 0:
-        return _none(0, "there is nothing to count")
+        return _undefined(0, "there is nothing to count")
     value = float(above.sum()) / total
     influence = (above - value * below) / total
     return _interval(value, _spread(influence, below, cluster, crossed, nouns), confidence)
@@ -219,11 +219,11 @@ def share(
     check_within("confidence", confidence)
     total = float(below.sum())
     if total <= 0:
-        return _none(0, "there is nothing to count")
+        return _undefined(0, "there is nothing to count")
     value = float(above.sum()) / total
     spread = _spread((above - value * below) / total, below, cluster, crossed, nouns)
     if reason := spread.why_no_interval(LEAST[kind]):
-        return _without(value, spread, reason)
+        return _without_interval(value, spread, reason)
     effective = effective_trials(
         value,
         spread.variance,
@@ -232,7 +232,7 @@ def share(
         confidence=confidence,
     )
     low, high = wilson(value, effective, confidence)
-    return _with(value, low, high, spread)
+    return _with_interval(value, low, high, spread)
 
 
 def difference(
@@ -244,7 +244,7 @@ def difference(
     """Ratio ``two`` - ratio ``one``, each (above, below) over the same rows (n,)."""
     totals = [float(below.sum()) for _, below in (one, two)]
     if min(totals) <= 0:
-        return _none(0, "one of the two parts has no votes")
+        return _undefined(0, "one of the two parts has no votes")
     values = [float(part[0].sum()) / total for part, total in zip((one, two), totals, strict=True)]
     shares = [
         (above - value * below) / total
@@ -271,7 +271,7 @@ def within_slope(
     information = weight * x * x
     total = float(information.sum())
     if total <= 1e-12:
-        return _none(0, "nobody's votes differ in position")
+        return _undefined(0, "nobody's votes differ in position")
     slope = float((weight * x * y).sum()) / total
     spread = _spread(weight * x * (y - slope * x) / total, information, cluster)
     return _interval(slope, spread, confidence)
@@ -292,12 +292,12 @@ def _spread(
 def _interval(value: float, spread: Spread, confidence: float) -> Clustered:
     check_within("confidence", confidence)
     if reason := spread.why_no_interval(LEAST[MEAN]):
-        return _without(value, spread, reason)
+        return _without_interval(value, spread, reason)
     reach = spread.reach(confidence)
-    return _with(value, value - reach, value + reach, spread)
+    return _with_interval(value, value - reach, value + reach, spread)
 
 
-def _with(value: float, low: float, high: float, spread: Spread) -> Clustered:
+def _with_interval(value: float, low: float, high: float, spread: Spread) -> Clustered:
     return Clustered(
         value,
         spread.se,
@@ -309,12 +309,12 @@ def _with(value: float, low: float, high: float, spread: Spread) -> Clustered:
     )
 
 
-def _without(value: float, spread: Spread, reason: str) -> Clustered:
+def _without_interval(value: float, spread: Spread, reason: str) -> Clustered:
     nothing = (np.nan, np.nan, np.nan)
     return Clustered(
         value, *nothing, spread.clusters, reason, effective=spread.effective, freedom=spread.freedom
     )
 
 
-def _none(clusters: int, reason: str) -> Clustered:
+def _undefined(clusters: int, reason: str) -> Clustered:
     return Clustered(np.nan, np.nan, np.nan, np.nan, clusters, reason)

@@ -157,7 +157,7 @@ def boards(
     every = BoardVotes.joined(votes)
     parts: list[tuple[dict[str, int], Table]] = []
     shared: list[tuple[dict[str, int], Table]] = []
-    notes, clusters, freedom, converged = _left_out(data, people), {}, {}, True
+    notes, clusters, freedom, converged = _left_out_notes(data, people), {}, {}, True
     rngs = rng.spawn(size + 1)
     settings = {**settings, "family": family_of(votes)}
     for k in range(EVERY, size):
@@ -219,7 +219,7 @@ def votes_of(
     return found
 
 
-def _left_out(data: Judgments, people: ShownVotes) -> list[str]:
+def _left_out_notes(data: Judgments, people: ShownVotes) -> list[str]:
     same = (data.system[data.first] == data.system[data.second])[people.pair]
     if not same.any():
         return []

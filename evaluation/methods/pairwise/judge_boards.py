@@ -61,7 +61,7 @@ def judge_boards(
         hooks.step(STAGE, k + 1, size + 1)
         ours = _fitted(data, people, k, settings)
         drawn = _draws(seed, len(data.topics), resamples)
-        again = _kept(ours)
+        again = _cached_board(ours)
         for m, calls in machines.items():
             theirs = _fitted(data, calls, k, settings)
             found = _agreement(ours, theirs, drawn, settings["level"], again)
@@ -84,7 +84,7 @@ def _draws(seed: int, topics: int, resamples: int) -> Callable[[IntArray], IntAr
     return drawn
 
 
-def _kept(board: _Fitted | None) -> Callable[[IntArray], list[FloatArray]]:
+def _cached_board(board: _Fitted | None) -> Callable[[IntArray], list[FloatArray]]:
     """The board's merits under draws, fitted once for the same draws."""
     known: dict[bytes, list[FloatArray]] = {}
 

@@ -419,7 +419,7 @@ def judgments_used(
     ranked = set(system["dimension"].tolist())
     found = [_use("study", "", repeats, [], np.ones(len(people), dtype=bool))]
     for k in range(EVERY, len(data.dimensions)):
-        given, trusted = _of(answered, k), _of(answered & known, k)
+        given, trusted = _select_dimension(answered, k), _select_dimension(answered & known, k)
         steps = [("not_answered", given), ("one_source", apart), ("no_weight", trusted)]
         if k not in ranked:
             steps.append(("no_board", np.zeros(len(people), dtype=bool)))
@@ -436,7 +436,7 @@ def judgments_used(
     return found
 
 
-def _of(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
+def _select_dimension(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
     """One dimension of (n, d), or whether any holds."""
     found: NDArray[np.bool_] = np.any(rows, axis=1) if dimension == EVERY else rows[:, dimension]
     return found

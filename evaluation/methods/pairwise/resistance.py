@@ -213,7 +213,7 @@ def _fragile(
         at = styled.order[change.rows]
         rows["change"].append(
             {"dimension": dimension, "kind": kind, "of": n}
-            | _told(data, votes, at, kind=kind, change=change, first=found.first)
+            | _change_facts(data, votes, at, kind=kind, change=change, first=found.first)
         )
         if kind == "votes":
             rows["change_vote"] += [
@@ -239,7 +239,7 @@ def votes_needed(
     return needed
 
 
-def _told(
+def _change_facts(
     data: Judgments, votes: BoardVotes, at: IntArray, *, kind: str, change: Change, first: int
 ) -> dict[str, Any]:
     """What the votes (rows ``at``) of a change have in common."""

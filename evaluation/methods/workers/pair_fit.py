@@ -80,7 +80,7 @@ def shared_pairs(
     for start in range(0, workers, step):
         rows = slice(start, min(start + step, workers))
         n = _product(given[rows], given)
-        first, second = np.nonzero((n >= least * per) & _above(rows, workers))
+        first, second = np.nonzero((n >= least * per) & _is_upper(rows, workers))
         agree, chance = np.zeros(len(first)), np.zeros(len(first))
         for own in by_label if len(first) else ():
             agree += _product(own[rows], own)[first, second]
@@ -101,7 +101,7 @@ def _product(one: Any, two: Any) -> NDArray[np.float32]:
     return found.toarray() if scipy.sparse.issparse(found) else found
 
 
-def _above(rows: slice, workers: int) -> NDArray[np.bool_]:
+def _is_upper(rows: slice, workers: int) -> NDArray[np.bool_]:
     """Whether the second worker of a cell (rows, workers) comes after the first."""
     return np.arange(workers)[None, :] > np.arange(rows.start, rows.stop)[:, None]
 

@@ -193,8 +193,8 @@ def fit(
             "left_out": ~kept,
         }
     )
-    figures |= {"left_out": _left_out(everything, kept)}
-    return _result(data, table, {**_about(data, settings, edges), **figures}, settings)
+    figures |= {"left_out": _count_left_out(everything, kept)}
+    return _result(data, table, {**_frame(data, settings, edges), **figures}, settings)
 
 
 def _spread(values: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
@@ -204,14 +204,14 @@ def _spread(values: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
     return found
 
 
-def _left_out(data: Responses, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def _count_left_out(data: Responses, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
     return [
         {"group": name, "responses": int((~kept & (data.group == g)).sum())}
         for g, name in enumerate(data.groups)
     ]
 
 
-def _about(
+def _frame(
     data: Responses, settings: dict[str, Any], edges: dict[str, FloatArray]
 ) -> dict[str, Any]:
     return {

@@ -154,17 +154,17 @@ def origin(
     found = words(stretch)
     listed = [word for word, _, _ in found]
     if not listed:
-        return _whole(stretch, claim or fallback, number if claim == "passage" else 0)
+        return _single_origin(stretch, claim or fallback, number if claim == "passage" else 0)
     holders = sources.containing(listed)
     mine = any(known.contains(listed) for known in own)
     if holders and (claim == "passage" or not mine):
-        return _whole(stretch, "passage", number if number in holders else holders[0])
+        return _single_origin(stretch, "passage", number if number in holders else holders[0])
     if mine:
-        return _whole(stretch, "own", 0)
+        return _single_origin(stretch, "own", 0)
     return _by_runs(stretch, found, sources, own, fallback)
 
 
-def _whole(stretch: str, source: str, passage: int) -> Origin:
+def _single_origin(stretch: str, source: str, passage: int) -> Origin:
     return Origin(source, passage, (Segment(0, len(stretch), source, passage),))
 
 

@@ -41,7 +41,7 @@ def read(
     rows = [(time - start, event) for time, event in rows]
     sources = passages if isinstance(passages, Sources) else Sources(passages)
     texts = Texts(sources, first_number)
-    own = [(time, event) for time, event in rows if event.get("delta") or _of(event, target)]
+    own = [(time, event) for time, event in rows if event.get("delta") or _is_of(event, target)]
     _follow(texts, own)
     text, segments = texts.finish()
     recorded, snapshots = _recorded(rows)
@@ -64,7 +64,7 @@ def read(
     )
 
 
-def _of(event: Event, target: str) -> bool:
+def _is_of(event: Event, target: str) -> bool:
     return not target or event.get("target") == target
 
 
@@ -74,12 +74,12 @@ def _in_time(events: Iterable[Event], target: str) -> list[tuple[int, Event]]:
     Other items' texts on a page of this one are left out.
     """
     listed = list(events)
-    streams = {event.get("stream", 0) for event in listed if _of(event, target)}
+    streams = {event.get("stream", 0) for event in listed if _is_of(event, target)}
     latest: dict[Any, int] = {}
     rows = []
     for event in listed:
         stream = event.get("stream", 0)
-        other = event.get("delta") and not _of(event, target)
+        other = event.get("delta") and not _is_of(event, target)
         if stream not in streams or other:
             continue
         latest[stream] = max(latest.get(stream, 0), int(event["time"]))

@@ -133,7 +133,7 @@ def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> Judg
             )
         )
     people_axis, judge_axis = (charts.forest_axis(scale) for scale in scales)
-    return JudgeBoard(lines, people_axis, judge_axis, _said(tau))
+    return JudgeBoard(lines, people_axis, judge_axis, _tau_words(tau))
 
 
 def _scale(rows: Any) -> charts.Scale:
@@ -156,7 +156,7 @@ def _place(row: Row, scale: charts.Scale, name: str) -> Place:
     return Place(rank, plot)
 
 
-def _said(tau: Row) -> str:
+def _tau_words(tau: Row) -> str:
     """How far the two boards agree, with the interval or the reason why there is none."""
     told = {"systems": plural(tau.get("systems", 0), "system"), "why": tau.get("reason", "")}
     if tau.get("tau") is None:

@@ -126,13 +126,13 @@ def live_strip(
         # where the board of a run says less than has come in
         "standings": standings_strip(task, dimension) if since.any or not runs.core else {},
         # until it asks again; 0: never
-        "seconds": FAST if working else _again(task, since, came),
+        "seconds": FAST if working else _poll_seconds(task, since, came),
         # a finished run that the page does not show yet
         "newer": newer,
     }
 
 
-def _again(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
+def _poll_seconds(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
     """Seconds until the strip asks again while no run is in work; 0 when nothing is to come."""
     if task.state in (TaskState.OPEN, TaskState.PAUSED) and not came.full:
         return SLOW
@@ -310,10 +310,10 @@ def first_words(first: FirstRun) -> tuple[str, str]:
         "Workers are weighed by what others say of the same pairs, so a run needs at least 3 "
         "workers with 5 judgments each."
     )
-    return said, f"{why} {_had(first)}"
+    return said, f"{why} {_progress_words(first)}"
 
 
-def _had(first: FirstRun) -> str:
+def _progress_words(first: FirstRun) -> str:
     """Who has judged how much before the first run."""
     told: dict[str, str | int] = {"workers": plural(first.enough, "worker")}
     if first.others:

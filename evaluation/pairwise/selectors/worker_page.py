@@ -352,7 +352,7 @@ def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], 
     return {(pair_of(row.item), row.dimension): row for row in rows}
 
 
-def _of(given: Sequence[Vote], dimension: str) -> Sides:
+def _sides_of(given: Sequence[Vote], dimension: str) -> Sides:
     chosen = [vote.side(dimension) for vote in given]
     return Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
 
@@ -376,7 +376,7 @@ def _rows(
     )
     made = []
     for one in asked:
-        own, chosen = scores.get(one.name), _of(given, one.name)
+        own, chosen = scores.get(one.name), _sides_of(given, one.name)
         extra = own.extra if own is not None else {}
         guess = [extra.get(f"guess_{side}") or 0.0 for side in (LEFT, NEUTRAL, RIGHT)]
         plot = pair_workers.interval_plot(
@@ -430,7 +430,7 @@ def _sittings(
             if one.name in vote.codes
         ]
         known = [(code, label.label) for code, label in pairs if label is not None]
-        chosen = [_of(votes, one.name) for one in asked]
+        chosen = [_sides_of(votes, one.name) for one in asked]
         spent = [times[vote.id].seconds_total for vote in votes if vote.id in times]
         made.append(
             Sitting(

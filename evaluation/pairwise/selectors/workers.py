@@ -273,7 +273,7 @@ def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[dict[s
 # What is read beside the scores ----------------------------------------------------------------
 
 
-def _given(task: Task, ids: Collection[int]) -> Q:
+def _values_filter(task: Task, ids: Collection[int]) -> Q:
     return Q(
         answer__item__task=task,
         answer__stage=Answer.Stage.MAIN,
@@ -283,7 +283,9 @@ def _given(task: Task, ids: Collection[int]) -> Q:
 
 def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Sides]:
     """Counting votes of these workers as displayed, on a dimension or all (one query)."""
-    condition = _given(task, ids) & Q(answer__counts=True, answer__item__expected__isnull=True)
+    condition = _values_filter(task, ids) & Q(
+        answer__counts=True, answer__item__expected__isnull=True
+    )
     if dimension:
         condition &= Q(field=dimension)
     rows = (

@@ -94,12 +94,12 @@ def share_of(right: float, n: float, *, per: int = 1, noun: str = "comparison") 
     if not whole:
         return Figure(None, None, None, 0, _("none so far"))
     value, effective = right / n, n / max(1, per)
-    if why := _too_few(math.floor(effective), noun, units.SHARE):
+    if why := _few_reason(math.floor(effective), noun, units.SHARE):
         return Figure(value, None, None, whole, why)
     return Figure(value, *units.wilson(value, effective, LEVEL), whole)
 
 
-def _too_few(n: int, noun: str, kind: str) -> str:
+def _few_reason(n: int, noun: str, kind: str) -> str:
     """Why so many give no interval of a kind; "" where they do."""
     least = units.LEAST[kind]
     if n >= least:
@@ -123,7 +123,7 @@ def correlation_of(value: float | None, n: int) -> Figure:
         return Figure(
             None, None, None, n, _("%(texts)s shared, or all alike") % {"texts": plural(n, "text")}
         )
-    if why := _too_few(n, "text", units.CORRELATION):
+    if why := _few_reason(n, "text", units.CORRELATION):
         return Figure(value, None, None, n, why)
     return Figure(value, *units.fisher(value, n, LEVEL), n)
 

@@ -102,7 +102,7 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
         way: dict(found.expected(chosen["wanted"], way, trusted=trusted))
         for way in (chosen["way"], next_items.RANDOM)
     }
-    now = _now(run, told, chosen["system_id"])
+    now = _half_widths(run, told, chosen["system_id"])
     words = label_words(run, told)
     rows = [
         ExpectedWidth(
@@ -134,7 +134,7 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
     }
 
 
-def _now(run: Run, told: Told, system: int) -> dict[int, float]:
+def _half_widths(run: Run, told: Told, system: int) -> dict[int, float]:
     """Half the width of the run's intervals of people and the model together, by label."""
     place = [pk for pk, _ in told["frame"]["models"]].index(system)
     return {

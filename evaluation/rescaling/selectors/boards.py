@@ -126,7 +126,7 @@ def agreement_findings(told: NamedFigures) -> list[Finding | None]:
     rows = told.rows("aggregate")
     if not rows:
         return []
-    row = _whole(rows)
+    row = _overall_row(rows)
     note = _("Mean agreement of two people, Kendall’s τ-b: %(before)s before, %(after)s after.")
     note %= {"before": score(row["before"], 2), "after": score(row["after"], 2)}
     verdict = Verdict(raised_words(rows), note).finding("agreement_rises")
@@ -142,7 +142,7 @@ def raised_words(rows: Sequence[Row]) -> str:
     """The sentence alone, of the rows of the figure; empty without any."""
     if not rows:
         return ""
-    row = _whole(rows)
+    row = _overall_row(rows)
     return change(
         row["low"],
         row["high"],
@@ -152,7 +152,7 @@ def raised_words(rows: Sequence[Row]) -> str:
     )
 
 
-def _whole(rows: Sequence[Row]) -> Row:
+def _overall_row(rows: Sequence[Row]) -> Row:
     return next((one for one in rows if one["setting"] == "all"), rows[0])
 
 
@@ -250,7 +250,9 @@ def overview(told: NamedFigures) -> dict[str, Any]:
             row,
             gettext(SETTINGS[row["setting"]]),
             note=protocols[row["setting"]],
-            why=gettext("noise is no sample") if row["setting"] == "no ties" else _why(row),
+            why=gettext("noise is no sample")
+            if row["setting"] == "no ties"
+            else _missing_reason(row),
         )
         for row in rows
     ]
@@ -369,7 +371,7 @@ def change_table(
     return plain_table(title, columns, drawn, axis=charts.forest_axis(scale), classes=classes)
 
 
-def _why(row: Row) -> str:
+def _missing_reason(row: Row) -> str:
     """Why a change has no interval; older runs did not say."""
     return row.get("reason") or gettext(FEW)
 
@@ -389,10 +391,10 @@ def ensembles(told: NamedFigures) -> dict[str, Any]:
     by_setting: dict[str, list[Change]] = {"all": [], "incomplete": []}
     for row in told.rows("ensembles"):
         change = Change.of(
-            {**row, "difference": _less(row["after"], row["before"])},
+            {**row, "difference": _subtract(row["after"], row["before"])},
             f"{row['lambda']:g}",
             note=ends.get(row["lambda"], ""),
-            why=_why(row),
+            why=_missing_reason(row),
         )
         by_setting[row["setting"]].append(change)
     scale = change_scale([row for rows in by_setting.values() for row in rows])
@@ -407,7 +409,7 @@ def ensembles(told: NamedFigures) -> dict[str, Any]:
     return {"blocks": blocks, "has_pairs": blocks[0].table is not None}
 
 
-def _less(one: float | None, other: float | None) -> float | None:
+def _subtract(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
@@ -448,7 +450,7 @@ def _prompt(row: PromptRow) -> SafeString:
     return format_html('{}<small class="chip warn">{}</small>', html, warning)
 
 
-def _after(change: Change | None) -> SafeString:
+def _after_cell(change: Change | None) -> SafeString:
     """The agreement after rescaling with its change below, or why there is none."""
     if change is None or change.after is None:
         return note_below(gettext("none"), change.why if change else gettext("nothing in common"))
@@ -467,10 +469,12 @@ def _prompt_columns() -> list[Column]:
     ]
     return [
         *columns,
-        Column.number("all", gettext("τ-b, all"), term="tau", html=lambda row: _after(row.all)),
+        Column.number(
+            "all", gettext("τ-b, all"), term="tau", html=lambda row: _after_cell(row.all)
+        ),
         Column("all.plot", gettext("Change on all, with interval"), Format.PLOT),
         Column.number(
-            "incomplete", gettext("τ-b, incomplete"), html=lambda row: _after(row.incomplete)
+            "incomplete", gettext("τ-b, incomplete"), html=lambda row: _after_cell(row.incomplete)
         ),
         Column("incomplete.plot", gettext("Change on incomplete, with interval"), Format.PLOT),
     ]
@@ -513,7 +517,9 @@ def _variant(told: NamedFigures, run: Run, figures: Row) -> PromptRow:
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
     changes = {
-        name: Change.of(aggregate[name], gettext(SETTINGS[name]), why=_why(aggregate[name]))
+        name: Change.of(
+            aggregate[name], gettext(SETTINGS[name]), why=_missing_reason(aggregate[name])
+        )
         for name in ("all", "incomplete")
         if name in aggregate
     }

@@ -140,7 +140,7 @@ class Archive:
 
     def parts(self) -> Iterator[bytes]:
         """Yield the ZIP file in pieces."""
-        return zip_with_manifest(self._files(), self._told)
+        return zip_with_manifest(self._files(), self._make_manifest)
 
     def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
         for name in tables_of(self.run):
@@ -153,7 +153,7 @@ class Archive:
         yield from found.parts(self.form)
         self.rows += found.count
 
-    def _told(self, hashes: Mapping[str, str]) -> dict[str, Any]:
+    def _make_manifest(self, hashes: Mapping[str, str]) -> dict[str, Any]:
         self.manifest = manifest(self.run, hashes)
         return self.manifest
 

@@ -41,7 +41,7 @@ def _author(row: AnswerText) -> tuple[str, int]:
     return "system", row.system_id or 0
 
 
-def _once(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
+def _drop_repeats(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
     """Sorted rows with one answer a worker and question, and how many repeats were left out.
 
     A method takes one vote a person: the earliest answer stands. Systems keep their replicates.
@@ -63,7 +63,7 @@ def _once(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
 
 def counted_once(task: Task) -> list[AnswerText]:
     """The counting answers that a snapshot would hold, in its order; nothing is frozen."""
-    return _once(answers.counting_texts(task))[0]
+    return _drop_repeats(answers.counting_texts(task))[0]
 
 
 def content_hash(rows: Sequence[AnswerText]) -> str:
@@ -89,7 +89,7 @@ def freeze_answers(
     wanted = [
         row for row in counting if only is None or row.worker_id is None or row.worker_id in only
     ]
-    rows, repeated = _once(wanted)
+    rows, repeated = _drop_repeats(wanted)
     people = [row for row in rows if row.worker_id is not None]
     if not people:
         raise Conflict("No answer counts yet, so there is nothing to score.")

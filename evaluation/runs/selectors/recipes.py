@@ -106,7 +106,9 @@ def _plain_recipe(
     if (asked := model_id(run)) is not None:
         params["model"] = models.get(asked, "removed" if asked else "none")
     pairs = [("method", method_title(run))]
-    pairs += [(name.replace("_", " "), _said(value)) for name, value in sorted(params.items())]
+    pairs += [
+        (name.replace("_", " "), _value_words(value)) for name, value in sorted(params.items())
+    ]
     pairs.append(("seed", str(run.seed)))
     if run.snapshot:
         pairs.append(("snapshot", run.snapshot.content_hash[:8]))
@@ -115,7 +117,7 @@ def _plain_recipe(
     return pairs
 
 
-def _said(value: Any) -> str:
+def _value_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | dict):

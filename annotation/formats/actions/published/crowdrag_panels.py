@@ -62,7 +62,9 @@ def experts(
         task.save(update_fields=["source", "panel"])
     pairs = [one.pair for one in study.experts]
     items = base.pair_items(by=by, task=task, pairs=pairs, keys=keys)
-    log = {worker: _of(study.events, worker) for worker in {one.worker for one in study.experts}}
+    log = {
+        worker: _events_of(study.events, worker) for worker in {one.worker for one in study.experts}
+    }
     votes = [
         vote._replace(at=_answered(log[one.worker], one.position), uncounted="")
         for vote, one in zip(
@@ -85,7 +87,7 @@ def experts(
     return task, added
 
 
-def _of(events: Iterable[SlideEvent], expert: str) -> list[SlideEvent]:
+def _events_of(events: Iterable[SlideEvent], expert: str) -> list[SlideEvent]:
     return sorted((one for one in events if one.expert == expert), key=lambda one: one.at)
 
 

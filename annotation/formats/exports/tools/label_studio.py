@@ -64,13 +64,13 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
         .order_by("group__position", "group_id", "position", "pk")
     )
     for part in in_chunks(items.iterator(AT_ONCE), AT_ONCE):
-        given = _given([item.pk for item in part])
+        given = _answers_by_item([item.pk for item in part])
         for item in part:
             people: list[Told] = []
             systems: list[Told] = []
             for row in given[item.pk]:
                 own = looks.results(item, version.settings, row)
-                result = _result(row, looks, asked) if own is None else _told(row, looks, own)
+                result = _result(row, looks, asked) if own is None else _results_of(row, looks, own)
                 (systems if row["system_id"] else people).append((row, result))
             times = [row["answered_at"].isoformat() for row in given[item.pk]]
             first = (version.published_at or version.updated_at).isoformat()
@@ -92,7 +92,7 @@ def _placing(item: Item) -> dict[str, Any]:
     return {name: value for name, value in placing.items() if value}
 
 
-def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def _answers_by_item(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """Answers by item, each with its values by field."""
     found: Any = (
         Answer.objects.filter(
@@ -170,7 +170,7 @@ def _result(
     return _with_meta(row, result)
 
 
-def _told(
+def _results_of(
     row: Mapping[str, Any], looks: LabelStudio, own: Sequence[tuple[str, str, Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
     """What the type itself makes of an answer: name, type and value of each result."""

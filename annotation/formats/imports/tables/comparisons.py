@@ -130,7 +130,7 @@ class ComparisonTable(TableReader, Battles):
         met: Counter[Any] = Counter(
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
         )
-        about |= _about(battles, sum(n - 1 for n in met.values()))
+        about |= _table_facts(battles, sum(n - 1 for n in met.values()))
 
 
 def signed_range(values: Iterable[str]) -> tuple[str, str] | None:
@@ -201,7 +201,7 @@ def _with_topics(battles: Iterable[dict[str, Any]]) -> Spool[dict[str, Any]]:
     )
 
 
-def _about(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
+def _table_facts(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
     """The table in numbers."""
     judges, systems = Counter[str](), set[str]()
     ties = left = 0

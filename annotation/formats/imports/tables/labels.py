@@ -143,7 +143,9 @@ class LabelTable(TableReader):
         found = list(last.good())
         _sort_several(reader, [one for _, one in found])
         labels = Counter(one["label"] for _, one in found)
-        _few(reader, len(labels), MAX_SPELLINGS)  # before each is held against the usual ones
+        _check_few_labels(
+            reader, len(labels), MAX_SPELLINGS
+        )  # before each is held against the usual ones
         usual = misspelled(labels, set(known.get(reader.column("label"), {}).values()))
         found = [
             (line, one) for line, one in found if not _refused(reader, line, one, usual, labels)
@@ -151,12 +153,12 @@ class LabelTable(TableReader):
         labels = Counter(one["label"] for _, one in found)
         self._meet(reader, found, labels, gold)
         options = len(labels.keys() | {answer for _, answer in gold.values()})
-        _few(reader, options, MAX_OPTIONS)
+        _check_few_labels(reader, options, MAX_OPTIONS)
         for _line, one in found:
             one["about_item"], one["meta"] = kept.of_item(one["item"]), kept.of_row(one["meta"])
             reader.checked.good.append(one, len(one["text"]))
         self._count(reader.checked, found)
-        reader.checked.about |= _about([one for _, one in found], labels, gold)
+        reader.checked.about |= _table_facts([one for _, one in found], labels, gold)
 
     def _label(
         self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]], times: Times
@@ -410,7 +412,7 @@ def _sort_several(reader: Reader, rows: Sequence[dict[str, Any]]) -> None:
             )
 
 
-def _few(reader: Reader, options: int, most: int) -> None:
+def _check_few_labels(reader: Reader, options: int, most: int) -> None:
     """Raise Invalid where the label column has more different values than a task can offer."""
     if options > most:
         raise Invalid(
@@ -478,7 +480,7 @@ def _refused(
     return True
 
 
-def _about(
+def _table_facts(
     good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The table in numbers, and who always gives the same label."""

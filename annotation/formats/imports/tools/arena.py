@@ -319,7 +319,10 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         )
     number = str(raw.get("turn") or "")
     turn = int(number) if number.isdigit() and len(number) < 4 else 0
-    sides = [_said(line, raw, column, turn) for column in ("conversation_a", "conversation_b")]
+    sides = [
+        _read_conversation(line, raw, column, turn)
+        for column in ("conversation_a", "conversation_b")
+    ]
     if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
         line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
@@ -363,7 +366,9 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     return VERDICTS.get(said, "tie")
 
 
-def _said(line: _Line, raw: Mapping[str, Any], column: str, turn: int) -> tuple[str, str]:
+def _read_conversation(
+    line: _Line, raw: Mapping[str, Any], column: str, turn: int
+) -> tuple[str, str]:
     """What the user asked and what the assistant said until a turn; empty where nothing is."""
     turns = column_value(raw, column)
     if isinstance(turns, str) and not raw.get(column):  # a response beside its prompt

@@ -158,7 +158,7 @@ def read_label_studio(content: bytes, name: str) -> LSFile:
     return LSFile(tasks, tasks[0].meta)
 
 
-def _about(one: Mapping[str, Any]) -> Mapping[str, Any]:
+def _own_metadata(one: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = one.get("meta")
     own = meta.get("crowdqc") if isinstance(meta, dict) else None
     return own if isinstance(own, dict) else {}
@@ -199,7 +199,9 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
                 "name": name,
             }
             try:
-                said = _given(row, where, _asked_text(data), left, system=kind == "predictions")
+                said = _read_annotation(
+                    row, where, _asked_text(data), left, system=kind == "predictions"
+                )
             except BadValue as bad:
                 problems.append(problem_of(number, where, bad))
                 continue
@@ -208,7 +210,7 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
             elif said.texts or said.choices or said.marks:  # one that was skipped says nothing
                 found.append(said)
     where = _("task %(id)s") % {"id": one.get("id", number)}
-    return LSTask(where, key, data, found, _about(one), left)
+    return LSTask(where, key, data, found, _own_metadata(one), left)
 
 
 def _asked_text(data: Mapping[str, Any]) -> str:
@@ -238,7 +240,7 @@ def _stored(mark: Mark, text: str) -> Mark:
     return mark
 
 
-def _given(
+def _read_annotation(
     row: Any, where: str, text: str, left: list[str], *, system: bool
 ) -> LSAnnotation | None:
     """One annotation or prediction; None of a model that has no name. Raises BadValue."""

@@ -94,7 +94,7 @@ class LogReader:
         if log is None:
             log = self._begun(row, int(time), topics, styles)
             log.deltas.append([0, 0, 0, text])
-        elif not self._same(log, row) or self._earlier(log, time):
+        elif not self._is_consistent(log, row) or self._earlier(log, time):
             return
         else:
             change = diff_texts(log.text, text)
@@ -121,7 +121,7 @@ class LogReader:
         self.logs[name] = log
         return log
 
-    def _same(self, log: WritingLog, row: Record) -> bool:
+    def _is_consistent(self, log: WritingLog, row: Record) -> bool:
         """Whether a further line names the topic and style that the first one named."""
         for column, first in (("topic", log.topic), ("style", log.style)):
             if str(row[column]) != first:

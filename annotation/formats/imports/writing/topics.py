@@ -115,7 +115,7 @@ class Topics(Importer):
                 mend = gettext_noop("Write one that no other topic has.")
                 key = reader.needed(row, "topic", gettext_noop("A topic needs an id."), mend)
                 reader.limit(row, self.limits)
-                one = _told(reader, row)
+                one = _read_row(reader, row)
                 there = found.setdefault(key, one)
                 if there is not one:
                     self._join(reader, row, there, one)
@@ -172,7 +172,7 @@ class Topics(Importer):
         if not one.query:
             reader.refuse(one.row, "query", _("The topic has no query."), _("Write what is asked."))
         there = known.topics.get(key)
-        if there is not None and not _same(there, content_of(one.query, one.ranked)):
+        if there is not None and not _equal_content(there, content_of(one.query, one.ranked)):
             what = _("another query") if there[0] != one.query else _("other passages")
             wrong = _("The task has this topic with %(what)s.") % {"what": what}
             mend = gettext_noop("Change it in the builder, or give this one another id.")
@@ -181,7 +181,7 @@ class Topics(Importer):
         reader.checked.add(made, len(one.lines), there=there is not None)
 
 
-def _told(reader: Reader, row: Row) -> ReadTopic:
+def _read_row(reader: Reader, row: Row) -> ReadTopic:
     """What one row says of its topic: all of its passages, one, or none. Raises Refused."""
     query = reader.value(row, "query")
     if any(reader.value(row, name) for name in ("passages", "references_texts")):
@@ -207,7 +207,7 @@ def _told(reader: Reader, row: Row) -> ReadTopic:
     return ReadTopic(row, query, False, [(-1 if at is None else at, one)])
 
 
-def _same(there: Content, given: Content) -> bool:
+def _equal_content(there: Content, given: Content) -> bool:
     """Equal but for ids that the file does not give."""
     if there[0] != given[0] or len(there[1]) != len(given[1]):
         return False

@@ -79,11 +79,11 @@ def propose_above_limit(
         )
         return None
     made = Correction.objects.create(**fields)
-    _tell_of(made, by)
+    _announce(made, by)
     return made
 
 
-def _tell_of(made: Correction, by: User) -> None:
+def _announce(made: Correction, by: User) -> None:
     """Record a proposal, and tell who may approve it."""
     project, amount = made.project, made.amount
     record(

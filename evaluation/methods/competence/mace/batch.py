@@ -97,7 +97,7 @@ def _alone(labels: Labels, rng: np.random.Generator, plan: Plan, hooks: Hooks) -
         rng=rng,
         hooks=hooks,
     )
-    return _found(votes, fitted)
+    return _fitted_problem(votes, fitted)
 
 
 def _nobody(labels: Labels) -> FittedProblem:
@@ -110,7 +110,7 @@ def _laid_out(labels: Labels) -> Votes:
     return mace_data.prepare(labels, *parts_with_company(labels.worker, labels.item, *sizes))
 
 
-def _found(votes: Votes, fitted: Fitted) -> FittedProblem:
+def _fitted_problem(votes: Votes, fitted: Fitted) -> FittedProblem:
     probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
     spam = np.where(votes.worker_part > 0, fitted.state.spam[:, 0], np.nan)
@@ -126,7 +126,7 @@ def _fitted(held: list[_Problem], plan: Plan, hooks: Hooks) -> Iterator[FittedPr
             yield _nobody(one.labels)
         return
     batch.run(hooks)
-    whole = _found(batch.votes, batch.fitted())
+    whole = _fitted_problem(batch.votes, batch.fitted())
     for workers, items in batch.places():
         yield FittedProblem(whole.spam[workers], whole.probability[items])
 

@@ -314,7 +314,7 @@ def vb(
         state = starts(votes, width, noise, rng, priors).of_kind(
             np.float32 if single else np.float64
         )
-        told = partial(_told, hooks, first * iterations, width, restarts * iterations)
+        told = partial(_report_progress, hooks, first * iterations, width, restarts * iterations)
         state, moved, done = _settled(
             laid, priors, state, iterations=iterations, tolerance=tolerance, step=told
         )
@@ -322,7 +322,7 @@ def vb(
     return kept.fitted()
 
 
-def _told(hooks: Hooks, begun: int, width: int, total: int, done: int) -> None:
+def _report_progress(hooks: Hooks, begun: int, width: int, total: int, done: int) -> None:
     hooks.step("restarts", begun + done * width, total)
 
 

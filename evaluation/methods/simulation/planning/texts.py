@@ -99,7 +99,7 @@ class TextStudy(Study):
 
     def draw(self, rng: np.random.Generator, replicates: int, level: float) -> Draws:
         """AQER's fit of each replicate, and the systems' paired difference over questions."""
-        rows = [self._one(rng, level) for _ in range(replicates)]
+        rows = [self._simulate(rng, level) for _ in range(replicates)]
         estimate, low, high, target, width, truth = np.array(rows).T
         return Draws(
             estimate,
@@ -110,7 +110,7 @@ class TextStudy(Study):
             errors={},
         )
 
-    def _one(self, rng: np.random.Generator, level: float) -> tuple[float, ...]:
+    def _simulate(self, rng: np.random.Generator, level: float) -> tuple[float, ...]:
         """One replicate: difference, its interval, what it should be, and the workers' scores.
 
         A system's score is its cosine with AQER's exemplary answers, so a difference of ``gap``

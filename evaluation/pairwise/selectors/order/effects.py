@@ -143,7 +143,7 @@ def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
     return _("Bonferroni over %(intervals)s") % {"intervals": plural(family, "interval")}
 
 
-def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
+def _dimensions_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
     """On which dimensions the effect is beyond chance, or that it is on none."""
     if len(rows) < 3:  # one dimension is the whole
         return ""
@@ -173,10 +173,10 @@ def side_note(sides: Sequence[Side]) -> str:
         if every.right > 0.5:
             lean = _("Over all dimensions people lean to the right, whichever text is there.")
         rest = _("Pairs shown both ways round cancel it; a pair shown one way carries it.")
-        return joined(lean, _where(sides), rest)
+        return joined(lean, _dimensions_words(sides), rest)
     if any(side.excludes_half for side in sides[1:]):
         said = _("Over all dimensions a lean to a side is not shown.")
-        return joined(said, _where(sides))
+        return joined(said, _dimensions_words(sides))
     return _("A lean to a side is not shown, over all dimensions or on any.")
 
 
@@ -196,8 +196,8 @@ def drift_note(drifts: Sequence[Drift]) -> str:
             "Where pairs come in a random order for each worker, this falls on all systems alike, "
             "on average."
         )
-        return joined(said, _where(drifts), rest)
+        return joined(said, _dimensions_words(drifts), rest)
     if any(drift.excludes_half for drift in drifts[1:]):
         said = _("Over all dimensions a change of the share of neutral answers is not shown.")
-        return joined(said, _where(drifts))
+        return joined(said, _dimensions_words(drifts))
     return _("A change of the share of neutral answers with the position is not shown.")

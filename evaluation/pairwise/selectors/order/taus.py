@@ -36,7 +36,11 @@ def taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> Taus | None:
     if not rows:
         return None
     names = [row["dimension"] for row in told["agreement"] if row["dimension"]]
-    return Taus(_table(rows, [labels.get(name, name) for name in names]), _pairs(rows), _no(rows))
+    return Taus(
+        _table(rows, [labels.get(name, name) for name in names]),
+        _pairs(rows),
+        _missing_reason(rows),
+    )
 
 
 def _table(rows: Sequence[Row], labels: Sequence[str]) -> ResultTable:
@@ -81,7 +85,7 @@ def _pairs(rows: Sequence[Row]) -> str:
     }
 
 
-def _no(rows: Sequence[Row]) -> str:
+def _missing_reason(rows: Sequence[Row]) -> str:
     """Why no correlation has an interval, "" where one has."""
     if any(row["low"] is not None for row in rows):
         return ""

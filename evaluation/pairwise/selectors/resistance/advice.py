@@ -133,7 +133,7 @@ def board_screen(
         [
             place.finding(),
             choose_action(study, candidate, settled=settled),
-            _too_many(run) if place.open and too_many else None,
+            _out_of_reach(run) if place.open and too_many else None,
             *warnings,
             *(found.findings if found else []),
         ]
@@ -203,7 +203,7 @@ def _needed(run: Run, found: Resistance | None) -> int:
     return rounded(run.snapshot.counts["answers"] * (found.times - 1))
 
 
-def _too_many(run: Run) -> Finding | None:
+def _out_of_reach(run: Run) -> Finding | None:
     """That no number of votes worth counting would separate the first two."""
     if run.snapshot is None:
         return None

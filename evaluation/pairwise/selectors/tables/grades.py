@@ -92,7 +92,7 @@ def grades(
     page: str | None = None,
 ) -> dict[str, Any] | None:
     """Everything on the page but the similarity; None where the run graded nothing."""
-    held = _held(run, asked)
+    held = _stored_grades(run, asked)
     if held is None:
         return None
     topics = sorted({text.topic for text in held.texts})
@@ -132,7 +132,7 @@ def grades(
 
 def factors_of(run: Run, asked: Sequence[AskedDimension]) -> Factors | None:
     """Return the comparison by single factors for a file; None if there is none."""
-    held = _held(run, asked)
+    held = _stored_grades(run, asked)
     if held is None:
         return None
     number, kept, _left_out = _graded_topics(held, sorted({text.topic for text in held.texts}))
@@ -147,7 +147,7 @@ def _factors(
     return factors(kept, number, values, labels, most=float(np.nanmax(held.of)))
 
 
-def _held(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
+def _stored_grades(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
     numbers = {f"_{name}": Cast(KeyTextTransform(name, "extra"), FloatField()) for name in EXTRA}
     names = [one.name for one in asked]
     rows = list(

@@ -324,7 +324,9 @@ def response_rows(
         for count in CHOOSERS:
             found = np.array(
                 [
-                    _one(bench, score, bench.dealt(variant, repetition), (count, repetition))
+                    _score_voters(
+                        bench, score, bench.dealt(variant, repetition), (count, repetition)
+                    )
                     for repetition in range(bench.repetitions)
                 ]
             )
@@ -338,7 +340,7 @@ def response_rows(
                 yield Row(table, quantity, variant, None, mean, note)
 
 
-def _one(
+def _score_voters(
     bench: Bench, score: Score, dealt: IntArray, key: tuple[int, int]
 ) -> tuple[float, float, float]:
     """One set of voters: mean grade of the best responses, Pearson of those held out."""
