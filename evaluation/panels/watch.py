@@ -274,8 +274,7 @@ def take_incentives(batch: PayoutBatch) -> int:
     """Bind incentives to the proposal that pays them; return how many were bound.
 
     A worker's notes go to their first line, approved or held for a look, whose bonus covers them;
-    lines that were cut below it, or rejected, free the note for a later proposal. Returns how many
-    were bound.
+    lines that were cut below it, or rejected, free the note for a later proposal.
     """
     lines = list(
         batch.lines.filter(live=True, decision__in=GOING, bonus__gt=0)

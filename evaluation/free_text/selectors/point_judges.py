@@ -270,6 +270,7 @@ class Line:
 
     @property
     def span(self) -> SafeString | str:
+        """Return the interval of the judge's mean as low–high, or why there is none."""
         low, high = self.judge.low, self.judge.high
         return self.judge.reason() if low is None else f"{low:.1f}–{high:.1f}"
 

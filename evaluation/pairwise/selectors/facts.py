@@ -175,5 +175,5 @@ def _side(shared: Iterable[Told], dimension: str) -> list[tuple[str, str]]:
 
 
 def dimension_key(dimension: str) -> str:
-    """A dimension as the diagnostics name it."""
+    """Return a dimension's key in the diagnostics: EVERY for all together, else its own name."""
     return EVERY if dimension == POOLED else dimension
