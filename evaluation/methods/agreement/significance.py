@@ -35,6 +35,7 @@ from evaluation.methods.core.units import ALL_SAME, SAME
 CORRELATIONS = ("pearson", "spearman", "kendall")
 # Kendall compares every two rows.
 MOST_ROWS = 3000
+NEARLY = 1 - 1e-12  # the largest r of which Fisher's z is taken
 
 
 def correlations(x: FloatArray, y: FloatArray, weights: FloatArray, method: str) -> FloatArray:
@@ -378,6 +379,11 @@ def _signed_rank_p(apart: FloatArray) -> float:
         chance = (chance + moved) / 2
     above = int(doubled[apart > 0].sum())
     return float(min(1.0, 2 * min(chance[: above + 1].sum(), chance[above:].sum())))
+
+
+def fisher_z(r: Any) -> FloatArray:
+    """Return Fisher's z of correlations, artanh(r), finite where r is 1 or -1; NaN of NaN."""
+    return np.asarray(np.arctanh(np.clip(r, -NEARLY, NEARLY)), dtype=np.float64)
 
 
 def fisher_z_difference(

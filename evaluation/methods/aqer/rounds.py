@@ -241,7 +241,7 @@ def _against_equal_others(block: Block, present: FloatArray, how: str) -> FloatA
     return compare(towards, np.maximum(length, 0.0), others, present, how)
 
 
-def grade(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
+def mean_by_worker(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
     """Return each worker's mean score over their answers; NaN without a scored answer."""
     valid = np.isfinite(scores)
     if not np.all(valid):
@@ -326,7 +326,7 @@ def iterate_weights(
     voted, last = begun
     trace: list[float] = []
     while True:
-        grades = grade(last.scores, worker, n_workers)
+        grades = mean_by_worker(last.scores, worker, n_workers)
         normalised = normalise(grades)
         weights = to_weights(normalised) if options.vote == "weighted_mean" else voted
         trace.append(float(np.sqrt(np.mean((weights - voted) ** 2))))
@@ -341,7 +341,7 @@ def iterate_weights(
         normalised=normalised,
         weights=weights,
         voted=voted,
-        uniterated=grade(first.scores, worker, n_workers),
+        uniterated=mean_by_worker(first.scores, worker, n_workers),
         first=first,
         last=last,
         rounds=len(trace),

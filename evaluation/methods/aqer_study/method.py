@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.agreement.method_correlations import compare_correlations
+from evaluation.methods.agreement.significance import fisher_z
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import chai, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
@@ -38,7 +39,6 @@ from evaluation.methods.core.units import CORRELATION, LEAST
 from evaluation.methods.text.corpus import Responses
 
 POOLED = -1
-NEARLY = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,7 @@ def _fisher(sums: Sequence[FloatArray]) -> FloatArray:
     product = spread_x * spread_y
     flat = (n < 3) | (spread_x <= 1e-12 * np.maximum(xx, 1e-300)) | (spread_y <= 1e-12 * yy)
     r = (xy - x * y / safe) / np.sqrt(np.where(flat, 1, product))
-    z: FloatArray = np.where(flat, np.nan, np.arctanh(np.clip(r, -NEARLY, NEARLY)))
+    z: FloatArray = np.where(flat, np.nan, fisher_z(r))
     return z
 
 

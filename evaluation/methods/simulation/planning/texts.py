@@ -13,7 +13,13 @@ import numpy as np
 
 from evaluation.methods.agreement.rank_correlation import pearson
 from evaluation.methods.aqer.method import DEFAULTS
-from evaluation.methods.aqer.rounds import PUBLISHED, grade, iterate, prepare, score_outside
+from evaluation.methods.aqer.rounds import (
+    PUBLISHED,
+    iterate,
+    mean_by_worker,
+    prepare,
+    score_outside,
+)
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Texts
 from evaluation.methods.core.inference import t_quantile
@@ -134,7 +140,7 @@ class TextStudy(Study):
         if ranking_column(rows.question, complete=design.complete) == "adjusted":
             scores = scores - two_way(scores[None], design)[1][0][rows.question]
         width = _score_width(scores, rows.worker, len(workers), level)
-        ranked = grade(scores, rows.worker, len(workers))
+        ranked = mean_by_worker(scores, rows.worker, len(workers))
         truth = float(pearson(ranked, crowd.quality[workers]).value[0])
         return estimate, low, high, float(shrink.mean()) * self.gap, width, truth
 
