@@ -8,9 +8,11 @@ recipe of a run names which it had.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -104,6 +106,33 @@ def in_batches(work: Callable[[int], Done], size: int) -> tuple[Done, int]:
             if size == 1 or not any(words in str(problem) for words in FULL):
                 raise
         size //= 2
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Bound torch's own threads within the block."""
+    before_torch()
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def folder_identity(folder: Path, name: str = "") -> str:
+    """Return a model's name (its folder's by default) and a hash over the folder's files.
+
+    The hash is the beginning of SHA-256 over the files' names and contents.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0")
+        with file.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return f"{name or folder.name}@{digest.hexdigest()[:16]}"
 
 
 def _may_have_accelerator() -> bool:

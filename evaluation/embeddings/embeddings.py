@@ -80,7 +80,7 @@ class SentenceModel:
     def identity(self) -> str:
         """Name, a hash over every file of the model's folder, and half precision if it is that."""
         half = devices.HALF if devices.device().half else ""
-        return f"{self.name}@{_folder_hash(self.folder)[:16]}{half}"
+        return f"{devices.folder_identity(self.folder, self.name)}{half}"
 
     @cached_property
     def _model(self) -> SentenceTransformer:
@@ -110,24 +110,17 @@ class SentenceModel:
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Unit vectors (n, dim) in the order of ``texts``; a model's maximum length cuts texts."""
-        devices.before_torch()
-        import torch
-
         unique, place = _unique(texts)
         out = np.empty((len(unique), self.dim), dtype=np.float32)
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
         size = devices.device().batch(self.dim)
         step = max(STEP, size)
-        try:
+        with devices.torch_threads(self.threads):
             for start in range(0, len(unique), step):
                 part = unique[start : start + step]
                 found, size = devices.in_batches(partial(self._forward, part), size)
                 out[start : start + step] = found
                 if progress is not None:
                     progress(start + len(part), len(unique))
-        finally:
-            torch.set_num_threads(before)
         return unit_rows(out)[place]
 
     def _forward(self, texts: list[str], batch: int) -> NDArray[Any]:
@@ -224,16 +217,6 @@ def _unique(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     return unique, np.array([at[form] for form in forms], dtype=np.int64)
 
 
-def _folder_hash(folder: Path) -> str:
-    """SHA-256 over the names and contents of a folder's files."""
-    digest = hashlib.sha256()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(str(file.relative_to(folder)).encode() + b"\0")
-        with file.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()
-
-
 @lru_cache(maxsize=1)
 def known_stems() -> frozenset[str]:
     """Return the stems of MiniLM's vocabulary; empty if it is not installed."""
@@ -312,6 +295,7 @@ ENCODERS: dict[str, Callable[[int], Encoder]] = {
 }
 
 
+PATH = "path:"  # before a model's folder
 ENDPOINT = "endpoint:"  # before the id of a model that a project reaches over the network
 SPELLING = "+spelling"  # behind an encoder before which spelling is corrected
 
@@ -324,8 +308,8 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     """
     if slug.endswith(SPELLING):
         return SpellingEncoder(get_encoder(slug.removesuffix(SPELLING), threads=threads))
-    if slug.startswith("path:"):
-        return _at_path(slug.removeprefix("path:"), threads)
+    if slug.startswith(PATH):
+        return _at_path(slug.removeprefix(PATH), threads)
     if slug.startswith(ENDPOINT):
         encoder: Encoder = endpoint_encoder(slug)
         return encoder
@@ -350,8 +334,8 @@ def local_encoder(slug: str) -> Encoder:
     Raises Invalid as ``get_encoder``.
     """
     files: list[tuple[str, int, int]] = []
-    if slug.startswith("path:"):
-        folder = Path(slug.removeprefix("path:").removesuffix(SPELLING))
+    if slug.startswith(PATH):
+        folder = Path(slug.removeprefix(PATH).removesuffix(SPELLING))
         for file in sorted(folder.rglob("*")):
             seen = file.stat()
             files.append((str(file), seen.st_size, seen.st_mtime_ns))

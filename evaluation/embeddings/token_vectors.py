@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
+from evaluation.embeddings.devices import torch_threads
 from evaluation.embeddings.embeddings import BATCH, Progress, SentenceModel, get_encoder, normal
 from evaluation.methods.text.corpus import TokenVectors
 
@@ -80,10 +81,8 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[TextTokens]:
     from sentence_transformers.util import batch_to_device
 
     special = torch.tensor(sorted(model.tokenizer.all_special_ids))
-    before = torch.get_num_threads()
-    torch.set_num_threads(encoder.threads)
     out: list[TextTokens] = []
-    try:
+    with torch_threads(encoder.threads):
         for start in range(0, len(texts), BATCH):
             features = model.preprocess(texts[start : start + BATCH])
             ids = features["input_ids"]
@@ -96,6 +95,4 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[TextTokens]:
                 names = model.tokenizer.convert_ids_to_tokens(row)
                 tokens = tuple(name for name, own in zip(names, keep, strict=True) if own)
                 out.append(TextTokens(tokens, part[keep]))
-    finally:
-        torch.set_num_threads(before)
     return out

@@ -151,7 +151,7 @@ def _scorer(run: Run) -> CrossEncoder | AskedEntailment | None:
     named = run.params.get(ENTAILMENT.name)
     if named and named.startswith(entailment.ASKED):
         return AskedEntailment(run.task, named)
-    return CrossEncoder(named.removeprefix(folders.PATH)) if named else None
+    return CrossEncoder(named.removeprefix(embeddings.PATH)) if named else None
 
 
 def fit(
@@ -206,7 +206,7 @@ def entailment_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
     return {
         ENTAILMENT.name: [
             ("", none),
-            *((f"{folders.PATH}{at}", name) for name, at in there.items()),
+            *((f"{embeddings.PATH}{at}", name) for name, at in there.items()),
             *asked,
         ]
     }

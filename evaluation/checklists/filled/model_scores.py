@@ -86,7 +86,7 @@ def model_choices() -> dict[str, list[tuple[str, str]]]:
     """The encoder-decoder models that are installed, for the form of a run."""
     there = folders.model_folders(is_seq2seq)
     none = _("None") if there else _("None is installed in CROWDQC_ENCODER_DIRS")
-    offered = [("", none), *((f"{folders.PATH}{at}", name) for name, at in there.items())]
+    offered = [("", none), *((f"{embeddings.PATH}{at}", name) for name, at in there.items())]
     return {BART: offered, UNIEVAL: offered}
 
 
@@ -120,7 +120,7 @@ def model_scores(
         scores[MOVER] = _mover(compared, params["encoder"], progress)
     for name in (BART, UNIEVAL):
         if params.get(name):
-            model = Seq2SeqModel(str(params[name]).removeprefix(folders.PATH), name)
+            model = Seq2SeqModel(str(params[name]).removeprefix(embeddings.PATH), name)
             scores[name] = (
                 _bart(model, compared, progress)
                 if name == BART
