@@ -126,6 +126,7 @@ def texts_shown(entry: AssignmentItem) -> list[str]:
 
 
 def respond(assignment: Assignment) -> Response:
+    """Return the assignment as the API shows it."""
     return Response(assignment_payload(assignment))
 
 

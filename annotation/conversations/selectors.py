@@ -174,6 +174,7 @@ class MessageLine:
 
     @property
     def words(self) -> str:
+        """Return the text of the message, or of the announcement that it carries."""
         told = self.message.announcement
         return told.text if told else self.message.text
 

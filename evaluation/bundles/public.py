@@ -88,6 +88,7 @@ class Codes:
         self.given = {key: number for number, key in enumerate(found, 1)}
 
     def of(self, key: Any) -> int | None:
+        """Return the number given to a key; None for None."""
         return None if key is None else self.given[key]
 
 

@@ -43,6 +43,7 @@ class Used:
 
     @property
     def prompts_left(self) -> int:
+        """Return how many more prompts fit in the limit on judgments."""
         return self.room // self.prompt
 
     @property

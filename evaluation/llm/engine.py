@@ -50,10 +50,17 @@ class Source(Protocol):
 
     path: str
 
-    def size(self, call_id: int) -> Size: ...
-    def body(self, call_id: int) -> Mapping[str, Any]: ...
-    def read(self, call_id: int, found: Completion) -> ParsedAnswer: ...
-    def tries(self, call_id: int) -> int: ...
+    def size(self, call_id: int) -> Size:
+        """Return the tokens of a call's request, expected and at most."""
+
+    def body(self, call_id: int) -> Mapping[str, Any]:
+        """Return the request of a call, as JSON."""
+
+    def read(self, call_id: int, found: Completion) -> ParsedAnswer:
+        """Return what the model's reply to a call says."""
+
+    def tries(self, call_id: int) -> int:
+        """Return how often a call may be sent before it is given up."""
 
 
 @dataclass

@@ -50,6 +50,7 @@ class Template:
 
     @property
     def ref(self) -> str:
+        """Return name and version of the template, "name@version"."""
         return f"{self.name}@{self.version}"
 
     @property

@@ -94,6 +94,7 @@ class ScoreChange:
 
     @property
     def change(self) -> float | None:
+        """Return the estimate after less before; None where either is missing."""
         if self.before is None or self.after is None:
             return None
         if self.before.estimate is None or self.after.estimate is None:
@@ -136,6 +137,7 @@ class Figure:
 
     @property
     def change(self) -> float | None:
+        """Return the figure after less before; None where either is missing."""
         return None if self.before is None or self.after is None else self.after - self.before
 
 

@@ -33,14 +33,19 @@ class Recipe(Protocol):
     """What a run is computed by: a method, a way of asking models, or what was imported."""
 
     @property
-    def slug(self) -> str: ...
+    def slug(self) -> str:
+        """The name by which runs store what computed them."""
+
     @property
     def version(self) -> str: ...
     @property
     def title(self) -> str: ...
     @property
-    def options(self) -> Params: ...
-    def check(self, **params: Any) -> None: ...
+    def options(self) -> Params:
+        """The options that a run can be given."""
+
+    def check(self, **params: Any) -> None:
+        """Raise BadParameter on a bad value of an option."""
 
 
 @dataclass(frozen=True)

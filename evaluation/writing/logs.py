@@ -110,6 +110,7 @@ class _Topics:
         self.made: dict[int, Sources] = {}
 
     def of(self, at: int) -> Sources:
+        """Return the prepared passages that the response at this row was written from."""
         topic = int(self.topic[at])
         if topic not in self.made:
             if len(self.made) >= PREPARED:

@@ -107,6 +107,7 @@ class Endpoint:
 
     @property
     def anchor(self) -> str:
+        """Return the id of this endpoint's section on the page, such as "get-projects-id"."""
         plain = self.path.strip("/").replace("/", "-").replace("{", "").replace("}", "")
         return f"{self.verb.lower()}-{plain}"
 

@@ -48,6 +48,7 @@ class Cost:
 
     @property
     def hourly(self) -> Decimal | None:
+        """Return the pay an hour at the expected minutes; None without minutes."""
         return an_hour(self.pay, self.minutes)
 
     @property
@@ -61,10 +62,12 @@ class Cost:
 
     @property
     def cost_limit(self) -> Decimal:
+        """Return what all assignments cost together."""
         return self.pay * self.assignments
 
     @property
     def under_floor(self) -> bool:
+        """Whether the pay an hour is below the project's least."""
         return self.floor is not None and self.hourly is not None and self.hourly < self.floor
 
 

@@ -75,6 +75,7 @@ class TaskProgress:
 
     @property
     def collecting(self) -> bool:
+        """Whether the task is open or paused."""
         return self.task.state in (TaskState.OPEN, TaskState.PAUSED)
 
 
@@ -235,6 +236,7 @@ class HourlyPay:
 
     @property
     def rate(self) -> Decimal:
+        """Return the pay of an hour of work."""
         return round_money(self.pay / as_decimal(self.hours))
 
 

@@ -29,6 +29,7 @@ class Step:
 
     @property
     def number(self) -> int:
+        """Return the item's number in the assignment, from 1."""
         return self.entry.position + 1
 
     @property

@@ -95,6 +95,7 @@ class TaskRow:
 
     @property
     def complete(self) -> bool:
+        """Whether all answers that are asked for have been given."""
         return self.slots > 0 and self.answers >= self.slots
 
 

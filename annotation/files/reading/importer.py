@@ -59,6 +59,7 @@ class Sheet:
 
     @property
     def total(self) -> int:
+        """Count all rows of the file, unreadable ones included."""
         return len(self.rows) + len(self.unreadable)
 
 
@@ -124,6 +125,7 @@ class CheckedRows:
 
     @property
     def bad_lines(self) -> LineSet:
+        """Return the lines with a problem."""
         return self.problems.lines
 
 
@@ -239,9 +241,11 @@ class Reader:
         return kind is Refused
 
     def column(self, name: str) -> str:
+        """Return the file's name of the column that stands for ``name``."""
         return self.mapping.get(name, name)
 
     def value(self, row: Row, name: str) -> str:
+        """Return a row's text in the column for ``name``; "" without that column."""
         column = self.mapping.get(name)
         if not column:
             return ""
@@ -251,6 +255,7 @@ class Reader:
         return value.strip()
 
     def add_error(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
+        """Note what is wrong in columns of a row and how to mend it."""
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         columns = ", ".join(self.column(name) for name in names)

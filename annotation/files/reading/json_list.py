@@ -53,6 +53,7 @@ class _Text:
                 return self._held[self._at : self._at + 1] == mark
 
     def expect(self, mark: str) -> None:
+        """Go past this mark; raise Invalid if something else comes next."""
         if not self.next_is(mark):
             raise self.broken()
         self._move_to(self._at + 1)
@@ -82,6 +83,7 @@ class _Text:
                 raise self.broken()
 
     def broken(self) -> Invalid:
+        """Return the error that names the line from which nothing can be read."""
         return Invalid(
             gettext("The JSON list cannot be read from line %(line)s on.")
             % {"line": f"{self.line:,}"},

@@ -35,6 +35,7 @@ class Sink(io.RawIOBase):
         return len(piece)
 
     def drain(self) -> bytes:
+        """Return what was written since the last call."""
         piece = b"".join(self.parts)
         self.parts, self.size = [], 0
         return piece

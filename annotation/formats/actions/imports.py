@@ -40,6 +40,7 @@ class Report:
 
     @property
     def there(self) -> int:
+        """Count the rows left out because they are stored already."""
         return self.tally.left_out.get("there", 0)
 
     @property

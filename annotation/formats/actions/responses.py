@@ -91,6 +91,7 @@ class _Place:
     items: dict[str, Item]
 
     def item(self, key: str) -> Item:
+        """Return the item with this key; raise Invalid if the task has none."""
         try:
             return self.items[key]
         except KeyError:

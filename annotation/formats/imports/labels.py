@@ -373,9 +373,11 @@ class _Grouped:
         return place
 
     def spoil(self, key: Any) -> None:
+        """Note that a row of this answer was refused."""
         self.spoilt.add(self._place(key))
 
     def add(self, key: Any, line: Line) -> None:
+        """Add a line to the answer that it tells."""
         place = self._place(key)
         self.counts[place] += 1
         self.places.append(place)

@@ -179,6 +179,7 @@ class ReadAttributes:
 
     @property
     def ordered(self) -> list[dict[str, Any]]:
+        """Return the attributes in the order of the file's numbers."""
         return [one for _, one in sorted(self.attributes, key=lambda pair: pair[0])]
 
 

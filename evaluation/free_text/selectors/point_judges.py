@@ -67,6 +67,7 @@ class OnBoard:
 
     @property
     def in_sentence(self) -> str:
+        """Return the name with its detail in brackets, for a sentence."""
         return f"{self.name} ({self.detail})" if self.detail else self.name
 
 
@@ -266,6 +267,7 @@ class Line:
 
     @property
     def points(self) -> SafeString:
+        """Return the judge's mean, 0 to 100, in bold."""
         return bold(floatformat(self.judge.estimate, 1))
 
     @property
@@ -276,6 +278,7 @@ class Line:
 
     @property
     def other_span(self) -> SafeString | str:
+        """Return the interval on the other board as low–high, or why there is none."""
         cell = self.other or _missing_cell()
         return cell.reason() if cell.low is None else interval(cell.low, cell.high)
 

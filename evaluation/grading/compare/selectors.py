@@ -56,10 +56,12 @@ class Score:
 
     @property
     def value(self) -> SafeString:
+        """Return the score in bold, or why there is none."""
         return dim(self.why) if self.estimate is None else bold(score(self.estimate))
 
     @property
     def rank(self) -> str:
+        """Return the possible ranks, or why there are none."""
         return self.ranks or self.why or _("none")
 
 

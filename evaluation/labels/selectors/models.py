@@ -42,6 +42,7 @@ class Share:
 
     @property
     def value(self) -> float | None:
+        """Return the share right, 0 to 1; None without an item."""
         return self.right / self.n if self.n else None
 
     @property

@@ -35,6 +35,7 @@ class DocumentQuestions(Questions):
     )
 
     def fits(self, task: Task) -> bool:
+        """Whether the task shows documents with a rating form beside them."""
         version = task.current or task.versions.order_by("-number").first()
         return version is not None and version.settings.get("layout") == DOCUMENT
 

@@ -315,6 +315,7 @@ class PanelRow(EstimateRow):
 
     @property
     def written(self) -> SafeString:
+        """Return the panel's estimate with its interval, for a table."""
         return with_interval(Estimate(self.estimate or 0.0, self.low, self.high), 3)
 
 

@@ -72,6 +72,7 @@ class ShareRow:
 
     @property
     def interval(self) -> str:
+        """Return the share's interval in per cent as low–high; "none judged" without one."""
         if self.share.low is None or self.share.high is None:
             return gettext("none judged")
         return f"{100 * self.share.low:.0f}–{100 * self.share.high:.0f}%"

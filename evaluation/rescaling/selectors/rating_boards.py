@@ -428,6 +428,7 @@ class AlphaLine:
 
     @property
     def why(self) -> str:
+        """Return why there is no alpha, as a sentence."""
         return f"{capfirst(self.reason)}."
 
 

@@ -29,6 +29,7 @@ class Standing:
 
     @cached_property
     def state(self) -> str:
+        """Return whether the run is the official one, was it earlier, or is a trial."""
         if self.official is not None and self.official.run_id == self.run.pk:
             return OFFICIAL
         return EARLIER if any(row.run_id == self.run.pk for row in self.rows) else TRIAL

@@ -43,6 +43,7 @@ class Precision:
 
     @property
     def digits(self) -> int:
+        """Return the decimals to show: 3 where the interval is under .02 to a side, else 2."""
         return 2 if self.half is None or self.half >= 0.02 else 3
 
     @property

@@ -84,10 +84,12 @@ def board(title: str, rows: Iterator[Sequence[str]]) -> Iterator[str]:
 
 
 def number(value: float | None) -> str:
+    """Format with three decimals; "-" for None."""
     return "-" if value is None else f"{value:.3f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
+    """Format as " (low-high)"; "" where a bound is missing."""
     return "" if low is None or high is None else f" ({low:.3f}-{high:.3f})"
 
 

@@ -77,10 +77,12 @@ class Row:
 
     @property
     def fired(self) -> bool:
+        """Whether the signal was found in this response."""
         return self.finding.state == FIRED
 
     @property
     def judged(self) -> bool:
+        """Whether the response had enough to judge the signal by."""
         return self.finding.state in (FIRED, QUIET)
 
     @property

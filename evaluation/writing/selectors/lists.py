@@ -359,6 +359,7 @@ class SignalRow:
 
     @property
     def description(self) -> SafeString:
+        """Return what the signal looks for, with its thresholds folded away."""
         lines = format_html_join("", "<li>{}</li>", ((one,) for one in self.thresholds))
         return format_html(
             '{}<p>{}</p><details class="more"><summary>{}</summary><ul>{}</ul></details>',
@@ -367,6 +368,7 @@ class SignalRow:
 
     @property
     def fires(self) -> SafeString:
+        """Return in how many of the judged responses the signal was found."""
         if not self.judged:
             return zero(_("none judged"))
         return beside(bold(count(self.fired)), _("of %(n)s") % {"n": count(self.judged)})

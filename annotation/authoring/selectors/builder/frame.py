@@ -54,10 +54,12 @@ class Build:
 
     @property
     def is_draft(self) -> bool:
+        """Whether the version that is edited was never published."""
         return self.version.published_at is None
 
     @property
     def editable(self) -> bool:
+        """Whether the task can still be changed: it is not closed, or this is a draft."""
         return self.task.state != TaskState.CLOSED or self.is_draft
 
     @property
@@ -71,6 +73,7 @@ class Build:
 
     @property
     def noun(self) -> str:
+        """Return what the task calls its items, such as "question"."""
         return self.type.noun_in(self.version.settings)
 
     @property
@@ -90,10 +93,12 @@ class Build:
 
     @cached_property
     def groups(self) -> Any:
+        """Return the version's groups of items (texts, topics) in their order."""
         return self.task.groups.in_version(self.version.number).order_by("position", "pk")
 
     @cached_property
     def items(self) -> Any:
+        """Return the version's items in the order in which they are shown."""
         return (
             self.task.items.in_version(self.version.number)
             .select_related("group")
@@ -112,13 +117,16 @@ class Build:
 
     @cached_property
     def questions(self) -> int:
+        """Count the version's items that workers are paid to answer."""
         return self.counted_items.count()
 
     @cached_property
     def texts(self) -> int:
+        """Count the version's groups of items."""
         return self.groups.count()
 
     def item(self, key: str) -> Item | None:
+        """Return the item with this key; None if there is none."""
         return self.items.filter(key=key).first() if key else None
 
     def nth(self, number: int) -> Item | None:
@@ -131,9 +139,11 @@ class Build:
         return rows[number - 1 : number].first() if self.questions else None
 
     def group(self, key: str) -> ItemGroup | None:
+        """Return the group of items with this key; None if there is none."""
         return self.groups.filter(key=key).first() if key else None
 
     def text_page(self, number: Any) -> Page:
+        """Return a page of the groups, each with its number of items."""
         return Paginator(
             self.groups.annotate(questions=_items_in(self.version.number)), TEXTS_PER_PAGE
         ).get_page(number)
@@ -193,6 +203,7 @@ class Build:
         return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
 
     def changes(self) -> QuestionChanges:
+        """Return how the items differ from those of the version before."""
         return question_changes(self.task, self.version.number)
 
     def touched_answers(self, changes: QuestionChanges) -> int:

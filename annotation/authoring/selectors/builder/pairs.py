@@ -61,6 +61,7 @@ class Topic:
 
     @property
     def used(self) -> int:
+        """Count the topic's texts that are not left out."""
         return sum(not row.left_out for row in self.rows)
 
 
@@ -181,6 +182,7 @@ class PairBuild:
 
     @cached_property
     def repeats(self) -> int:
+        """Count the pairs that are shown a second time."""
         return int(self.build.counted_items.filter(repeat=True).count())
 
     def pairs(self, number: Any) -> tuple[Page, list[PairRow]]:
@@ -202,6 +204,7 @@ class PairBuild:
 
     @cached_property
     def gold(self) -> list[Item]:
+        """Return the pairs with a known answer that check attention."""
         return attention_pairs(self.task, self.version)
 
     @property

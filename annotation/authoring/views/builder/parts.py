@@ -61,10 +61,12 @@ class BuilderState:
 
     @property
     def as_phone(self) -> str:
+        """Return the query of the address that previews on a phone."""
         return self.with_changes(device="phone").query
 
     @property
     def as_desktop(self) -> str:
+        """Return the query of the address that previews on a wide screen."""
         return self.with_changes(device="desktop").query
 
 

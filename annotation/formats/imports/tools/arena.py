@@ -277,10 +277,12 @@ class _Line:
         self.times = times
 
     def add_error(self, column: str, value: Any, wrong: str, mend: str) -> None:
+        """Note what is wrong in a column of this line and how to mend it."""
         shown, column = str(value)[:MAX_SHOWN], self.names.get(column, column)
         self.problems.append(Problem(self.number, column, shown, _(wrong), _(mend)))
 
     def text(self, raw: Mapping[str, Any], column: str) -> str:
+        """Return the column's text; a list's texts are joined."""
         value = column_value(raw, column)
         if isinstance(value, list):
             value = ", ".join(map(str, value))

@@ -44,6 +44,7 @@ class ReadTopic:
 
     @property
     def ranked(self) -> list[Passage]:
+        """Return the topic's passages by rank."""
         return [passage for _, passage in sorted(self.passages, key=lambda one: one[0])]
 
 

@@ -41,6 +41,7 @@ def number(value: float | None) -> float:
 
 
 def value_of(found: Figures) -> float:
+    """Return the mean of these figures, or their value where they have no mean."""
     return number(found["mean"] if "mean" in found else found["value"])
 
 
