@@ -144,13 +144,13 @@ def fit(
         len(data.topics), resamples=settings["resamples"], level=settings["level"], rng=rng
     )
     hooks.step(GENERAL, 0, len(STAGES))
-    everything, every = data, measures(data, cut(data))
+    everything, statements = data, cut(data)
+    every = measures(data, statements)
     kept = every["words"] >= settings["min_words"]
     if not kept.any():
         raise EmptyData(f"no response has {settings['min_words']} words")
-    data = everything.select_rows(kept)
-    statements = cut(data)
-    measured = measures(data, statements)
+    statements = statements.select_rows(kept)
+    data, measured = statements.data, {name: values[kept] for name, values in every.items()}
     edges = {
         **edges_of(measured),
         "bleu": EDGES,

@@ -187,6 +187,20 @@ class Statements:
     def __len__(self) -> int:
         return len(self.response)
 
+    def select_rows(self, kept: NDArray[np.bool_]) -> Statements:
+        """Return the statements of the responses that ``kept`` (n,) marks."""
+        own = kept[self.response]
+        of = self.of[kept[self.data.response]]
+        placed = of >= 0
+        of[placed] = (np.cumsum(own) - 1)[of[placed]]
+        return Statements(
+            (np.cumsum(kept) - 1)[self.response[own]],
+            self.length[own],
+            tuple(text for text, keep in zip(self.texts, own, strict=True) if keep),
+            of,
+            self.data.select_rows(kept),
+        )
+
     @cached_property
     def number(self) -> IntArray:
         """The place of each statement (s,) within its response, from 0."""
