@@ -42,7 +42,8 @@ VIEWS = {
     "texts": gettext_noop("Texts"),
     "conditions": gettext_noop("Conditions"),
 }
-FIGURES = ("correlation", "answerers", "about", "steps", "asked", AGAINST, MEASURED)
+OWN_FIGURES = ("correlation", "answerers", "about")  # of a run that filled in a checklist
+FIGURES = (*OWN_FIGURES, "steps", "asked", AGAINST, MEASURED)
 Row = dict[str, Any]
 
 
@@ -162,7 +163,7 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
     rows = RunFigure.objects.filter(run__in=figures, name__in=FIGURES)
     for pk, name, data in rows.values_list("run_id", "name", "data"):
         figures[pk][name] = data
-    later = _later(task)
+    later = later_scores(task.project_id)
     own = name_of(str(shown_version(task).settings.get("dimension") or "x"), [])
     found: dict[str, list[Source]] = {}
     for one in runs:
@@ -194,11 +195,22 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
     return found
 
 
-def _later(task: Task) -> Row:
-    """What newer human scores said of runs that were there before them."""
+def own_sources(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
+    """Return who filled in a checklist in ``run``, each with its correlations with human scores.
+
+    ``told`` are the run's figures by name, ``later`` the project's ``later_scores``.
+    """
+    return _answerers(run, told, later, own=True)
+
+
+def later_scores(project_id: int) -> Row:
+    """Return correlations of runs with human scores that came after them, and these scores' name.
+
+    ``rows`` by run, component and dimension ("12/0/fluency"); empty without such scores.
+    """
     human = (
         Run.objects.filter(
-            project=task.project_id, method=PUBLISHED, state=RunState.DONE, params__role=HUMAN
+            project=project_id, method=PUBLISHED, state=RunState.DONE, params__role=HUMAN
         )
         .order_by("-id")
         .first()
