@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.embeddings.embeddings import Encoder, SpellingEncoder, text_hash
+from evaluation.embeddings.embeddings import (
+    ENDPOINT,
+    PATH,
+    TERMS,
+    Encoder,
+    SpellingEncoder,
+    get_encoder,
+    text_hash,
+)
 from evaluation.models import Embedding
 
 logger = logging.getLogger(__name__)
@@ -196,6 +204,24 @@ def stored_vectors(identity: str, texts: Sequence[str]) -> NDArray[np.float32] |
     if set(hashes) != _stored(identity, hashes):
         return None
     return np.asarray(StoredRows(identity, np.array(hashes, dtype="S64")))
+
+
+def vectors_of_run(
+    slug: str, identity: str, texts: Sequence[str], *, load_model: bool
+) -> NDArray[np.float32] | None:
+    """Return the vectors that a run saw: the stored ones, or those of its encoder fitted again.
+
+    ``slug`` is the run's encoder and ``identity`` what its recipe calls it. Only encoders that are
+    fitted to the texts are run again; those with a model under them (spelling corrected first)
+    where ``load_model`` allows it. None where vectors are not kept any more.
+    """
+    kept = stored_vectors(identity, texts)
+    if kept is not None or slug.startswith((ENDPOINT, PATH)):
+        return kept
+    if slug not in TERMS and not load_model:
+        return None
+    encoder = get_encoder(slug)
+    return None if encoder.cacheable else encoder.encode(texts)
 
 
 def delete_unused() -> int:
