@@ -66,8 +66,6 @@ def start_if_due(name: str) -> bool:
     """Queue the job of this name (in ``DUE``) if it has work; return whether it did.
 
     The check runs here, so that the queue for other systems needs no worker while nothing is due.
-
-    It is asked here, so that the queue of what talks to other systems needs no worker meanwhile.
     """
     job, is_due = DUE[name]
     if not is_due():

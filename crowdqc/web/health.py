@@ -182,9 +182,6 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
     ``?parts=migrations`` checks only these parts: a web process can take requests once its tables
     exist, even while the broker is away.
-
-    ``?parts=migrations`` asks of some only: a web process may take requests once its tables are
-    there, and is worth nothing less while the broker is away.
     """
     wanted = request.GET.get("parts", "").split(",")
     known = [part for part in PARTS if part in wanted] or PARTS

@@ -53,8 +53,8 @@ class Plan:
     def least(self, target: float, *, sure: bool = False) -> int | None:
         """Return the fewest workers per item that reach ``target``; None if no number does.
 
-        The mean must lie above by more than its Monte Carlo error leaves open. None where no number
-        up to the most simulated does.
+        The mean must lie above by more than its Monte Carlo error leaves open. Numbers up to the
+        most simulated are looked at.
         """
         for row in self.rows:
             if row.dawid_skene is None or row.low is None or row.error is None:

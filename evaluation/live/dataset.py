@@ -99,8 +99,6 @@ def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapsho
     """Read the votes behind the result of an ended evaluation.
 
     Raises Conflict if they changed since, or if it ended before snapshots were taken.
-
-    Raises Conflict where they are not what they were, or it ended before they were kept.
     """
     result = evaluation.result or {}
     found = Snapshot.objects.filter(task=task, content_hash=result.get(SNAPSHOT, "")).first()

@@ -160,8 +160,6 @@ def change_listed(
 
     ``group`` reads the topic again, ``save`` stores its changed rows. If nothing changes, no draft
     begins.
-
-    ``group`` reads it anew, ``save`` stores its changed rows. An equal list begins no draft.
     """
     shown = group()
     if clean(change(copy.deepcopy(shown.passages))) == shown.passages:

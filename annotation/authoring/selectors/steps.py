@@ -118,11 +118,8 @@ WITH_TEXTS = CompiledQuery(
 def entries(assignment: Assignment, *, whole: bool = True) -> list[AssignmentItem]:
     """Return all items of the assignment in order (one query).
 
-    With ``whole`` False without passages and texts under judgment, which items share; a page that
-    shows one of them calls ``with_texts``.
-
-    Not ``whole``: without passages and texts under judgment, which would come once for each item
-    that shares them; a page that shows one of them asks ``with_texts``.
+    With ``whole`` False without passages and texts under judgment, which would come once for each
+    item that shares them; a page that shows one of them calls ``with_texts``.
     """
     rows = (WHOLE if whole else UNREAD).all(assignment=assignment.pk)
     for entry in rows:

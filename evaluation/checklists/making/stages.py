@@ -251,8 +251,8 @@ def _different(entries: Entries, what: str) -> None:
 def identify(kind: str, entries: Entries, earlier: Sequence[Entries]) -> Entries:
     """Give an id to every new entry; an entry equal to an earlier one keeps its id.
 
-    The same entry keeps the id that it had in an earlier row, so that doing a stage again with
-    the same outcome changes nothing; other new ones get a number that was never used.
+    So doing a stage again with the same outcome changes nothing; other new entries get a number
+    that was never used.
     """
     letter = LETTERS.get(kind)
     if letter is None:

@@ -67,8 +67,6 @@ def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
     """Yield what to do before the labels are used, most urgent first.
 
     ``decided``: the number of items on which methods differ and people decided.
-
-    ``decided``: on how many of the items on which the methods differ people decided.
     """
     summary = figures["summary"]
     workers, items = (
