@@ -31,6 +31,7 @@ class ShownList:
 
     @property
     def query(self) -> str:
+        """Return the query of the address that shows this list as it is."""
         return self.state.query(self.listing)
 
     @property

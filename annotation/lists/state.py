@@ -42,6 +42,7 @@ class State:
 
     @property
     def narrowed(self) -> bool:
+        """Whether a search or a filter leaves rows out."""
         return bool(self.q or self.chosen)
 
     def query(self, listing: Listing) -> str:

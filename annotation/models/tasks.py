@@ -125,6 +125,7 @@ class VersionedQuerySet(models.QuerySet):
     """Rows which a range of version numbers sees: ``since <= number < until``."""
 
     def in_version(self, number: int) -> VersionedQuerySet:
+        """Return the rows that are part of version ``number`` of their task."""
         return self.filter(Q(until__isnull=True) | Q(until__gt=number), since__lte=number)
 
 

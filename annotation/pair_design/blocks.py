@@ -94,6 +94,7 @@ class _Roles:
             self.near[b].append(a)
 
     def pairs(self) -> list[Edge]:
+        """Return the pairs of texts, one for each edge."""
         return [(self.text[a], self.text[b]) for a, b in self.edges]
 
     def count(self, meetings: list[list[int]], sign: int) -> None:

@@ -227,6 +227,7 @@ class _Crowd:
         self.group, self.wanted = group, wanted.tolist()
 
     def swap(self, here: Sequence[int], there: Sequence[int]) -> None:
+        """Exchange the groups at these places."""
         for a, b in zip(here, there, strict=True):
             self.group[a], self.group[b] = self.group[b], self.group[a]
 

@@ -76,10 +76,12 @@ class _Plan:
 
     @property
     def rest(self) -> int:
+        """Count the items from ``spill`` on."""
         return self.items - self.spill
 
     @property
     def claims(self) -> int:
+        """Count the assignments that give every item its redundancy."""
         return -(-self.items * self.redundancy // self.bundle)
 
 

@@ -133,6 +133,7 @@ class DerivedProgress:
 
     @property
     def new(self) -> int:
+        """Count the answers that are not taken over yet."""
         return max(0, self.people + self.systems - self.taken)
 
 

@@ -54,6 +54,7 @@ class Names:
     sessions: Set[str] = field(default_factory=frozenset)
 
     def of(self, holds: NameKind) -> Set[str]:
+        """Return the names of this kind: of participants or of sessions."""
         return self.participants if holds is NameKind.PARTICIPANT else self.sessions
 
     def __bool__(self) -> bool:

@@ -72,6 +72,7 @@ class Move:
 
     @property
     def moves(self) -> bool:
+        """Whether the rank changes."""
         before, after = self._ranks
         return before != after
 

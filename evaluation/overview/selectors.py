@@ -109,18 +109,22 @@ class Facts:
 
     @property
     def spent(self) -> Decimal:
+        """Return what the project's tasks have cost so far."""
         return sum((row.progress.spent for row in self.rows), ZERO)
 
     @property
     def expected(self) -> Decimal:
+        """Return what the tasks will have cost once they are complete."""
         return self.spent + sum((p.ahead for p in self.published), ZERO)
 
     @property
     def submitted(self) -> int:
+        """Count the assignments submitted in published tasks."""
         return sum(p.submitted for p in self.published)
 
     @property
     def needed(self) -> int:
+        """Count the assignments that published tasks need in all."""
         return sum(p.needed for p in self.published)
 
     @property
@@ -138,6 +142,7 @@ class Facts:
 
     @property
     def waiting_count(self) -> int:
+        """Count all that waits for somebody to look at it."""
         return sum(row["n"] for row in self.waiting.values())
 
 

@@ -45,6 +45,7 @@ class Started:
 
     @property
     def next(self) -> Step | None:
+        """Return the first step that is not done; None if all are."""
         return next((step for step in self.steps if step.state == "next"), None)
 
     @property

@@ -90,6 +90,7 @@ class SnapshotParts:
 
     @property
     def hash(self) -> str:
+        """Return the hash over pairs, votes and dimensions that names the snapshot."""
         return _content_hash(self.rows, self.votes, self.keys, [one.name for one in self.asked])
 
 

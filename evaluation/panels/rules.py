@@ -62,6 +62,7 @@ class Row:
 
     @property
     def chosen(self) -> bool:
+        """Whether the rule takes the worker into the panel."""
         return self.place == IN
 
     @property
@@ -127,6 +128,7 @@ class Choice:
 
     @property
     def border(self) -> list[Row]:
+        """Return the workers at the rule's border, on either side."""
         return [row for row in self.rows if row.border]
 
     @property

@@ -50,6 +50,7 @@ class Frame:
     given: Mapping[int, Decimal] | None = None  # worker -> bonus of this task so far
 
     def bonus_before(self, worker: int) -> Decimal:
+        """Return the bonus that a worker was given before; 0 without any."""
         return (self.given or {}).get(worker, ZERO)
 
 

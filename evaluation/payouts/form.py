@@ -94,6 +94,7 @@ class Totals:
 
     @property
     def pay(self) -> Decimal:
+        """Return base pay and bonuses together."""
         return self.base + self.bonus
 
 

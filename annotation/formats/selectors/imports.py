@@ -56,6 +56,7 @@ class CheckedFile:
 
     @property
     def can_import(self) -> bool:
+        """Whether every column that is needed has been found."""
         return not self.unmapped
 
 

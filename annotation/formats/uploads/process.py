@@ -159,6 +159,7 @@ class _Parts:
         self.weight = 0
 
     def add(self, row: list[Any], weight: int) -> None:
+        """Add a row; store the rows so far once there are enough of them."""
         self.held.append(row)
         self.count += 1
         self.weight += weight
@@ -166,6 +167,7 @@ class _Parts:
             self.flush()
 
     def flush(self) -> None:
+        """Store the rows that were not stored yet as a part."""
         if not self.held:
             return
         ImportPart.objects.create(

@@ -68,6 +68,7 @@ class ProposedPay:
         return {line.assignment.worker_id for line in self.lines[batch]}
 
     def amount(self, batch: int) -> Decimal:
+        """Return what the proposal with this id would pay these people."""
         return sum((line.base + line.bonus for line in self.lines[batch]), Decimal(0))
 
     def effects(self) -> list[str]:

@@ -37,6 +37,7 @@ class Account:
 
     @property
     def kind(self) -> str:
+        """Return the kind of the account: the part of its code before the colon."""
         return self.code.partition(":")[0]
 
     @property
@@ -55,6 +56,7 @@ class Trial:
 
     @property
     def debit(self) -> Decimal:
+        """Return the sum of all debits."""
         return sum((one.debit for one in self.accounts), ZERO)
 
     @property
@@ -64,6 +66,7 @@ class Trial:
 
     @property
     def balances(self) -> bool:
+        """Whether debits and credits are equal, as they must be."""
         return self.debit == self.credit
 
     def _total(self, kind: str) -> Decimal:
@@ -76,6 +79,7 @@ class Trial:
 
     @property
     def overpaid(self) -> Decimal:
+        """Return what workers were paid beyond what they are owed."""
         return -sum((one.balance for one in self.workers if one.balance < 0), ZERO)
 
     @property
@@ -90,6 +94,7 @@ class Trial:
 
     @property
     def open(self) -> list[Account]:
+        """Return the workers' accounts that are not settled."""
         return [one for one in self.workers if one.balance]
 
 

@@ -77,6 +77,7 @@ class Line:
 
     @property
     def answered(self) -> bool:
+        """Whether an option of the line is chosen."""
         return any(option.chosen for option in self.options)
 
 

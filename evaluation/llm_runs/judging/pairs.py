@@ -117,6 +117,7 @@ class PairRequest:
         return call_of(self.replicate, flipped=self.flipped)
 
     def subject(self, part: str) -> str:
+        """Return the key under which the model's call on this pair is stored."""
         own = f"pair:{self.item.pk}/{self.call}{f'/{part}' if part else ''}"
         return examples.subject_with(own, "pair", self.examples)
 

@@ -183,6 +183,7 @@ class _Clusters:
 
     @classmethod
     def of(cls, name: IntArray, weight: FloatArray, noun: str) -> _Clusters:
+        """Make the clusters of rows by name, with the sum of their weights."""
         names, place = np.unique(name, return_inverse=True)
         return cls(place, _summed(weight, place, len(names)), noun)
 

@@ -65,6 +65,7 @@ class _Z:
 
     @property
     def questions(self) -> int:
+        """Count the questions."""
         return len(self.answers)
 
 

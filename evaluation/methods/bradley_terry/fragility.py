@@ -131,6 +131,7 @@ class _Whole:
         return cls(data, cells, model, point, int(order[0]), rivals, gaps)
 
     def player(self, node: int) -> int:
+        """Return the player that a node of the fit stands for."""
         return int(self.cells.layout.player[node])
 
     @cached_property

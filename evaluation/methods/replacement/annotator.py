@@ -91,6 +91,7 @@ class Verdict:
 
     @property
     def winning_rate(self) -> float:
+        """Return the share of people whom the model may replace."""
         return float(self.holds.mean())
 
     @property
@@ -100,6 +101,7 @@ class Verdict:
 
     @property
     def passes(self) -> bool:
+        """Whether the model wins against half of the people or more."""
         return self.winning_rate >= HALF
 
 

@@ -447,6 +447,7 @@ class CombinedFit:
 
     @property
     def both_error(self) -> FloatArray:
+        """Return the standard errors (d,) of the coefficients ``both``."""
         found: FloatArray = np.sqrt(np.diagonal(self.covariance))
         return found
 

@@ -143,6 +143,7 @@ class Lowering:
 
     @property
     def straight_much(self) -> bool:
+        """Whether the worker's share of straight judgments is conspicuous."""
         return self.straight is not None and self.straight >= STRAIGHT_SHARE
 
 

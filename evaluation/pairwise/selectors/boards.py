@@ -397,10 +397,12 @@ class Meeting:
 
     @property
     def decided(self) -> int:
+        """Count the judgments that are no ties."""
         return self.wins + self.losses
 
     @property
     def n(self) -> int:
+        """Count all judgments, ties included."""
         return self.decided + self.ties
 
     @property
@@ -409,6 +411,7 @@ class Meeting:
         return self.wins / self.decided if self.decided else None
 
     def plus(self, other: Meeting) -> Meeting:
+        """Return the sum of these judgments and the other's."""
         return Meeting(self.wins + other.wins, self.ties + other.ties, self.losses + other.losses)
 
     @property

@@ -79,6 +79,7 @@ class Rank:
 
     @property
     def moves(self) -> bool:
+        """Whether the rank changes."""
         return self.rank_before != self.rank_after
 
 

@@ -45,6 +45,7 @@ class CollectedCounts:
 
     @property
     def full(self) -> bool:
+        """Whether every item is complete."""
         return self.complete >= self.items
 
 

@@ -157,6 +157,7 @@ class PairRow:
 
     @property
     def beside(self) -> list[MethodLabel]:
+        """Return the labels of the other methods, to show beside this one."""
         return method_labels(self.label)
 
     @property
@@ -371,10 +372,12 @@ class DimensionRow:
 
     @property
     def posterior(self) -> float | None:
+        """Return the probability of the label; None without one."""
         return self.label.posterior.get(self.label.label) if self.label else None
 
     @property
     def beside(self) -> list[MethodLabel]:
+        """Return the labels of the other methods, to show beside this one."""
         return method_labels(self.label)
 
     @property
@@ -385,6 +388,7 @@ class DimensionRow:
 
     @property
     def agrees(self) -> bool:
+        """Whether our label is the published one."""
         return bool(self.published) and self.published_labels == self.letter
 
 

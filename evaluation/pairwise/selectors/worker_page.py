@@ -72,6 +72,7 @@ class Sitting:
 
     @property
     def same_share(self) -> float | None:
+        """Return the share of compared votes that are the same; None without any."""
         return self.same / self.compared if self.compared else None
 
 

@@ -109,6 +109,7 @@ class WorkerRow:
 
     @property
     def with_others(self) -> float | None:
+        """Return the worker's agreement with the others; None if it is not known."""
         value: float | None = self.extra.get("with_others")
         return value
 

@@ -67,6 +67,7 @@ class Evidence:
 
     @property
     def look_first(self) -> bool:
+        """Whether a note asks to look at the work before it is paid."""
         return any(note.look for note in self.notes)
 
     @property
@@ -87,6 +88,7 @@ class TaskEvidence:
 
     @cached_property
     def median_seconds(self) -> float | None:
+        """Return the median time of an assignment; None with too few."""
         return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
 
     def notes(self, assignment_id: int, facts: WorkFacts) -> list[Note]:

@@ -75,10 +75,12 @@ class Person:
 
     @property
     def mark(self) -> str:
+        """Return the CSS class that marks the decision."""
         return DEFAULT_MARKS[self.decision]
 
     @property
     def paid(self) -> int:
+        """Count the person's assignments that will be paid."""
         return len(self.lines) if self.goes and not self.rejected else 0
 
     @property

@@ -200,6 +200,7 @@ class ManyLines:
 
     @property
     def proposals(self) -> int:
+        """Count the proposals that these lines are split into."""
         return -(-len(self.lines) // BULK)
 
 

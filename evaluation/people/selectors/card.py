@@ -89,6 +89,7 @@ class Work:
 
     @property
     def mark(self) -> str:
+        """Return the CSS class that marks the decision."""
         return MARKS.get(self.state, "waiting")
 
 

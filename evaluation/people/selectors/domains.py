@@ -115,6 +115,7 @@ class Entry:
 
     @property
     def entered(self) -> Entry | None:
+        """Return this entry if it is part of the board, else None."""
         return None if self.why else self
 
     @property
@@ -169,6 +170,7 @@ class DomainPage:
 
     @property
     def entering(self) -> list[Entry]:
+        """Return the tasks whose scores are part of the board."""
         return [one for one in self.entries if not one.why]
 
     def tables(self) -> list[ResultTable]:

@@ -91,6 +91,7 @@ class Rounds:
 
     @property
     def wide(self) -> bool:
+        """Whether sweeps are laid out for many votes."""
         return self.votes >= min(WIDE, LARGE)
 
     @classmethod

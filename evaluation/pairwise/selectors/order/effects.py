@@ -65,6 +65,7 @@ class Drift:
 
     @property
     def excludes_half(self) -> bool:
+        """Whether the difference's interval leaves out 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
     @property

@@ -183,6 +183,7 @@ class _Page:
         return {"dimension": self.dimension, "run": str(self.run.number)}
 
     def name(self, system: int) -> str:
+        """Return a system's name for a sentence; "" if it is on no board."""
         row = self.systems.get(system)
         return row.in_sentence if row else ""
 

@@ -103,6 +103,7 @@ class Factors:
 
     @property
     def tests(self) -> int:
+        """Count the differences that were tested."""
         return sum(one.adjusted is not None for one in self.differences)
 
     @property
