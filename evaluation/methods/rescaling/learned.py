@@ -144,7 +144,9 @@ class Equations:
     right: FloatArray
 
     @classmethod
-    def of(cls, vectors: FloatArray, label: IntArray, score: FloatArray, labels: int) -> Equations:
+    def build(
+        cls, vectors: FloatArray, label: IntArray, score: FloatArray, labels: int
+    ) -> Equations:
         """Return the equations of scores (n,) and vectors (n, d) of ratings with labels (n,)."""
         mean, centre = _means(score, label, labels), _means(vectors, label, labels)
         inner = vectors - centre[label]
@@ -158,7 +160,7 @@ class Equations:
 
 
 def _equations(data: Explanations, rows: IntArray) -> Equations:
-    return Equations.of(data.vectors[rows], data.label[rows], data.score[rows], data.labels)
+    return Equations.build(data.vectors[rows], data.label[rows], data.score[rows], data.labels)
 
 
 def _folds(group: IntArray, folds: int, rng: np.random.Generator) -> Iterator[Any]:
@@ -226,7 +228,7 @@ def _validated(
     settings: dict[str, Any],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """How near predictions are for groups that were left out of training."""
+    """Return how near predictions are for groups that were left out of training."""
     truth, group = data.score[known], data.worker if scheme == WORKERS else data.item
     found, label = np.empty(len(known)), np.empty(len(known))
     for out in _folds(group[known], settings["folds"], rng):
