@@ -119,7 +119,7 @@ def _pair(target: str, said: Shown, how: Manner, rng: random.Random, start: int)
 
 
 def _dwell(target: str, start: int, read: int, end: int, rng: random.Random) -> list[Event]:
-    """What the page tells every few seconds: first the left response is read, then the right."""
+    """Return the events of reading: first the left response, then the right, every few seconds."""
     turn = start + int((read - start) * rng.uniform(0.42, 0.6))
     events: list[Event] = []
     for since in range(start, end, TELL_MS):

@@ -390,7 +390,7 @@ TABLES: dict[str, Format] = {
 
 
 def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, dict[str, Fit]]:
-    """Which of ``TABLES`` a file is by its first rows, and how it fits each.
+    """Return which of ``TABLES`` a file is, by its first rows, and how well it fits each.
 
     Labels where it fits none. The later kinds ask for more, so that they are tried first.
     """

@@ -63,7 +63,7 @@ def hook_of(project: Project, hook_id: int) -> Hook:
 
 
 def deliveries_of(hook: Hook) -> QuerySet[HookDelivery]:
-    """What the address was told or waits to be told, the newest first."""
+    """Return the address's deliveries, sent and waiting, newest first."""
     return hook.deliveries.order_by("-pk")
 
 

@@ -100,7 +100,7 @@ def thinnest_link(
 
 
 def _phase(weight: IntArray, left: IntArray) -> tuple[int, int, int]:
-    """One maximum adjacency search: the last two nodes reached, and what holds the very last."""
+    """Run one maximum adjacency search; return its last two nodes and the last one's weight."""
     pull = weight[left[0]].copy()
     waiting = np.zeros(len(weight), dtype=bool)
     waiting[left[1:]] = True
@@ -126,7 +126,7 @@ def _ends(
 
 
 def _labels(a: IntArray, b: IntArray, n: int) -> IntArray:
-    """For each of n nodes the smallest node of its part: roots hooked together, paths halved."""
+    """Return for each of n nodes the smallest node of its connected part."""
     root = np.arange(n, dtype=np.int64)
     while True:
         x, y = root[a], root[b]

@@ -137,7 +137,7 @@ def _fill(
 
 
 def _wanted(entries: IntArray, bundle: int) -> FloatArray:
-    """How far apart the pairs of each group should stand: a bundle, or as evenly as they go."""
+    """Return how far apart pairs of each group should be: a bundle, or evenly spread."""
     return np.minimum(bundle, entries.sum() / np.maximum(1, entries))
 
 
@@ -232,7 +232,7 @@ class _Crowd:
             self.group[a], self.group[b] = self.group[b], self.group[a]
 
     def lack(self, place: int) -> float:
-        """How much nearer the nearest pair of the same group stands than wanted, 0 to 1."""
+        """Return how much nearer than wanted the nearest pair of the same group is, 0 to 1."""
         own, n = self.group[place], len(self.group)
         wanted = self.wanted[own]
         for step in range(1, min(int(np.ceil(wanted)), n)):

@@ -84,7 +84,7 @@ class _Bounded(httpx2.SyncByteStream):
 
 @contextlib.contextmanager
 def _with_deadline(deadline: float) -> Iterator[None]:
-    """What this thread reads and writes in the block ends with the deadline."""
+    """End this thread's reads and writes in the block at the deadline."""
     before = getattr(_this_thread, "deadline", None)
     _this_thread.deadline = deadline
     try:

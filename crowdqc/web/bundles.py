@@ -107,7 +107,7 @@ class BundleFinder(BaseFinder):
         super().__init__(*args, **kwargs)
 
     def check(self, **kwargs: Any) -> list[Any]:
-        """Nothing can be set."""
+        """Return no problems: there is nothing to set."""
         return []
 
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:

@@ -76,7 +76,7 @@ def _unapplied(own: psycopg.Connection[Any]) -> str | None:
 
 
 def _migrations() -> set[tuple[str, str]]:
-    """All migrations of this program, by their files: importing them would take memory."""
+    """Return the names of all migrations by their files; importing them would take memory."""
     found = set()
     for config in apps.get_app_configs():
         name = f"{config.name}.migrations"
@@ -87,7 +87,7 @@ def _migrations() -> set[tuple[str, str]]:
 
 
 def _silent_workers(own: psycopg.Connection[Any]) -> str | None:
-    """Every queue needs a worker that lives."""
+    """Say which queues have no live worker; None if all have one."""
     problems, ages = [], worker.heartbeat_ages_on(own, map(worker.worker_name, ROLES))
     for role in ROLES:
         age = ages.get(worker.worker_name(role))
@@ -159,7 +159,7 @@ class _Question:
 
 
 def _problems(wanted: Iterable[str]) -> Parts:
-    """What is wrong with these parts, within the deadline."""
+    """Check these parts within the deadline; return the problem of each, None where it works."""
     names, deadline = set(wanted), time.monotonic() + DEADLINE_SECONDS
     asked = [_Question.begin(ask) for ask, parts in ASKED.items() if names & {*parts}]
     found: Parts = {}

@@ -43,7 +43,7 @@ def speaking_to(person: Any) -> AbstractContextManager[Any]:
 
 
 def _requested_language(request: HttpRequest) -> str:
-    """What this device chose, or what the browser asks for."""
+    """Return the language chosen on this device, else the one the browser asks for."""
     chosen = known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME))
     if chosen:
         return chosen

@@ -38,7 +38,7 @@ def _read(slot: int) -> tuple[int, int]:
 
 
 def _is_probe(head: bytes) -> bytes:
-    """Which probe a whole head of a request asks for; empty for any other request."""
+    """Return the probe that a request's head asks for; empty for any other request."""
     for path, starts in PROBES.items():
         if head.startswith(starts) and b"\r\n\r\n" in head:
             return path
@@ -80,7 +80,7 @@ class EvenThreads(ThreadWorker):
             super().enqueue_req(conn)
 
     def _wait_for_data(self, conn: Any) -> None:
-        """As gunicorn itself does with a connection on which nothing came for a while."""
+        """Put aside a connection without data for a while, as gunicorn itself does."""
         conn.sock.setblocking(False)
         conn.set_timeout()
         self.pending_conns.append(conn)

@@ -76,7 +76,7 @@ class Address(Node):
         return _filled(self._known[key], numbers)
 
     def _parts(self, context: Any, count: int) -> list[str]:
-        """What stands before, between and after the numbers."""
+        """Return the address's pieces before, between and after its numbers."""
         try:
             url = reverse(self._node.view_name.resolve(context), args=PLACES[:count])
         except NoReverseMatch:

@@ -39,7 +39,7 @@ def spaced(text: str) -> str:
 
 @functools.cache
 def _mark() -> re.Pattern[str]:
-    """What stands on a letter, or within one, as a vowel or an accent."""
+    """Return the pattern of marks on or within letters, such as vowel signs and accents."""
     places = (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0))
     marks = (one for one in map(chr, places) if unicodedata.category(one)[0] == "M")
     return re.compile(f"[{''.join(marks)}]")

@@ -89,7 +89,7 @@ def _verify(path: Path, progress: Callable[[str, int, int], None] | None, most: 
 
 
 def _recipe_of(files: Mapping[str, bytes], method: str) -> dict[str, Any]:
-    """What the run was given. Raises BadParameter on options that no run can have."""
+    """Return the options the run was given. Raises BadParameter on options that no run can have."""
     recipe = read_value(files[RECIPE])
     if not isinstance(recipe, dict) or not isinstance(recipe["params"], dict):
         raise Broken(f"{RECIPE} is no recipe.")
@@ -178,7 +178,7 @@ def _check_numbers(
 
 
 def _compared(files: Mapping[str, bytes], found: Recomputed) -> tuple[bool, str]:
-    """Every row and figure against those in the bundle."""
+    """Compare every row and figure with the bundle's; return whether all agree, and a sentence."""
     wrong: list[str] = []
     count = 0
     for model, rows in found.rows.items():

@@ -52,7 +52,7 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
 
 
 def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
-    """What the report's template shows."""
+    """Return the context of the report's template."""
     about, found = ABOUT.get(manifest["method"]), Bundled(files, manifest)
     if about is None:
         raise Broken(f"There is no report of {manifest['method']!r}.")
@@ -89,7 +89,7 @@ def _tables(found: Bundled, about: MethodWords) -> Iterator[Table]:
 
 
 def _data(counts: Row) -> dict[str, list[tuple[str, SafeString]]]:
-    """How many answers there were, and how many were left out, by reason."""
+    """List how many answers there were, and how many were left out, by reason."""
     return {
         "counts": [
             (name, number(counts[key], f"{RECIPE}:counts.{key}"))
@@ -105,7 +105,7 @@ def _data(counts: Row) -> dict[str, list[tuple[str, SafeString]]]:
 
 
 def _inputs(recipe: Row) -> list[tuple[str, str]]:
-    """What stands beside the answers: the encoder, or the calls of the model that gave scores."""
+    """List the inputs beside the answers: the encoder, or the calls of the model that scored."""
     calls = recipe.get("calls") or {}
     return [
         *((name, recipe[name]) for name in ("encoder",) if recipe.get(name)),

@@ -104,7 +104,7 @@ def _bar(scale: Scale, low: float | None, high: float | None, y: float, classes:
 
 
 def _sign(kind: str, x: float, y: float) -> str:
-    """One sign, centred."""
+    """Draw one centred sign."""
     if kind == "dot":
         return f'<circle class="dot" cx="{px(x)}" cy="{px(y)}" r="4"/>'
     if kind == "ring":
@@ -245,7 +245,7 @@ def convergence(
 
 
 def _place(index: int, count: int) -> float:
-    """Where the index-th of ``count`` points stands, with room for the axis' name at the end."""
+    """Return the x of the index-th of ``count`` points, with room for the axis' name at the end."""
     return 0.03 + 0.84 * index / max(1, count - 1)
 
 

@@ -52,7 +52,7 @@ class Timeline:
 
     @cached_property
     def _cut(self) -> Sequence[float]:
-        """What the folds before each one, and before the end, leave out."""
+        """Return how much time the folds before each one, and before the end, leave out."""
         cut = [0.0]
         for fold in self.folds:
             cut.append(cut[-1] + fold.end - fold.start - fold.kept)

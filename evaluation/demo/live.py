@@ -27,7 +27,7 @@ SO_FAR = 6  # assignments of the one that is open
 
 
 def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
-    """Both tasks and what came to them; says what was loaded."""
+    """Make both tasks and what came to them; note what was loaded."""
     load.clock.move_to(load.ago(BEGIN))
     ended, going = Live(load, project, ENDED), Live(load, project, OPEN)
     times = len(PEOPLE)

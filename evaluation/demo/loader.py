@@ -252,7 +252,7 @@ class Loader(DemoContext):
         return agenda
 
     def _times(self, number: int, worker: demo.Worker) -> list[dt.datetime]:
-        """When somebody takes their two assignments: after each other, or days apart, by day."""
+        """Return when somebody takes their two assignments: in a row, or days apart, by day."""
         rng = logs.seeded("demo times", worker.id)
         if worker.id in (LOOK_FIRST, *(name for _, name in ACCOUNTS.values())):
             early, late = 11 + rng.random(), 1.2 + 0.15 * rng.random()  # paid or rejected; waiting
@@ -265,7 +265,7 @@ class Loader(DemoContext):
         return [first, second]
 
     def _work(self, task: Task, worker: demo.Worker) -> None:
-        """One assignment from its claim to its submit, with its log."""
+        """Do one assignment from its claim to its submit, with its log."""
         told = {answer.item: answer for answer in self.data.answers_of(worker.id)}
         given = {key: ("" if a.declined and not a.text else a.text) for key, a in told.items()}
         declined = {key for key, answer in told.items() if answer.declined}

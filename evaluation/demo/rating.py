@@ -82,7 +82,7 @@ class RatingTask(DemoTask):
         self._task = self.publish(task)
 
     def _rate(self, rater: rating.Rater) -> None:
-        """One assignment from its claim to its submit."""
+        """Do one assignment from its claim to its submit."""
         load, user = self.loader, self.loader.people[rater.id]
         held = self.take(self.task, rater.id)
         entries = list(held.entries.select_related("item").order_by("position"))

@@ -68,7 +68,7 @@ class StoredRows:
         return len(self), self[0:1].shape[1]
 
     def __getitem__(self, rows: slice | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """These rows (k, width); raises Conflict where one was deleted meanwhile."""
+        """Read these rows (k, width); raise Conflict where one was deleted meanwhile."""
         wanted = self.hashes[rows].astype(str).tolist()
         if not wanted:
             return np.empty((0, self.shape[1]), dtype=STORED)

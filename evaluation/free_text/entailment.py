@@ -75,7 +75,7 @@ def _questions(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQues
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    """Plan what a run would ask; raises Invalid and Conflict that say what is missing."""
     model = chat_model(task, params["model"])
     pairs = _meetings(task)
     if not pairs:

@@ -147,7 +147,7 @@ def compute(
 
 
 def _scorer(run: Run) -> CrossEncoder | AskedEntailment | None:
-    """What judges entailment between answers, for a first round by it."""
+    """Return what judges entailment between answers, for a first round by it."""
     named = run.params.get(ENTAILMENT.name)
     if named and named.startswith(entailment.ASKED):
         return AskedEntailment(run.task, named)

@@ -271,7 +271,7 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(frame: Mapping[str, Any], systems: int, repetitions: int) -> str:
-    """How much was graded, and how often workers were drawn."""
+    """Say how much was graded, and how often workers were drawn."""
     bare = len(frame["systems"]) - systems
     said = (
         gettext(
@@ -306,7 +306,7 @@ def _line(slug: str, title: str, cells: list[Cell], scale: Scale, against: str) 
 
 
 def _against(slug: str, row: Row | None) -> str:
-    """How a method stands to AQER on the same draws."""
+    """Say how a method compares with AQER on the same draws."""
     if slug == AQER or row is None:
         return ""
     if row["low"] is None:

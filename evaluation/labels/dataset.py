@@ -65,7 +65,7 @@ def freeze_labels(task: Task, field: LabelField) -> Snapshot:
 
 
 def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
-    """What was frozen, read again and found to be the same; raises Conflict where it is not."""
+    """Read frozen labels again; raise Conflict where they are not the same any more."""
     rows = collected.of_answers(snapshot.task, field, snapshot.answer_ids)
     if content_hash(rows, field) != snapshot.content_hash:
         raise Conflict(

@@ -66,7 +66,7 @@ BY_METHOD = ("majority", "dawid_skene", "mace", "glad")
 
 
 def _code(frozen: LabelsDataset, index: int) -> str:
-    """What the index of a label stands for; nothing where there is none."""
+    """Return the label that an index stands for; "" where there is none."""
     return frozen.field.codes[index] if index >= 0 else ""
 
 
@@ -112,7 +112,7 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _standings(result: Result) -> list[tuple[Row, str]]:
-    """Each worker's row, and how they surely stand to guessing, all workers compared at once.
+    """Return each worker's row and how they surely compare with guessing, all workers at once.
 
     MACE's competence begins at 0, so that chance is no bound of it.
     """
@@ -189,7 +189,7 @@ def label_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _over_time(result: Result) -> dict[int, Row]:
-    """Of each worker tested: both halves of their labels, what changed, and blocks in order."""
+    """Return each tested worker's two halves of labels, what changed, and blocks in order."""
     found: dict[int, Row] = {}
     for row in result.estimates["blocks"].rows():
         worker = row.pop("worker")
@@ -285,7 +285,7 @@ def _classes(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _pooled(frozen: LabelsDataset, result: Result) -> Row:
-    """What all workers together take for what: each vote by how likely each label is true.
+    """Return what all workers together take for what: votes by how likely each label is true.
 
     ``votes`` is how many votes a row rests on.
     """
@@ -306,7 +306,7 @@ def _pooled(frozen: LabelsDataset, result: Result) -> Row:
 
 
 def _paired(result: Result) -> list[Row]:
-    """Each method against Dawid-Skene on the same known answers, by an exact sign test.
+    """Compare each method with Dawid-Skene on the same known answers, by an exact sign test.
 
     ``gained`` known answers are right by the method alone, ``lost`` by Dawid-Skene alone; level
     labels of the majority are left out of its line.

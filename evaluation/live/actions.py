@@ -372,7 +372,7 @@ def check(pk: int) -> bool:
 
 
 def _used_up(evaluation: LiveEvaluation, task: Task, used: Used) -> str | None:
-    """Which limit it has come to; None where people or models have something to do.
+    """Name the limit that has been reached; None where people or models have something to do.
 
     Beside people, models that rest or have no money left hold up nothing.
     """

@@ -167,7 +167,7 @@ def _pairs(votes: Sequence[LiveVote]) -> list[Pair]:
 
 
 def _votes(pairs: Sequence[Pair], ids: Sequence[int | None]) -> list[Vote]:
-    """One vote a pair that all these judges have judged in both orders: the mean of what they say.
+    """Return a vote for each pair that all these judges judged in both orders: their mean.
 
     The two orders are one judgment, so that a leaning to a side cancels out.
     """
@@ -188,7 +188,7 @@ def _votes(pairs: Sequence[Pair], ids: Sequence[int | None]) -> list[Vote]:
 
 
 def _judges_shares(data: LiveDataset) -> tuple[WinShares, int, list[dict[str, Any]]]:
-    """What all judges together say of the pairs they share, of how many, and a row of each."""
+    """Return win shares of all judges on shared pairs, the number of these, and a row a judge."""
     pairs = _pairs(data.models)
     together, number = _fit(data, _votes(pairs, [pk for _, pk in data.judges]), by_prompt=True)
     rows = []

@@ -106,12 +106,12 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
 
 
 def _place(board: dict[str, Any]) -> Place:
-    """Which system has surely the highest win rate; without a sentence where none is judged."""
+    """Find the system with surely the highest win rate; no sentence where none is judged."""
     return highest(_ranked(board), _("win rate"))
 
 
 def _screen(evaluation: LiveEvaluation, used: Used, task: Task, place: Place) -> Screen:
-    """Which system wins, and what people have to do."""
+    """Say which system wins, and what people have to do."""
     verdict = place.finding("win_rate") or MESSAGES.find("live_no_judgments")
     if evaluation.state != LiveEvaluation.State.ENDED:
         return arrange([verdict, *_open_actions(evaluation, used, task)])
@@ -124,7 +124,7 @@ def _screen(evaluation: LiveEvaluation, used: Used, task: Task, place: Place) ->
 
 
 def _open_actions(evaluation: LiveEvaluation, used: Used, task: Task) -> Iterator[Finding]:
-    """What an open evaluation waits for, most urgent first."""
+    """Yield what an open evaluation waits for, most urgent first."""
     send = Action(_("How to send"), "#send")
     if not used.asked:
         yield MESSAGES.find("send_outputs", action=send)

@@ -148,7 +148,7 @@ def _vectors(told: Mapping[str, Any], status: int) -> Completion:
 
 
 def _speech(told: Mapping[str, Any], status: int) -> Completion:
-    """What was said; ``tokens_in`` are seconds of sound, where the endpoint tells them."""
+    """Read a transcript; ``tokens_in`` are seconds of sound, where the endpoint tells them."""
     usage = told.get("usage") or {}
     seconds = told.get("duration", usage.get("seconds"))
     known = isinstance(seconds, int | float) and math.isfinite(seconds)

@@ -152,7 +152,7 @@ class Engine:
         return self.endpoint.parallel - len(self.flying)
 
     def _patience(self, now: float) -> float:
-        """How long to wait for an answer before something else is to be done."""
+        """Return the seconds to wait for an answer before something else is to be done."""
         if self.ready and self._free() > 0 and self.hold <= now:
             return 0.0
         waits = [TICK]
@@ -186,7 +186,7 @@ class Engine:
         return found
 
     def _settle(self, flight: Flight, answer: Completion) -> tuple[Settled, float]:
-        """What an answer means for its call, and the seconds until it is asked again."""
+        """Return what an answer means for its call, and the seconds until it is asked again."""
         read = ParsedAnswer(outcome=answer.outcome, reason=answer.reason)
         if answer.outcome == Outcome.OK:
             read = self.source.read(flight.call_id, answer)
@@ -227,7 +227,7 @@ class Engine:
                 self.tried.pop(one.id, None)
 
     def _cost(self, flight: Flight, answer: Completion) -> str | None:
-        """What an attempt cost by its usage; without one what was reserved, if it was billed."""
+        """Return an attempt's cost by its usage; else what was reserved, if it was billed."""
         if self.model.price_in is None:
             return None
         if answer.tokens_in is not None and answer.tokens_out is not None:

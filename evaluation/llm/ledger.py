@@ -151,7 +151,7 @@ def spent_by(run_id: int, since: dt.datetime) -> Decimal:
 def _grant(
     endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn, cap: Cap | None
 ) -> list[LeaseRequest]:
-    """Those of the calls that may be sent now; says in ``found`` what became of the others."""
+    """Return the calls that may be sent now; note in ``found`` what became of the others."""
     now = timezone.now()
     if endpoint.paused_until is not None and endpoint.paused_until > now:
         found.until = endpoint.paused_until

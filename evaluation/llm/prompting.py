@@ -67,7 +67,7 @@ class Template:
 
     @property
     def places(self) -> frozenset[str]:
-        """All places, also those of optional parts."""
+        """Return all placeholders, also those of optional parts."""
         text = f"{self.system}\n{self.user}"
         return frozenset(PLACE.findall(text)) | {name for name, _ in OPTIONAL.findall(text)}
 
@@ -91,7 +91,7 @@ class Template:
 
 
 def _fill(text: str, given: Mapping[str, str]) -> str:
-    """One pass over the places, so that a text that holds braces fills nothing further."""
+    """Fill the places in one pass, so that a text that holds braces fills nothing further."""
     kept = OPTIONAL.sub(lambda found: found[2] if found[1] in given else "", text)
     return PLACE.sub(lambda found: given.get(found[1], ""), kept).strip()
 

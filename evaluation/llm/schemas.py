@@ -63,7 +63,7 @@ class Schema:
             raise WrongForm(f"{where or 'The answer'}: {first['msg']}"[:200]) from None
 
     def json_schema(self) -> dict[str, Any]:
-        """What an endpoint is given that can hold a model to a schema."""
+        """Return the JSON schema for an endpoint that can hold a model to one."""
         if self.model is None:
             return {}
         return self.model.model_json_schema()

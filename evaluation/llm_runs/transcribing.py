@@ -82,7 +82,7 @@ def _lacking(task: Task) -> dict[str, str]:
 
 
 def _question(kept: Recording) -> ModelQuestion:
-    """One recording as a question; what was recorded anew is another one."""
+    """Make the question on a recording; one that was recorded anew is another question."""
     told = f"recording {kept.pk} of {kept.kept_at.isoformat()}, sha256 {kept.sha256}"
     prompt = Rendered("transcription@1", ({"role": "user", "content": told},))
     seconds = {"seconds": kept.seconds}

@@ -13,7 +13,7 @@ class LabelDecisionQuerySet(models.QuerySet["LabelDecision"]):
     """Decisions, and those that count."""
 
     def standing(self) -> LabelDecisionQuerySet:
-        """Those that neither a later one nor a revocation ended."""
+        """Return decisions that neither a later one nor a revocation ended."""
         return self.filter(ended_at__isnull=True)
 
     def of_label(self) -> LabelDecisionQuerySet:

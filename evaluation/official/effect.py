@@ -66,7 +66,7 @@ class Move:
 
     @property
     def steps(self) -> int | None:
-        """How many ranks it goes up (above 0) or down; None where it is not on both boards."""
+        """Return how many ranks it goes up (above 0) or down; None if not on both boards."""
         before, after = self._ranks
         return None if before is None or after is None else before - after
 
@@ -161,7 +161,7 @@ def effect(run: Run) -> OfficialEffect:
 
 
 def _stands(name: str, run: Run | None) -> dict[Place, BoardPlace]:
-    """Every row of a run's table with its rank among the estimates of its board."""
+    """Return every row of a run's table with its rank among the estimates of its board."""
     if run is None:
         return {}
     model, key = TABLES[name]
@@ -278,7 +278,7 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
 def _bonus_by_worker(
     task: Task, rows: Sequence[Assignment], around: TaskEvidence
 ) -> dict[str, Decimal]:
-    """What the rule and promises give each worker for this work, by the scores of a run."""
+    """Return each worker's bonus for this work by rule, promises and the scores of a run."""
     found = list(gather_evidence(rows, around, counted=False).values())
     lines = payout_form.start(found, payout_form.terms_of(task, around, found))
     sums: dict[str, Decimal] = {}

@@ -58,7 +58,7 @@ def take_samples() -> int:
 
 
 def _owed() -> dict[str, Any]:
-    """What the ledger owes to workers, by currency."""
+    """Return what the ledger owes to workers, by currency."""
     into, out = Q(credit__startswith="worker:"), Q(debit__startswith="worker:")
     rows = (
         LedgerEntry.objects.order_by()

@@ -157,7 +157,7 @@ def _rejections(found: Facts) -> Iterator[Todo]:
 
 
 def _notes(found: Facts) -> Iterator[Todo]:
-    """What runs said of members of watched panels, and nobody has looked at."""
+    """Yield the notes of runs on members of watched panels that nobody has looked at."""
     for panel, name, n in panels.open_notes(found.access.project):
         url = reverse("panel", args=[found.access.project.pk, panel]) + "#watch"
         text = ngettext(
@@ -188,7 +188,7 @@ def _warnings(found: Facts) -> Iterator[Todo]:
 
 
 def _run_warnings(found: Facts, run: Run) -> list[Finding]:
-    """What the run says of itself."""
+    """Return the run's own warnings."""
     if run.method == CORE:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
         asked = judgments.version_items(task.current) if task is not None and task.current else []
@@ -224,7 +224,7 @@ def _floor(found: Facts) -> Iterator[Todo]:
 
 
 def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
-    """What more an assignment would bring all of them to the floor, for the work still open."""
+    """Say how much more an assignment would bring all of them to the floor, for the open work."""
     floor = found.access.project.hourly_floor
     if floor is None or not one.collecting or not one.open_assignments:
         return ""

@@ -350,7 +350,7 @@ def to_arrays(
 def _columns(
     metadata: Metadata | None, items: Sequence[int], topics: Sequence[str]
 ) -> dict[str, Column]:
-    """What splits pairs or texts into kinds; nothing where columns were not asked for."""
+    """Return the columns that split pairs or texts into kinds; none where not asked for."""
     if metadata is None:
         return {}
     return columns_of([metadata.get(item, {}) for item in items], topics)
@@ -428,7 +428,7 @@ def _shown(
 
 
 def _positions(author: IntArray) -> IntArray:
-    """Each row's number among its author's, from 1; rows of an author stand in their order."""
+    """Number each author's rows (n,) from 1, in their order."""
     order = np.argsort(author, kind="stable")
     first = np.r_[0, np.flatnonzero(np.diff(author[order])) + 1]
     starts = np.repeat(first, np.diff(np.r_[first, len(order)]))

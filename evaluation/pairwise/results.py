@@ -113,7 +113,7 @@ def label_rows(frozen: Frozen, table: Table) -> list[Row]:
 
 
 def _code(label: int) -> str:
-    """What a label stands for; nothing where there is none."""
+    """Return the code that a label stands for; "" where there is none."""
     return STORED[label] if label >= 0 else ""
 
 

@@ -286,7 +286,7 @@ def _top(made: Choice, board: list[Row]) -> None:
 
 
 def _threshold(made: Choice, board: list[Row]) -> None:
-    """Whose bounds lie at or above the threshold, all workers at once; its border is within."""
+    """Choose workers whose interval lies at or above the threshold; mark those around it."""
     limit = made.wanted.threshold or 0.0
     for row, low, high in zip(board, *bounds_of_all(board), strict=True):
         row.place = IN if low >= limit else OUT
@@ -321,7 +321,7 @@ def _hand(made: Choice, board: list[Row]) -> None:
 
 
 def _aside(made: Choice) -> list[str]:
-    """What is to be known of the order itself, and of whom it says nothing."""
+    """List what is to be known of the order, and of which workers it says nothing."""
     told = []
     lost = [row for row in made.rows if row.place == GONE]
     if lost and made.wanted.rule == Rule.TOP:

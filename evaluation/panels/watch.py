@@ -165,7 +165,7 @@ def watch_findings(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
 
 
 def _detail(watch: PanelWatch, run: Run, row: Row) -> dict[str, object]:
-    """What was known when the note was written; the rule of then stays with it."""
+    """Return what was known when the note was written, with the rule of that time."""
     return {
         "estimate": row.estimate,
         "low": row.low,

@@ -119,7 +119,7 @@ def _why_uncertain(score: WorkerScore | None, ranked: bool, frame: Frame) -> str
 
 
 def _to_floor(rule: PayoutRule, one: Payee, frame: Frame) -> Decimal:
-    """What the base lacks of the hourly floor, where the rule fills that up."""
+    """Return what the base lacks of the hourly floor, where the rule fills that up."""
     if not (rule.top_up and one.takes_part and one.worked and frame.floor):
         return ZERO
     return max(ZERO, one.worked.needed(frame.floor) - one.base)
@@ -128,7 +128,7 @@ def _to_floor(rule: PayoutRule, one: Payee, frame: Frame) -> Decimal:
 def _capped_each(
     rule: PayoutRule, payees: Sequence[Payee], wanted: Sequence[Decimal], frame: Frame
 ) -> list[Decimal]:
-    """At most so much a person in this task, with what they were given before."""
+    """Cap bonuses at so much a person in this task, with what they were given before."""
     if rule.cap_each is None:
         return list(wanted)
     left: dict[int, Decimal] = {}
@@ -144,7 +144,7 @@ def _capped_each(
 def _capped_total(
     rule: PayoutRule, wanted: Sequence[Decimal], floors: Sequence[Decimal], frame: Frame
 ) -> list[Decimal]:
-    """At most so much in this task: the floors first, then the rest, each at the same share."""
+    """Cap bonuses of this task in all: the floors first, then the rest by one share."""
     before = sum((frame.given or {}).values(), ZERO)
     if rule.cap_total is None or before + sum(wanted, ZERO) <= rule.cap_total:
         return list(wanted)

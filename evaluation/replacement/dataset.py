@@ -253,7 +253,7 @@ def to_arrays(
 def _of_models(
     rows: Sequence[Choice], system_at: Mapping[int, int], items: Mapping[int, int]
 ) -> dict[str, Any]:
-    """All answers of models, repeated ones too, as ``Aside`` has them."""
+    """Return all answers of models, repeated ones too, as ``Aside`` has them."""
     return {
         "model": np.array([system_at[row.system_id or 0] for row in rows], dtype=np.int64),
         "item": np.array([items[row.item_id] for row in rows], dtype=np.int64),
@@ -275,7 +275,7 @@ def _of_texts(items: Mapping[int, int], names: Sequence[str], more: Frozen) -> d
 
 
 def _sides(asked: ChoiceField) -> tuple[int, int] | None:
-    """Where the two texts of a pair stand among the labels."""
+    """Return where the two texts of a pair stand among the labels."""
     if FIRST in asked.codes and SECOND in asked.codes:
         return asked.codes.index(FIRST), asked.codes.index(SECOND)
     return None

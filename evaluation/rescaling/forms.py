@@ -15,7 +15,7 @@ from evaluation.runs.forms import field_of
 
 
 def scale_field(task: Task) -> forms.Field:
-    """Which scale of the version in force."""
+    """Return the form field that chooses a scale of the version in force."""
     return field_of(SCALE, scale_choices(task))
 
 

@@ -216,7 +216,7 @@ def _cell(column: Column, row: Any) -> Cell:
 
 
 def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
-    """What stands in the cell, and what class it has by that."""
+    """Return what stands in the cell, and the CSS class that follows from it."""
     if column.html is not None:
         return column.html(row), ""
     if column.format is Format.INTERVAL:

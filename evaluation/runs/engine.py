@@ -113,7 +113,7 @@ def start(
 
 
 def _unknown(method: str) -> Invalid:
-    """What is wrong with a method that cannot be run, and which can."""
+    """Return the error on a method that cannot be run, which names those that can."""
     can = ", ".join(sorted(run_types.run_types()))
     why = reason_missing(method)
     text = (

@@ -278,7 +278,7 @@ def _bounded(
 def _outcome(
     task: Task, method: str, params: dict[str, Any], seed: int, without: Membership | None
 ) -> RunScores:
-    """What the run would write, read back before it is all taken back."""
+    """Return what the run would write, read back before it is all rolled back."""
     found: list[RunScores] = []
     try:
         with transaction.atomic(), vectors.stored_vectors_only():
@@ -358,7 +358,7 @@ def _numbers(data: Any, path: str, keys: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def _table(name: str, title: str, before: RunScores, after: RunScores, worker: Membership) -> Table:
-    """Every place of either side but the worker's own; boards may be numbered anew."""
+    """Compare every row of either side but the worker's own; boards may be numbered anew."""
     sides = [
         {place[:2]: one for place, one in side.scores[name].items()} for side in (before, after)
     ]
@@ -396,7 +396,7 @@ def names_of(name: str, ids: list[int]) -> dict[int, str]:
 
 
 def _sentence(tables: list[Table], figures: list[Figure]) -> str:
-    """What would change, in one line."""
+    """Say in one line what would change."""
     if not any(table.changed for table in tables) and not figures:
         return gettext("Nothing that a page shows would change.")
     told = [

@@ -41,7 +41,7 @@ def step_of(stage: str) -> str:
 
 
 def fresh_steps(names: Sequence[str] = TEXT_STEPS) -> list[dict[str, Any]]:
-    """All steps of a run, none begun."""
+    """Make all steps of a run, none begun."""
     return [
         {"name": name, "state": "draft", "done": 0, "total": 0, "seconds": None} for name in names
     ]

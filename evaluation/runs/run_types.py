@@ -58,7 +58,7 @@ class Imported:
 
     @property
     def options(self) -> Params:
-        """None: they are what came with the import."""
+        """Return no options: they are what came with the import."""
         return Params(self.slug, ())
 
     def check(self, **params: Any) -> None:
@@ -188,12 +188,12 @@ class RunType:
 
     @property
     def asking(self) -> LLMRunSpec | None:
-        """How the type asks models; None if it fits a method."""
+        """Return how the type asks models; None if it fits a method."""
         return self.recipe if isinstance(self.recipe, LLMRunSpec) else None
 
     @cached_property
     def options(self) -> Params:
-        """All options of a run."""
+        """Return all options of a run."""
         return Params(self.slug, (*self.own, *self.recipe.options.options))
 
     def fits(self, task: Task) -> bool:

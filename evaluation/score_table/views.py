@@ -89,7 +89,7 @@ def example(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _own(request: HttpRequest, file_id: int) -> ImportFile:
-    """One's own table; of a project only while one is a requester there."""
+    """Return one's own table; of a project only while one is a requester there."""
     file = selectors.own_table(cast(User, request.user), file_id)
     if file is None:
         raise Missing(_("There is no such table."))

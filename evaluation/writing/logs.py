@@ -125,7 +125,7 @@ class _Topics:
 def _processes(
     frozen: ResponsesDataset, places: Sequence[int], sources: _Topics
 ) -> Iterator[tuple[int, Process | None, str]]:
-    """Each place with what its log tells, or why it tells nothing."""
+    """Yield each place with what its log tells, or why it tells nothing."""
     for start in range(0, len(places), AT_ONCE):
         chunk = places[start : start + AT_ONCE]
         rows: list[Header] = [frozen.rows[at] for at in chunk]

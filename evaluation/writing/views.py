@@ -101,7 +101,7 @@ def _section(request: HttpRequest, task: Task, told: NamedFigures, view: str) ->
 
 
 def _empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
-    """What stands there before the first finished run."""
+    """Show what stands there before the first finished run."""
     first = schedules.first_run(task)
     context.update(first=first, sentence=writing.first_sentence(first))
     return render(request, "evaluation/writing/empty.html", context)

@@ -78,7 +78,7 @@ class _ToProvider(requests.adapters.BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Each call closes its own connection."""
+        """Do nothing: each call closes its own connection."""
 
 
 class SsoAdapter(DefaultSocialAccountAdapter):

@@ -172,7 +172,7 @@ def move_field(*, by: User, task: Task, name: str, step: int) -> None:
 
 
 def add_option(*, by: User, task: Task, name: str) -> None:
-    """One more option at the end, before anything of it is written."""
+    """Add an empty option at the end of the field's options."""
 
     def change(row: Row, rows: Rows) -> None:
         row["options"].append({"value": "", "label": "", "description": "", "color": ""})

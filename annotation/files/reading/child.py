@@ -46,7 +46,10 @@ def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, An
 
 
 def _read_output(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
-    """What the other process writes: the columns, then lists of rows. It ends with this."""
+    """Yield what the other process writes: the columns, then lists of rows.
+
+    Ends with the process.
+    """
     assert child.stdout is not None  # noqa: S101 (a pipe)
     ended = False
     try:

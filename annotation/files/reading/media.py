@@ -137,7 +137,7 @@ def refused(name: str, wrong: str, mend: str) -> Invalid:
 
 
 def _image_format(data: bytes) -> str:
-    """What the first bytes say, in Pillow's words; "" where it is none that is taken."""
+    """Return the image format of these first bytes in Pillow's words; "" if it is not accepted."""
     if data[:3] == b"\xff\xd8\xff":
         return "JPEG"
     if data[:8] == b"\x89PNG\r\n\x1a\n":

@@ -387,7 +387,7 @@ def _vote_key(
 
 
 def _count_stored(task: Task, fields: Collection[str]) -> Counts:
-    """What a task holds of people: who, which item, shown how, said what; and how often."""
+    """Count people's stored judgments by who, which item, how it was shown and what was said."""
     found = Counts()
     rows = Answer.objects.filter(item__task=task, worker__isnull=False).order_by("pk")
     # Models' values are read along: a join by task is planned well, one by answers is not.

@@ -111,7 +111,7 @@ def _begun(by: User, project: Project, file: LSFile, type: TaskType, title: str)
 
 
 def _controls(file: LSFile) -> list[Control]:
-    """What a file of others asks, as far as its answers show it."""
+    """Return the controls that a file of another tool seems to have, judging by its answers."""
     said: dict[str, dict[Any, None]] = defaultdict(dict)
     kinds: dict[str, str] = {}
     several = set[str]()
@@ -222,7 +222,7 @@ def _texts(one: LSTask, names: tuple[str, ...]) -> list[str]:
 
 
 def _judged(by: User, project: Project, file: LSFile, type: TaskType, name: str) -> list[PairItem]:
-    """What the tasks put to judgment: texts of the project, made where they are new."""
+    """Return the pairs of the file's tasks, making the project's texts that are new."""
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[LSTask, list[str], str]] = []
     for one in file.tasks:
@@ -270,7 +270,7 @@ def _pair(one: LSTask, texts: list[int], topic: str) -> PairItem:
 def _votes(
     task: Task, file: LSFile, items: Mapping[str, Item], labels: Labels, type: TaskType
 ) -> tuple[list[Vote], list[Vote], dict[tuple[int, str], Session]]:
-    """What people said, what systems said, and when people worked where that is known."""
+    """Return people's votes, systems' votes, and people's working times where these are known."""
     given = [(one, said) for one in file.tasks for said in one.given]
     workers = workers_named(task.project, {said.author for _, said in given if not said.system})
     systems = systems_by_name(
@@ -325,7 +325,7 @@ def _turned(items: Mapping[str, Item], file: LSFile, names: tuple[str, ...]) -> 
 def _own_values(
     said: LSAnnotation, type: TaskType, settings: Mapping[str, Any], text: str
 ) -> Stored | None:
-    """What the type itself makes of an annotation; Invalid names the annotation."""
+    """Return an annotation as the task type stores it; Invalid names the annotation."""
     names = {row["name"] for row in settings.get("fields", [])}
     told: dict[str, tuple[str, Any]] = {name: (TEXT, held) for name, held in said.texts.items()}
     told |= {name: (kind, value) for name, kind, value in said.choices}
@@ -425,7 +425,7 @@ def _choice(
 
 
 def _labels(task: Task) -> Labels:
-    """What a task asks: dimension or scale -> points by number and by label."""
+    """Return the task's dimensions or scales, each with its points by number and by label."""
     version = task.current or task.versions.latest("number")
     words = {
         row["name"]: {point["label"]: point["value"] for point in row["points"]}

@@ -193,7 +193,7 @@ def add_responses(
 def _stored_responses(
     task: Task,
 ) -> dict[tuple[int | None, int, str], list[tuple[int | None, bool]]]:
-    """What people wrote: worker, item, text -> the assignments, and whether each has a log."""
+    """Map (worker, item, text) to assignments, each with whether it has a log."""
     texts = TextValue.objects.filter(field=TEXT, index=0, answer__item__task=task)
     logged = set(
         EventStream.objects.filter(assignment__task=task, next_seq__gt=0).values_list(
@@ -305,7 +305,7 @@ def _batches(events: Iterable[dict[str, Any]]) -> Iterator[tuple[list[dict[str, 
 
 
 def _add_logs(rows: Sequence[tuple[ResponseRow, int]], place: _Place) -> None:
-    """One stream for each log, of assignments that have none."""
+    """Store one stream for each log whose assignment has none."""
     streams, batches = [], []
     for row, assignment in rows:
         assert row.log is not None  # noqa: S101 (rows with logs alone are handed over)

@@ -104,7 +104,7 @@ def _topics(groups: list[ItemGroup]) -> dict[int, str]:
 
 
 def _answer_filter(task: Task, uncounted: bool) -> Q:
-    """Which texts are answers to the questions of the version in force."""
+    """Return the filter of texts that answer the questions of the version in force."""
     shown = task.items.in_version(version_number(task))
     wanted = Q(
         field="answer",

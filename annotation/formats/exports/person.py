@@ -54,7 +54,7 @@ Rows = Callable[[Members], Iterable[Row]]
 
 
 def members_of(user: User) -> list[Membership]:
-    """Where the person works or worked."""
+    """Return the person's memberships as a worker, past ones included."""
     rows = Membership.objects.filter(user=user, role=Role.WORKER).select_related("project")
     return list(rows.order_by("pk"))
 
@@ -111,7 +111,7 @@ def _memberships(members: Members) -> Iterator[Row]:
 
 
 def _query(model: type[Model], whose: str, columns: str) -> Rows:
-    """What is stored of people, as one query; ``whose`` is the field that names them.
+    """Make one query of what a model stores about people; ``whose`` is the field that names them.
 
     ``columns`` are parted by spaces: what a column is called, and after "=" where it is stored, if
     that is another name.
@@ -257,7 +257,7 @@ def _standing(members: Members) -> Iterator[Row]:
 
 
 def _messages(members: Members) -> Iterator[Row]:
-    """Both sides of a conversation; who of the project wrote is not the worker's to know."""
+    """Yield both sides of the person's conversations, without who of the project wrote."""
     rows = Message.objects.filter(conversation__worker__in=members).order_by("pk")
     rows = rows.select_related("announcement", "conversation__task__current")
     rows = rows.annotate(place=PLACE)
@@ -277,7 +277,7 @@ def _messages(members: Members) -> Iterator[Row]:
 
 
 def _audit_rows(members: Members) -> Iterator[Row]:
-    """What the log of the projects says that this person did there."""
+    """Yield what the person did by the projects' audit logs."""
     rows = Q(pk__in=())
     for one in members:
         if one.user_id is not None:
@@ -408,7 +408,7 @@ def _profile(user: User) -> Rows:
 
 
 def _own(model: type[Model], columns: str, whose: str = "user") -> Callable[[User], Rows]:
-    """What is stored of an account, as one query."""
+    """Return a query of what a model stores about an account."""
     rows: Callable[[Any], Iterable[Row]] = _query(model, whose, columns)
     return lambda user: lambda _: rows([user])
 

@@ -113,7 +113,7 @@ class Lines:
         )
 
     def _author(self, row: Row) -> tuple[Author, dict[str, Any]]:
-        """Whose a row is, and that as the action takes it. Raises Refused."""
+        """Return who gave the row's judgment, with it as the action takes it. Raises Refused."""
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if worker and system:
@@ -163,7 +163,7 @@ class Lines:
         return found
 
     def _judgments(self, row: Row, shown: Shown, by_person: bool) -> tuple[str, Choices]:
-        """What was said, and the stored codes with their places. Raises Refused."""
+        """Return the row's judgment and the stored codes with their places. Raises Refused."""
         reader, given = self.reader, self._read_words(row)
         for name, word in given.items():
             if word not in WORDS:
@@ -239,7 +239,7 @@ class Lines:
         )
 
     def describe_choices(self, codes: Mapping[str, str]) -> str:
-        """What was said on the dimensions that the file has, to be compared."""
+        """Describe the judgment on the file's dimensions, for comparing."""
         return ", ".join(f"{name} {codes.get(name, '-')}" for name in self.compared)
 
     def _position(self, row: Row) -> int | None:

@@ -265,7 +265,7 @@ class FirstTimes:
 def _key(
     line: JudgmentLine, first: FirstTimes, known: KnownJudgments
 ) -> Key | tuple[Key, dt.datetime]:
-    """What tells judgments apart: a worker's later one of the same is told apart by its time."""
+    """Return what identifies a judgment; a worker's second of the same has its time too."""
     key, at = line.key, line.values["at"]
     if at is None or key[0][0] != "worker":
         return key

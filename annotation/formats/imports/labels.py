@@ -400,7 +400,7 @@ class _Grouped:
                     yield place, key, found.pop(place)
 
     def _most_open(self) -> int:
-        """How many answers have some of their rows, but not all, at the fullest line."""
+        """Return the most answers that are incomplete at any line of the file."""
         left, still, most = array("I", self.counts), 0, 0
         for place in self.places:
             still += left[place] == self.counts[place]

@@ -76,7 +76,7 @@ def _authors(task: Task) -> dict[str, Any]:
 
 
 def _author(worker: int | None, *system: Any) -> Author:
-    """Whose an answer is: a member's, or a system's by name, prompt strategy and replicate."""
+    """Return whose answer it is: a member's, or a system's name, prompt strategy and replicate."""
     return ("worker", worker) if worker else ("system", *system)
 
 
@@ -224,7 +224,7 @@ def checks(task: Task) -> KnownAuthored:
 
 
 def _answered(task: Task) -> dict[int, tuple[Author, str]]:
-    """Whose each answer to the items in force is, and to which."""
+    """Map each answer to the items in force to its author and its item."""
     shown = task.items.in_version(_current(task).number).values("pk")
     rows = Answer.objects.filter(item__in=shown, stage=Answer.Stage.MAIN).values_list(
         "pk", "item__key", "worker_id", "system__name", "system__prompt_strategy", "replicate"

@@ -107,7 +107,7 @@ def _store_upload(
 
 
 def _name(name: str) -> str:
-    """What a page shows of the name that a browser sent; no path is ever made of it."""
+    """Return the part of an uploaded file's name that pages show; it is never used as a path."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return displayable("".join(mark for mark in last if mark.isprintable()), 200) or "file"
 

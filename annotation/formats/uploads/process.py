@@ -177,7 +177,7 @@ class _Parts:
 
 
 def _read(file: ImportFile) -> None:
-    """As the person said, or as it is recognised where it cannot be read so, which is said."""
+    """Read the file in the stated format, else in the recognised one, and note which."""
     try:
         _read_rows(file)
     except Invalid as refused:
@@ -190,7 +190,7 @@ def _read(file: ImportFile) -> None:
 
 
 def _read_rows(file: ImportFile) -> None:
-    """From bytes to rows, gone through once.
+    """Turn the file's bytes into rows in one pass.
 
     The bytes of a table that is to become a task are kept until it is scored, as its page may ask
     for another encoding or header; others are let go of.
@@ -276,7 +276,7 @@ def _progress_reporter(file: ImportFile) -> Told:
 
 
 def _check(file: ImportFile) -> None:
-    """What would become of each row, and what is wrong with which; nothing is imported."""
+    """Find what each row would become and what is wrong with it; nothing is imported."""
     _set(file, total=file.sheet["rows"], done=0)
     sheet = sheet_of(file, _progress_reporter(file))
     found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
@@ -357,11 +357,11 @@ class _Far:
         self.rows, self.answers = 0, 0
 
     def checked(self, done: int) -> None:
-        """So many rows were gone through."""
+        """Note how many rows have been checked."""
         self.rows = done
 
     def wrote(self, model: type[Model], more: int) -> None:
-        """So many more rows were written into a table."""
+        """Note how many more rows were written into a table."""
         if model is Answer:
             self.answers += more
 

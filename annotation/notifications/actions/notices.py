@@ -79,7 +79,7 @@ def _in_their_words(text: Text, person: User) -> str:
 
 
 def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:
-    """When a mail is due: now, or with the next one of the day."""
+    """Return when a notice is mailed: now, or with the person's next mail of the day."""
     if at_once or not person.mail_daily:
         return now
     here = timezone.localtime(now)

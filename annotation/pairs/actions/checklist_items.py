@@ -92,7 +92,7 @@ def take_texts(*, by: User, task: Task, texts: Iterable[Candidate]) -> None:
 
 
 def _passages(project: Project, topics: Iterable[str]) -> dict[str, str]:
-    """What the project's tasks show on these topics, the newest where several do."""
+    """Return the passages that the project's tasks show on these topics; the last one wins."""
     rows = ItemGroup.objects.filter(task__project=project, key__in=list(topics)).exclude(passage="")
     return dict(rows.order_by("pk").values_list("key", "passage"))
 

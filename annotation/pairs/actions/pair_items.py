@@ -152,7 +152,7 @@ def _pair_key(item: Item) -> Wanted:
 
 
 def _key(first: Candidate, second: int | None, repeat: bool) -> str:
-    """What exports call an item: its topic and its texts' ids."""
+    """Return an item's key in exports: its topic and its texts' ids."""
     parts = [first.topic[:40], str(first.pk), *([str(second)] if second else [])]
     return "-".join(parts) + ("-again" if repeat else "")
 

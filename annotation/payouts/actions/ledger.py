@@ -201,7 +201,7 @@ def _check_same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
 def _checked(
     by: User, task: Task, accounts: tuple[str, str], amount: Decimal, memo: str
 ) -> dict[str, Any]:
-    """What the entry will say, or why this person may not book it."""
+    """Return what the entry will say; raise where this person may not book it."""
     require_decider(task.project, by)
     amount, memo = clean_amount(amount, "amount"), clean_text(memo, "memo", 300)
     if not amount:

@@ -72,7 +72,7 @@ class ProposedPay:
         return sum((line.base + line.bonus for line in self.lines[batch]), Decimal(0))
 
     def effects(self) -> list[str]:
-        """What approving writes, a sentence for each proposal."""
+        """Return what approving writes, a sentence for each proposal."""
         told = []
         for pk in self.open:
             batch, people = self.batches[pk], len(self.workers_in(pk))

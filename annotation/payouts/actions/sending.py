@@ -145,7 +145,7 @@ class PlatformConnections:
         return self._studies[key]
 
     def _note(self, request: str, status: int | None, error: str) -> None:
-        """Every request is a row: one that changes something stands there before it leaves."""
+        """Store a row for a request; one that changes something is stored before it is sent."""
         ended = status is not None or bool(error)
         now = timezone.now()
         if ended and self._attempt is not None and self._attempt.request == request:
@@ -362,7 +362,7 @@ def _bonus(desk: PlatformConnections, payment: Payment, found: str) -> None:
 
 
 def _paid(told: dict[str, Any], payment: Payment) -> int:
-    """How many bonuses of this amount the submission has; Refused where it is another's."""
+    """Count the submission's bonuses of this amount; Refused if it is another person's."""
     visit = payment.assignment.visit
     who, study = told.get("participant"), told.get("study_id")
     if who not in (None, visit.participant) or study not in (None, visit.study):

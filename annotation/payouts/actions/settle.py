@@ -157,7 +157,7 @@ def _write_rejections(
 
 
 def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
-    """Each worker, once a proposal: how much of their work was approved, and for how much."""
+    """Notify each worker once a proposal of how much of their work was approved, and the pay."""
     by_worker: dict[int, list[PayoutLine]] = {}
     for line in paid:
         by_worker.setdefault(line.assignment.worker_id, []).append(line)

@@ -73,7 +73,7 @@ def reversing_statement(statement: Statement, payment_id: int) -> str:
 
 
 def _remember(statement: Statement, known: _Known) -> None:
-    """What an earlier file told: the same row again is no second payment."""
+    """Note rows of earlier files: the same row again is no second payment."""
     told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     back = set(
         LedgerEntry.objects.filter(key__startswith=f"statement:{statement.pk}:").values_list(
@@ -114,7 +114,7 @@ def _fees(task: Task) -> dict[int, Decimal]:
 
 
 def _match_row(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
-    """One row of the file with its outcome, in words, and what there is to book."""
+    """Match one row of the file: return its outcome in words and what there is to book."""
     row = {
         "line": one.line,
         "submission": one.submission,
@@ -175,7 +175,7 @@ def _payments_of(one: ReportedPayment, known: _Known) -> list[int]:
 
 
 def _best(free: Iterable[int], one: ReportedPayment, known: _Known) -> int:
-    """Of several, the one of the same amount; of these, one that we hold for paid."""
+    """Choose one of several payments: of the same amount, and rather one that counts as paid."""
 
     def rank(pk: int) -> tuple[bool, bool, int]:
         row = known.payments[pk]

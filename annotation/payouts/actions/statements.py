@@ -149,7 +149,7 @@ class _Plan:
 
     @property
     def amount(self) -> Decimal:
-        """What is booked beyond what two people approved."""
+        """Return the amount to book beyond what two people approved."""
         if self.settles and self.payment is not None:
             more = abs(as_decimal(self.row["amount"]) - self.payment.amount)
             return more + as_decimal(self.row["fee"] or 0)
@@ -157,7 +157,7 @@ class _Plan:
 
 
 def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
-    """What there is to book for a row, its payment locked; None where it was booked before."""
+    """Return what to book for a row, its payment locked; None if it was booked before."""
     statement = (
         Statement.objects.select_for_update(of=("self",), no_key=True)
         .select_related("task__project", "recruitment")
@@ -254,7 +254,7 @@ def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment
 
 
 def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:
-    """What the books say less than the file, of a payment that was booked since it was read."""
+    """Return how the books differ from the file for a payment booked since it was read."""
     keys = {f"payment:{payment.pk}": books.ZERO, f"fee:{payment.pk}": books.ZERO}
     keys |= dict(LedgerEntry.objects.filter(key__in=keys).values_list("key", "amount"))
     paid, fee = keys.values()

@@ -86,7 +86,7 @@ def forget_names(*, worker: Membership) -> None:
 
 
 def _forget_payments(person: Person) -> None:
-    """What was said with the platform about payments to this person: ids, and its own words."""
+    """Erase what the platform and we exchanged on payments to this person, ids included."""
     sessions = {name for names in person.by_recruitment.values() for name in names.sessions}
     payments = Payment.objects.filter(worker=person.worker)
     payments.exclude(error="").update(error=GONE)

@@ -95,7 +95,7 @@ class HeldData:
 
     @property
     def undecided(self) -> list[str]:
-        """What waits for a decision, as phrases."""
+        """Return what still waits for a decision, as phrases."""
         said = []
         if self.unsettled:
             said.append(plural(self.unsettled, "submitted assignment"))

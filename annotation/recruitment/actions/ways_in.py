@@ -116,7 +116,7 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
 
 
 def _api_of(row: Recruitment) -> str:
-    """Where its payments are sent to; empty and the platform's own address are the same."""
+    """Return the address that payments are sent to; empty stands for the platform's own."""
     return row.api_url or prolific.API
 
 

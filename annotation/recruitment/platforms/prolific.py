@@ -157,7 +157,7 @@ class Prolific:
 
 
 def _seconds(header: str | None) -> float | None:
-    """How long to wait, of a header in seconds; a date is left to our own pace."""
+    """Return the seconds to wait by a header; a date in it is ignored."""
     try:
         return min(3600.0, max(0.0, float(header or "")))
     except ValueError:

@@ -118,7 +118,7 @@ def _wait(request: HttpRequest, error: Refused) -> HttpResponse:
 
 
 def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
-    """To the assignment of the visit; to the question about recording before it."""
+    """Redirect to the visit's assignment, or to the question about recording before it."""
     held = visit.assignment
     if held is not None and held.state == "submitted":
         return redirect("work_done", assignment_id=held.pk)

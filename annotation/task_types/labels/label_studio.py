@@ -133,7 +133,7 @@ class LabelsInLabelStudio(LabelStudio):
 
 
 def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dict[str, str]:
-    """What a result says of a field, as drafts hold it."""
+    """Return a result's value of a field in the form of drafts."""
     key = PREFIX + field["name"]
     if kind == MARKS:
         marks = [_in_points(mark, field, text) for mark in value]

@@ -146,7 +146,7 @@ def read_answer(draft: Mapping[str, Any], one: Field, *, length: int | None = No
 
 
 def _refuse(one: Field, wrong: str, mend: str, **told: object) -> Invalid:
-    """What is wrong with a field: a sentence of %(field)s and of what ``told`` names."""
+    """Return the error of a field as a sentence; %(field)s and names in ``told`` are filled in."""
     return Invalid(wrong % {"field": one["question"], **told}, fields={one["name"]: mend})
 
 
@@ -222,7 +222,7 @@ def _count(one: Field, number: int, counted: Callable[[int], str]) -> None:
 
 
 def _ticked(draft: Mapping[str, Any], one: Field) -> dict[str, str]:
-    """What the options of a field hold, by value. Invalid for an option that is none."""
+    """Return the ticked options of a field by value; Invalid for an unknown option."""
     before = f"{PREFIX}{one['name']}."
     held = {
         key.removeprefix(before): str(value)

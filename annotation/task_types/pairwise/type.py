@@ -329,7 +329,7 @@ def _dimensions(raw: Any) -> list[dict[str, Any]]:
 
 
 def _design(raw: Any) -> dict[str, Any]:
-    """How the pairs are drawn from the texts (annotation.pair_design.model), kept with the version.
+    """Read how pairs are drawn from the texts (annotation.pair_design.model), for the version.
 
     ``pairs_per_topic``: where not all are asked; ``repeat_every``: one pair in so many is asked
     once more, the other way round (0: none); ``strata``: how assignments mix lengths and origins.

@@ -324,7 +324,7 @@ def _choices(
 
 
 def _release(raw: Any) -> dict[str, int] | None:
-    """At most so many assignments every so many hours; None: all at once."""
+    """Read the release rule, so many assignments every so many hours; None: all at once."""
     if not isinstance(raw, Mapping) or not raw.get("assignments"):
         return None
     return {

@@ -87,7 +87,7 @@ def _units(text: str) -> int:
 
 
 def _common_head(old: str, new: str, most: int) -> int:
-    """How many characters both begin with, ``most`` at most, halving what is compared."""
+    """Count the characters that both texts begin with, ``most`` at most."""
     if old[:most] == new[:most]:
         return most
     same, differ = 0, most
@@ -101,7 +101,7 @@ def _common_head(old: str, new: str, most: int) -> int:
 
 
 def _common_tail(old: str, new: str, most: int) -> int:
-    """How many characters both end with, ``most`` at most."""
+    """Count the characters that both texts end with, ``most`` at most."""
     a, b = len(old), len(new)
     if old[a - most :] == new[b - most :]:
         return most

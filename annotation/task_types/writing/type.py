@@ -326,7 +326,7 @@ def citation_spans(marks: list[Marker], first_number: int) -> list[tuple[str, in
 
 
 def _check_citations(marks: list[Marker], settings: Mapping[str, Any]) -> None:
-    """Every number is that of a passage, and enough different ones are cited."""
+    """Raise Invalid if a number cites no passage, or too few different ones are cited."""
     first, there = settings["first_number"], settings.get("passages", 0)
     numbers = dict.fromkeys(number for mark in marks for number in mark.numbers)
     for number in numbers:

@@ -68,7 +68,7 @@ def _url(found: Assignment, number: int, part: str) -> str:
 def _segments(
     found: Assignment, steps: Sequence[work.Step], here: tuple[int, str] = (-1, "")
 ) -> list[dict[str, Any]]:
-    """Where the worker is, part by part; ``here``: the position and the part of the page."""
+    """Return the parts of the work, marked at ``here`` (position and part of the page)."""
     rows = [(step.entry, settings_of(found, step.entry)) for step in steps]
     parts = writing.segments(rows, steps[0].noun if steps else "", here)
     return [{**row, "url": _url(found, row["number"], row["part"])} for row in parts]

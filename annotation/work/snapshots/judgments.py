@@ -136,7 +136,7 @@ def _dimension_key(one: AskedDimension) -> tuple[Any, ...]:
 
 
 def _known_aside(task: Task) -> Q:
-    """What takes out items that stand aside as their answer is known.
+    """Return the filter that leaves out items set aside because their answer is known.
 
     Labels of such items may have come from a file, and count then.
     """

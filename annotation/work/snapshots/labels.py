@@ -230,7 +230,7 @@ def _main(task: Task) -> QuerySet[Answer]:
 
 
 def _with_code(rows: QuerySet[Answer], field: LabelField) -> Any:
-    """With ``code``, what was chosen in the field; empty where it was not asked or left open."""
+    """Add a column ``code``: the field's chosen value; empty if it was not asked or left open."""
     own = FilteredRelation("choices", condition=Q(choices__field=field.name))
     return rows.alias(choice=own).annotate(
         code=Coalesce(F("choice__code"), Value(""), output_field=CharField())

@@ -178,7 +178,7 @@ def claim(request: HttpRequest, task_id: int) -> HttpResponse:
 
 
 def _elsewhere(assignment: Assignment) -> HttpResponse | None:
-    """Where to go instead when the assignment takes no answers any more."""
+    """Redirect from an assignment that takes no answers any more; None while it takes them."""
     if work.is_open(assignment):
         return None
     if assignment.state == "returned":
@@ -201,7 +201,7 @@ def _words(assignment: Assignment) -> dict[str, Any]:
 def _frame(
     assignment: Assignment, agreed: Consent | None, steps: list[work.Step]
 ) -> dict[str, Any]:
-    """What every page of an assignment shows around its content."""
+    """Return what every page of an assignment shows around its content."""
     pages = pages_of(assignment.task)
     return {
         "assignment": assignment,

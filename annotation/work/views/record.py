@@ -100,7 +100,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 
 def _submitted_answers(found: Assignment) -> dict[int, str]:
-    """What was submitted, by item, where drafts tell it only in short."""
+    """Return submitted answers by item, for drafts that hold them only in short."""
     answers = found.answers.select_related("version", "item")
     answers = answers.prefetch_related("texts", "choices", "spans")
     return {answer.item_id: answer_words.describe_answer(answer) for answer in answers}

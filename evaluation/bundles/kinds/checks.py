@@ -87,7 +87,7 @@ class OfChecks:
 
 
 def _frozen_parts(run: Run, found: Row) -> ChecksParts:
-    """What the run read: frozen answers, and the rest as the run itself kept it.
+    """Return what the run read: frozen answers, and the rest as the run itself kept it.
 
     Names, human scores and the words of the list may have changed since.
     """

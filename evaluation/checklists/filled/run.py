@@ -180,7 +180,7 @@ def _condition(run: Run) -> str:
 
 
 def pairs_of(own: Sequence[Series], others: Sequence[Series]) -> list[tuple[int, int]]:
-    """Which series are compared: an answerer with itself on another list, and with baselines.
+    """Return the series to compare: an answerer with itself on another list, and with baselines.
 
     People are held against people on another list only; a model against the same model there,
     and against ratings and judges, which have no list.

@@ -46,7 +46,7 @@ def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checkl
 
 
 def _plain(whose: str) -> str:
-    """Whose attributes, for the log: without the name of a person."""
+    """Return whose attributes they are, for the log: without the name of a person."""
     return "one author" if whose.startswith(pipeline.AUTHOR) else whose
 
 

@@ -153,7 +153,7 @@ def _named(data: stages.Data) -> str:
 
 
 def _component_numbers(data: stages.Data) -> list[list[int]]:
-    """By component in order: the numbers of its attributes."""
+    """Return the numbers of the attributes of each component, in order."""
     number = {one["id"]: at for at, one in enumerate(data[stages.ATTRIBUTES], 1)}
     given = {one["component"]: one["attributes"] for one in data[stages.CLUSTERS]}
     return [

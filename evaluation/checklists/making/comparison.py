@@ -75,7 +75,7 @@ def begin(*, by: User, task: Task, item: Item, first: str, second: str) -> SetCo
 
 
 def _mixed(texts: list[str]) -> list[str]:
-    """In an order that says nothing of who wrote what."""
+    """Sort texts in an order that does not show who wrote what."""
     return sorted(texts, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
 
 

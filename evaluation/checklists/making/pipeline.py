@@ -30,7 +30,7 @@ class Standing:
 
     @property
     def data(self) -> Entries:
-        """Its entries; none where it was not made yet."""
+        """Return the stage's entries; none where it was not made yet."""
         found: Entries = self.row.data if self.row is not None else []
         return found
 

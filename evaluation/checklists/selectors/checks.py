@@ -236,7 +236,7 @@ def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _measures(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
-    """Each measure of a run with its correlations."""
+    """Return each measure of a run as a source, with its correlations."""
     held, made = told[MEASURED], []
     # Runs before there were others name none: they have the first two.
     for at, who in enumerate(told["answerers"]):

@@ -170,7 +170,7 @@ MADE = (
 
 
 def diversity_charts(task: Task) -> list[dict[str, Any]]:
-    """Of each dimension, checklists by how alike their attributes are and by their correlation."""
+    """Draw checklists of each dimension: how alike attributes are, and correlation."""
     versions = (
         ChecklistVersion.objects.filter(checklist__task=task, checklist__archived_at__isnull=True)
         .select_related("checklist__item__group")

@@ -233,7 +233,7 @@ def _question_details(
 
 
 def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]]:
-    """What a stage leaves lying, in words, with the entries; none for a stage out of date."""
+    """Return a stage's unused entries, with what they are; none for a stage out of date."""
     if found[kind].row is None or found[kind].stale:
         return []
     data = {name: one.data for name, one in found.items()}

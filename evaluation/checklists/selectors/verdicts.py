@@ -90,7 +90,7 @@ def _claim(rho: Row, family: int) -> Claim:
 
 
 def _usable(rho: Row) -> int:
-    """From how many sources a correlation is known."""
+    """Count the sources behind a correlation, without those where it is undefined."""
     return int(rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0))
 
 

@@ -21,7 +21,7 @@ def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
 
 
 def _sentences(*said: str) -> str:
-    """Those that say something, one behind the other."""
+    """Join the sentences that are not empty."""
     return " ".join(one for one in said if one)
 
 

@@ -229,7 +229,7 @@ def _first(run: Run, noun: str, dimension: str) -> Verdict:
 
 
 def _spread(asked: Told) -> str:
-    """What the distribution says at first sight: a judge that says one thing judges nothing."""
+    """Say what the points' distribution shows: a judge that always says the same judges nothing."""
     different = asked["different"]
     if different == 1:
         return _t("Every score is the same number: this model tells nothing apart.")
@@ -374,14 +374,14 @@ def _cell(values: Sequence[Any]) -> Cell:
 
 
 def _agreement_words(noun: str, run: Run, main: Run | None, dimension: str) -> str:
-    """How far the judge goes with the task's own method, in words."""
+    """Say how far the judge agrees with the task's own method."""
     if adapter_of(run.task).scores_answers:
         return _agree(noun, run, main) if main is not None else _t(AQER_MISSING)
     return _texts_agree(run, main, dimension) if main is not None else _t(PEOPLE_MISSING)
 
 
 def _agree(noun: str, run: Run, main: Run) -> str:
-    """How far the judge and AQER put the workers (or systems) in the same order, in words."""
+    """Say how far the judge and AQER put the workers (or systems) in the same order."""
     author = f"answer__{noun}_id"
     rows = AnswerScore.objects.filter(run=run, **{f"{author}__isnull": False})
     mine = list(

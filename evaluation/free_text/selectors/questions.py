@@ -59,7 +59,7 @@ class ShownQuestion:
 
 
 def _figures() -> dict[str, Cast]:
-    """What the columns show of the figures that a row keeps in ``extra``; NULL without them."""
+    """Return columns for the figures that a row keeps in ``extra``; NULL without them."""
     return {
         column.key.removeprefix(OF_SCORE): Cast(
             KT(path.replace(".", "__")),

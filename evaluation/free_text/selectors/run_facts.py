@@ -77,7 +77,7 @@ def facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def fine_facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What only statisticians need."""
+    """List the facts of the run that only statisticians need, as (name, value)."""
     parts = told.get("components", [])
     rounds = max((part["rounds"] for part in parts), default=0)
     found = [

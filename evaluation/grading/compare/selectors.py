@@ -184,7 +184,7 @@ def correlations(
 
 
 def _stands(row: Told) -> str:
-    """How a method stands to AQER on the same grades."""
+    """Say how a method compares with AQER on the same grades."""
     if row["method"] == AQER or "difference" not in row:
         return ""
     low, high = row["difference_low"], row["difference_high"]

@@ -88,7 +88,7 @@ def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
 
 
 def _known_wrong(figures: Figures, url: str) -> Iterator[Finding]:
-    """That known answers are missed by every method of counting, for sure."""
+    """Warn that known answers are missed by every method of counting, for sure."""
     rows = [row for row in figures.get("compare", []) if row["n"]]
     if not rows:
         return

@@ -101,7 +101,7 @@ class WorkersLabels:
 
     @classmethod
     def of(cls, run: Run, field: ShownField, worker: Membership) -> WorkersLabels:
-        """From the answers that the run saw."""
+        """Make it from the answers that the run saw."""
         ids = run.snapshot.answer_ids if run.snapshot else ()
         return cls(worker, labels_of_worker(run.task, field.collected, worker, ids))
 
@@ -180,7 +180,7 @@ def _filters(
 
 
 def _count_differences(certainty: Told) -> list[tuple[str, int]]:
-    """How many items two methods label differently."""
+    """Count the items that two methods label differently."""
     found = [
         (
             gettext("%(first)s and %(second)s") % {"first": NAMES[first], "second": NAMES[second]},

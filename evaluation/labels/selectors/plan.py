@@ -168,7 +168,7 @@ def _cells(row: Row) -> list[tuple[str, str]]:
 
 
 def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
-    """By the stated accuracy, else by the run, else at the usual accuracy. Raises BadParameter."""
+    """Plan by the stated accuracy, else the run's, else the usual accuracy. Raises BadParameter."""
     sizes = {"items": values["items"], "per_worker": values["per_worker"]}
     accuracy = values["accuracy"]
     if run is not None and accuracy is None:

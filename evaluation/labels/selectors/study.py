@@ -49,7 +49,7 @@ class ShownField:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What each code is called."""
+        """Map each code to what it is called."""
         return dict(self.options)
 
     @property

@@ -344,7 +344,7 @@ def _take_key(endpoint: Endpoint, key: str, key_env: str) -> None:
 
 
 def _key_storage(endpoint: Endpoint) -> str:
-    """How a key is held, for the audit log: never the key."""
+    """Say how a key is stored, for the audit log: never the key."""
     if endpoint.key_env:
         return f"variable {endpoint.key_env}"  # English, as the audit log keeps it
     return "sealed" if endpoint.key_sealed else "none"

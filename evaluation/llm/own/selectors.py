@@ -114,7 +114,7 @@ def choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def own_choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
-    """Every version of the project's own prompts of these purposes, with words."""
+    """List every version of the project's own prompts of these purposes, as (value, words)."""
     found = of_purposes(project_id, purposes)
     told = {
         one: f" ({gettext(PURPOSES[one].title).lower()})" if len(purposes) > 1 else ""

@@ -203,7 +203,7 @@ def _attempt(row: LLMAttempt, currency: str) -> Attempt:
 
 
 def _uses(call: LLMCall) -> list[dict[str, Any]]:
-    """Which runs used the call, and for what; the newest run first, a hundred at most."""
+    """List the runs that used the call, and for what; newest first, a hundred at most."""
     rows = call.uses.select_related("run__task__current").order_by("-run__number", "subject")[:100]
     return [
         {

@@ -48,7 +48,7 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
-    """Each form shows what is wrong with its fields; what names no field stands above the first."""
+    """Show errors with their fields in each form; others stand above the first form."""
     for form in some:
         mine = {name: text for name, text in error.fields.items() if name in form.fields}
         if mine:
@@ -82,7 +82,7 @@ def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
-    """What was done; empty where the form says why not."""
+    """Replace an endpoint's key; return what was done, "" where the form says why not."""
     if key.is_valid():
         try:
             actions.set_key(by=access.user, endpoint=found, **key.chosen())
@@ -94,7 +94,7 @@ def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
 
 
 def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str:
-    """What was done; empty where the form says why not."""
+    """Change an endpoint; return what was done, "" where the form says why not."""
     if form.is_valid():
         try:
             actions.change_endpoint(by=access.user, endpoint=found, **form.cleaned_data)

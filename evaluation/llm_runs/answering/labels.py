@@ -175,7 +175,7 @@ class LabelsSchema(Schema):
 
 
 def _drafted(one: Field, value: Any) -> dict[str, str]:
-    """One field's value as the keys of a draft; raises WrongForm for a value of another form."""
+    """Return a field's value as the keys of a draft; WrongForm for a value of another form."""
     key = PREFIX + one["name"]
     if value is None or value == "":
         return {}

@@ -141,7 +141,7 @@ def strategies(task: Task) -> list[tuple[str, str]]:
 
 
 def _purposes(way: Questions) -> list[str]:
-    """What own prompts for tasks of this shape are written for."""
+    """List the purposes of own prompts that suit tasks of this shape."""
     own_ones = [PREFIX + way.family] if way.family else ["answer", "answer_steps"]
     return [slug for slug in own_ones if slug in PURPOSES]
 
@@ -394,7 +394,7 @@ def write(run: Run, done: Answered) -> Outcome:
 
 
 def _place(run: Run) -> str:
-    """Where the answers stand among the task's results, if they have a page there."""
+    """Return where the answers are among the task's results, if they have a page there."""
     page = questions_for(run.task).results
     return reverse(page, args=[run.project_id, run.task_id]) if page else ""
 

@@ -183,7 +183,7 @@ def _dimensions(task: Task) -> list[Row]:
 
 
 def _codes_needed(task: Task) -> dict[str, bool]:
-    """Every dimension; none of them may be left open."""
+    """Return every dimension; none of them may be left open."""
     return {row["name"]: False for row in _dimensions(task)}
 
 
@@ -211,7 +211,7 @@ def _with_examples(
 
 
 def _answer(codes: examples.Codes, part: str, *, flipped: bool) -> str:
-    """What most people said of a pair, as a model is to say it: A is the text that stands left."""
+    """Write what most people said of a pair as a model is to say it: A is the text on the left."""
     letters = {
         name: LETTERS[to_displayed(code, flipped=flipped)]
         for name, code in codes.items()

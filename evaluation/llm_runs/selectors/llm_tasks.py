@@ -223,7 +223,7 @@ def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
 
 
 def _length(ready: Prepared) -> dict[str, Any]:
-    """How much is sent: tokens, or the duration of recordings."""
+    """Return how much is sent: tokens, or the duration of recordings."""
     found = ready.preview
     if ready.plan.model.use == LanguageModel.Use.SPEECH:
         return {"label": gettext("Sound"), "value": duration(found.tokens_in), "of": ""}

@@ -115,7 +115,7 @@ class Command(BaseCommand):
             )
 
     def _add_runs(self, task: Task) -> None:
-        """What stands on the graded answers and on the explained ratings."""
+        """Add the runs on the graded answers and on the explained ratings."""
         from evaluation.demo import money as demo_money
         from evaluation.rescaling.calls import imports
         from evaluation.runs import engine as runs

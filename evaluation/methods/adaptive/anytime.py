@@ -165,7 +165,7 @@ def _check(given: Votes, systems: int) -> None:
 
 
 def _weights(given: Votes, votes: IntArray) -> FloatArray:
-    """What each vote counts in each system's share (n, k); columns add up to 1."""
+    """Return the weight of each vote in each system's share (n, k); columns add up to 1."""
     first, second = given.first, given.second
     weight = np.zeros((len(first), len(votes)))
     rows = np.arange(len(first))
@@ -201,7 +201,7 @@ class _Clusters:
         return too_few_clusters(clusters, float(effective[at]), self.noun, LEAST[MEAN])
 
     def variance(self, pull: FloatArray) -> FloatArray:
-        """Of the sums of pulls (n, k)."""
+        """Return the variance of sums of pulls (n, k) over clusters."""
         sums = _summed(pull, self.place, len(self.share))
         return np.asarray((sums**2 / (1 - self.share)).sum(axis=0), dtype=np.float64)
 

@@ -409,7 +409,7 @@ def _floors(total: IntArray, floor: int, free: int) -> IntArray:
 
 
 def _best(gain: FloatArray, may: NDArray[np.bool_], draw: IntArray, number: int) -> IntArray:
-    """One vote (p,) for the ``number`` pairs of most gain among those that may have one."""
+    """Give one vote (p,) to the ``number`` pairs of most gain among those that may have one."""
     open_ = np.flatnonzero(may & (gain > 0))
     chosen = np.zeros(len(gain), dtype=np.int64)
     if number > 0 and len(open_):

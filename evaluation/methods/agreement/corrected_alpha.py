@@ -271,7 +271,7 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
 def _split_votes(
     found: FloatArray, fitted: Labels, used: Labels, threshold: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which votes of ``used`` (n,) stay under competence from ``fitted``, and which are unknown."""
+    """Return which votes of ``used`` (n,) stay under ``fitted``, and which are unknown."""
     if found.shape != (len(fitted.workers),):
         raise BadShape(f"competence gave {found.shape}; it must give ({len(fitted.workers)},)")
     known = np.zeros(len(found), dtype=bool)
@@ -301,7 +301,7 @@ class _Folds:
     def kept_votes(
         self, found: list[FloatArray], threshold: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which votes (n,) stay, and whose competence is unknown."""
+        """Return which votes (n,) stay, and whose competence is unknown."""
         keep = np.ones(len(self.votes), dtype=bool)
         unknown = np.full(len(self.votes), not self.parts)
         for here, one, rest in zip(self.parts, found, self.rest, strict=True):
@@ -332,7 +332,7 @@ class CrossFit:
         self.others = self.folds.others()
 
     def kept_votes(self, competence: list[FloatArray]) -> NDArray[np.bool_]:
-        """Which votes (n,) stay under the competence (workers,) of each of ``others``."""
+        """Return which votes (n,) stay under the competence (workers,) of each of ``others``."""
         return self.folds.kept_votes(competence, self.threshold)[0]
 
     def alpha(self, kept: NDArray[np.bool_]) -> float:

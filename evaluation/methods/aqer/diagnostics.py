@@ -159,7 +159,7 @@ def _clusters_of(case: Case, fit: Iterated, block: Block) -> Iterator[dict[str, 
 
 
 def _cluster(case: Case, fit: Iterated, j: int, centre: int, members: IntArray) -> dict[str, Any]:
-    """What is told of a cluster of local question j; ``source`` is the answer at its centre."""
+    """Describe a cluster of local question j; ``source`` is the answer at its centre."""
     rows = case.rows
     start, stop = int(rows.starts[j]), int(rows.starts[j + 1])
     votes = fit.voted[rows.worker[start:stop]]
@@ -183,7 +183,7 @@ def _cluster(case: Case, fit: Iterated, j: int, centre: int, members: IntArray) 
 def _moves_without(
     case: Case, fit: Iterated, left_out: list[int], names: list[str]
 ) -> list[dict[str, Any]]:
-    """How the ranking by raw score would move without each of these local questions."""
+    """Say how the ranking by raw score would move without each of these local questions."""
     if not left_out:
         return []
     weights = np.ones((len(left_out), len(case.questions)))

@@ -102,7 +102,7 @@ class Rows:
 
     @cached_property
     def question(self) -> IntArray:
-        """Each row's question (n,), local."""
+        """Return each row's local question (n,)."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @property
@@ -241,7 +241,7 @@ def _scaled(alike: Floats, inverse: FloatArray) -> Floats:
 
 
 def _inverse(squared: Floats) -> FloatArray:
-    """One over the lengths; 0 for zero vectors."""
+    """Return one over the lengths; 0 for zero vectors."""
     if not np.all(np.isfinite(squared)):
         raise BadVector("a vector has an entry that is not finite, or is too long")
     lengths = np.sqrt(squared.astype(np.float64))

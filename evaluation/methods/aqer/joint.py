@@ -149,7 +149,7 @@ def fit(
 def _without_systems(
     data: Texts, joint: Result, settings: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, Any]:
-    """How close everybody is to the answer that workers share where systems have no vote.
+    """Say how close everybody is to the answer that workers share if systems have no vote.
 
     Returns ``score`` and ``place``, a number an author (None where there is none), ``place_with``
     of the joint fit, ``by`` which score (adjusted only where all boards are ranked by it), and

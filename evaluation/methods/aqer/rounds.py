@@ -381,7 +381,7 @@ class Outside:
         question: Sequence[int] | IntArray,
         index: IntArray | None = None,
     ) -> Outside:
-        """From their vectors, ``vectors[index]`` (k, d); ``index`` defaults to 0..k-1.
+        """Make it of the answers' vectors, ``vectors[index]`` (k, d); no ``index``: 0..k-1.
 
         Both sides' vectors are read some thousand at a time. Raises BadShape where widths differ
         or the workers' vectors cannot be read again.

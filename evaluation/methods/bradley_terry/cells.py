@@ -254,7 +254,7 @@ class Clusters:
 
     @property
     def has_interval(self) -> NDArray[np.bool_]:
-        """Which have enough effective units (k,); single votes always do."""
+        """Say which players have enough effective units (k,); single votes always do."""
         enough = self.single | (self.effective >= LEAST_EFFECTIVE)
         return np.asarray(enough & (self.freedom > 0), dtype=np.bool_)
 
@@ -338,7 +338,7 @@ def _shares(
 
 
 def _clusters(part: FloatArray, node: IntArray, votes: FloatArray, total: FloatArray) -> Clusters:
-    """From the shares (c,) of clusters in their nodes, and the single votes on each node (k,)."""
+    """Make clusters of their shares (c,) in their nodes, and single votes on each node (k,)."""
     k = len(votes)
     all_of_it = part > 1 - 1e-9
     curve = part**2 / np.where(all_of_it, 1.0, 1 - part)

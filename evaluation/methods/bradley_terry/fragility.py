@@ -140,7 +140,7 @@ class _Whole:
         return 3 * self.cells.row + self.data.outcome
 
     def moved(self) -> FloatArray:
-        """By how much each vote (n, j) moves the first ahead of each rival, to first order."""
+        """Return how much each vote (n, j) moves the first ahead of each rival, to first order."""
         cells, model, point = self.cells, self.model, self.point
         part, _ = log_likelihood_terms(cells, model, point)
         _, curvature = derivatives(cells, model, point, part)

@@ -277,7 +277,7 @@ def _compared(
 
 
 def _z_tests(one: FloatArray, two: FloatArray, human: FloatArray, article: IntArray) -> Row:
-    """Both tests on Fisher's scale, of the pooled rank correlations."""
+    """Run both tests of the pooled rank correlations on Fisher's scale."""
     r = [pooled(side, human, article).estimate for side in (one, two)]
     between = float(spearman(one, two).value[0])
     row: Row = {"r_first": r[0], "r_second": r[1], "between": between}

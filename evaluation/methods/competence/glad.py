@@ -275,7 +275,7 @@ class _Walk:
         return found
 
     def step(self, *, settle: bool) -> None:
-        """One round of all moves; ``settle``: the moves still find their length."""
+        """Make one round of all moves; ``settle``: the moves still find their length."""
         self.rounds += 1
         right = self._truth()
         moved = self.ability + self._far(0)

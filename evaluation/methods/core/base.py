@@ -117,7 +117,7 @@ class Texts:
 
     @cached_property
     def vectors(self) -> NDArray[np.floating[Any]]:
-        """All vectors as a matrix (u, d) in memory."""
+        """Return all vectors as a matrix (u, d) in memory."""
         return np.asarray(self.rows)
 
     @cached_property

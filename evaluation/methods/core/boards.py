@@ -182,7 +182,7 @@ def make_board(scores: Scores, draws: Draws, rules: Rules, stricter: Board | Non
 
 
 def _agreed(point: FloatArray, other: Board) -> NDArray[np.bool_]:
-    """Where the other board separates two rows (k, k) in the order of ``point``."""
+    """Return where the other board separates two rows (k, k) in the order of ``point``."""
     theirs = other.scores.ranked
     same: NDArray[np.bool_] = (point[:, None] > point[None, :]) == (
         theirs[:, None] > theirs[None, :]

@@ -52,7 +52,7 @@ class Size:
 
     @classmethod
     def of_names(cls, votes: Iterable[tuple[str, str]], **more: int) -> Size:
-        """From the worker and the item of each vote."""
+        """Count the size from the worker and the item of each vote."""
         workers: set[str] = set()
         n: Counter[str] = Counter()
         for worker, item in votes:

@@ -52,7 +52,7 @@ def of_majority(data: Labels) -> Labelled:
 
 
 def of_posterior(table: Table, items: int, labels: int) -> Labelled:
-    """From rows of item, label and probability; items without rows have none."""
+    """Make it of rows of item, label and probability; items without rows have none."""
     found = np.full((items, labels), np.nan)
     found[table["item"], table["label"]] = table["probability"]
     return labelled(found)
@@ -65,7 +65,7 @@ def labelled(probability: FloatArray) -> Labelled:
 
 
 def _tops(share: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Where (items, K) a label has the largest share, alone or level with others."""
+    """Return where (items, K) a label has the largest share, alone or tied."""
     filled = np.nan_to_num(share, nan=0.0)
     most = filled.max(axis=1, keepdims=True)
     return (most > 0) & (filled >= most - LEVEL_SHARE)

@@ -135,7 +135,7 @@ def skills(
 def _without_draws(
     counts: Counts, fitted: Fitted, competence: FloatArray, chance: FloatArray, weight: FloatArray
 ) -> Skills:
-    """What the EM fit says by itself, without bounds."""
+    """Return the skills by the EM fit alone, without bounds."""
     prevalence = weight @ fitted.prior
     unknown, no_class = np.full_like(competence, np.nan), np.full_like(prevalence, np.nan)
     return Skills(

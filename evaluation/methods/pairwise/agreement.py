@@ -134,7 +134,7 @@ def leave_one_out_alpha(
 
 
 def _steps(counts: FloatArray, rows: FloatArray, pair: IntArray, vote: IntArray) -> FloatArray:
-    """What taking each vote away adds to the sums (n, d, s)."""
+    """Return what taking each vote away adds to the sums (n, d, s)."""
     parts = [
         alpha_rows(one[pair] - one_hot(column)) - rows[pair, k]
         for k, (one, column) in enumerate(zip(counts, vote.T, strict=True))

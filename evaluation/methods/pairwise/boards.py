@@ -300,7 +300,7 @@ def board_of(
 
 
 def _texts(votes: BoardVotes) -> tuple[IntArray | None, str, list[str]]:
-    """What stands for the texts that were sampled, its name, and in words what that means.
+    """Return what stands for the sampled texts, its name, and what that means in words.
 
     Topics; pairs where there are few topics; nothing where there are few of both, or where every
     two systems were compared on one pair only, as that is who they are.

@@ -124,7 +124,7 @@ def _side(data: Judgments, settings: dict[str, Any], seed: int) -> _Side:
 
 
 def _systems(before: Table, after: Table) -> Table:
-    """Both boards side by side; a dimension that has no board on one side is NaN there."""
+    """Put both boards side by side; NaN for a dimension without a board on one side."""
     sides = [
         {(row["dimension"], row["system"]): row for row in table.rows()}
         for table in (before, after)

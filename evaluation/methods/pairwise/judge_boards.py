@@ -74,7 +74,7 @@ def judge_boards(
 
 
 def _draws(seed: int, topics: int, resamples: int) -> Callable[[IntArray], IntArray]:
-    """How often each topic is taken in each draw (resamples, topics), of those that are given."""
+    """Return how often each given topic is taken in each draw (resamples, topics)."""
 
     def drawn(known: IntArray) -> IntArray:
         rng, out = np.random.default_rng(seed), np.zeros((resamples, topics), dtype=np.int64)
@@ -116,7 +116,7 @@ class _Fitted:
 
     @property
     def topics(self) -> NDArray[np.bool_]:
-        """Which topics have votes (topics,)."""
+        """Return which topics have votes (topics,)."""
         known: NDArray[np.bool_] = self.counts.sum(axis=(0, 1)) > 0
         return known
 

@@ -258,7 +258,7 @@ def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict
 
 
 def _people(people: ShownVotes, level: float, units: Units) -> Table:
-    """One worker against the majority of the others, by dimension and over all of them."""
+    """Compare each worker with the majority of the others, by dimension and over all of them."""
     met = [
         agreement_with_others(vote, people.pair, len(people.pairs)) for vote in people.canonical().T
     ]

@@ -437,7 +437,7 @@ def judgments_used(
 
 
 def _select_dimension(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
-    """One dimension of (n, d), or whether any holds."""
+    """Return one dimension of (n, d); over all dimensions, whether any holds."""
     found: NDArray[np.bool_] = np.any(rows, axis=1) if dimension == EVERY else rows[:, dimension]
     return found
 
@@ -453,7 +453,7 @@ def _use(
     steps: list[tuple[str, NDArray[np.bool_]]],
     used: NDArray[np.bool_],
 ) -> Use:
-    """Each judgment that is not used counts under the first step that it does not pass."""
+    """Count each unused judgment under the first step that it does not pass."""
     left_out, here = {"repeat": repeats}, np.ones(len(used), dtype=bool)
     for reason, passes in steps:
         left_out[reason] = int((here & ~passes).sum())

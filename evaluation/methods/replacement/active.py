@@ -126,7 +126,7 @@ def chances(errors: FloatArray, wanted: int, *, mix: float = MIX) -> FloatArray:
 
 
 def draw(chance: FloatArray, rng: np.random.Generator) -> BoolArray:
-    """Which items (n,) are drawn: each with its probability, as many as these add up to.
+    """Draw items (n,), each with its probability, as many as these add up to.
 
     Systematic sampling in random order (Hartley and Rao 1962, Annals of Mathematical Statistics
     33).

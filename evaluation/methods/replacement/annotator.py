@@ -332,14 +332,14 @@ def half_bound(
 
 
 def _half(people: int) -> int:
-    """How many people are half of all, rounded up."""
+    """Return half the number of people, rounded up."""
     return int(np.ceil(HALF * people))
 
 
 def _reach(
     tail: float, items: IntArray | FloatArray, error: FloatArray, freedom: FloatArray
 ) -> FloatArray:
-    """How far one-sided bounds (m,), missed with a chance of ``tail``, lie from the means."""
+    """Return how far from the means one-sided bounds (m,) lie that ``tail`` misses."""
     each, at = np.unique(np.maximum(freedom, 1.0), return_inverse=True)
     quantile = np.asarray(t_quantile(1 - 2 * tail, each))[at.reshape(freedom.shape)]
     least = 1 - tail ** (1 / np.maximum(items, 1))

@@ -155,7 +155,7 @@ def _leaning(data: Judged, at: int, kind: str) -> Row:
 
 
 def _side(data: Judged, at: int, kind: str) -> Row:
-    """How often the model and people choose the side shown first, the longer, or the own text."""
+    """Return how often the model and people choose the first, the longer, or the own text."""
     aside = data.aside
     assert aside.sides is not None  # noqa: S101 (asked for pairs only)
     if kind == POSITION:
@@ -198,7 +198,7 @@ def _chosen(
 
 
 def _gap(data: Judged, at: int, kind: str) -> Row:
-    """By how much more than people the model rates long texts, or its own, above the others."""
+    """Return how much more than people the model rates long texts, or its own, above the others."""
     if kind == POSITION or data.classes:
         raise NoEstimate("its items have no sides that could be preferred")
     words, mine = data.aside.words[:, 0], data.aside.own[at][:, 0]
@@ -273,7 +273,7 @@ def _calibration(data: Judged, at: int) -> list[Row]:
 
 
 def _reliability(data: Judged, at: int) -> list[Row]:
-    """What people say of numbers that the model gave, in ranges of LABELS items or more."""
+    """Return people's values for the model's numbers, in ranges of LABELS items or more."""
     if data.classes:
         return []
     own, people = data.model[at], data.mean(data.value)

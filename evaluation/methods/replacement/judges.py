@@ -81,7 +81,7 @@ def judge_rates(
 
 
 def _trials(share: float, spread: Spread, n: float, level: float) -> float:
-    """How many independent items a share of ``n`` is worth."""
+    """Return how many independent items a share of ``n`` is worth."""
     if not 0 < share < 1:
         return min(n, spread.freedom + 1)
     return effective_trials(

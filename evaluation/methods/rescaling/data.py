@@ -49,7 +49,7 @@ class Annotations:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Which ratings (n,) have a score from their explanation."""
+        """Return which ratings (n,) have a score from their explanation."""
         return self.explained & np.isfinite(self.score)
 
     @property

@@ -303,7 +303,7 @@ def _corrected(
 
 
 def _used(data: Ratings) -> list[dict[str, Any]]:
-    """How many ratings each board uses, as ``pairwise_used`` says it of judgments."""
+    """Count the ratings that each board uses, as ``pairwise_used`` does for judgments."""
     given = np.isfinite(data.value)
     found = [{"board": "study", "dimension": "", "used": len(data), "left_out": {}}]
     for scale, name in enumerate(data.scales):
@@ -501,7 +501,7 @@ def _of_kind(data: Ratings, mine: NDArray[np.bool_]) -> Ratings:
 
 
 def _by_text(data: Ratings, scale: int) -> tuple[IntArray, FloatArray]:
-    """How many ratings every text (texts,) has on a scale, and their sum."""
+    """Count every text's ratings (texts,) on a scale, and return their sum."""
     value = data.value[:, scale]
     known, size = np.isfinite(value), len(data.texts)
     n = np.bincount(data.text[known], minlength=size)

@@ -23,7 +23,7 @@ from evaluation.methods.core.votes import FIRST, SECOND, TIE, Labels, Pairs
 def choose_workers(
     rng: np.random.Generator, shape: tuple[int, ...], workers: int, votes: int
 ) -> IntArray:
-    """Which workers vote: (*shape, votes), a random set of distinct workers in each cell.
+    """Draw who votes: (*shape, votes), a random set of distinct workers in each cell.
 
     Every set is equally likely (Floyd's sampling: Bentley and Floyd 1987). Raises BadParameter
     where there are fewer workers than votes.

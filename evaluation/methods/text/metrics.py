@@ -177,7 +177,7 @@ def _of_width(tokens: Tokens, long: IntArray, short: IntArray, words: int) -> In
 
 
 def _advance(state: Words, masks: Words) -> None:
-    """One token for every pair: ``state`` (words, p) in place, ``masks`` (p, words)."""
+    """Take one token for every pair: ``state`` (words, p) in place, ``masks`` (p, words)."""
     carry: Words | None = None
     for word, row in enumerate(state):
         hit = row & masks[:, word]

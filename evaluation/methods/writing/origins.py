@@ -81,7 +81,7 @@ class KnownText:
 
     @cached_property
     def runs(self) -> frozenset[str]:
-        """All runs of ``RUN`` words in the text."""
+        """Return all runs of ``RUN`` words in the text."""
         return frozenset(_runs(self.listed))
 
     def contains(self, listed: Sequence[str]) -> bool:

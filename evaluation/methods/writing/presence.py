@@ -119,7 +119,7 @@ _PASSAGE = re.compile(r"passage-(\d{1,3})")
 
 
 def _end(time: int, event: Mapping[str, Any]) -> int:
-    """When an event was over: a run of keys lasts."""
+    """Return when an event was over: a run of keys lasts."""
     return time + int(sum(event.get("ms", ())))
 
 

@@ -100,7 +100,7 @@ def _follow(texts: Texts, rows: Sequence[tuple[int, Event]]) -> None:
 
 
 def _recorded(rows: Sequence[tuple[int, Event]]) -> tuple[frozenset[str], bool]:
-    """What the log has, and whether it was made of snapshots."""
+    """Return what the log has, and whether it was made of snapshots."""
     events = [event for _, event in rows]
     if any(event.get("name") == "snapshot" for event in events):
         return frozenset(), True
@@ -116,7 +116,7 @@ def _recorded(rows: Sequence[tuple[int, Event]]) -> tuple[frozenset[str], bool]:
 
 
 def _keys(changes: Iterable[Change]) -> Iterable[Key]:
-    """Each key that changed the text: of runs their keys, else one for each change by hand."""
+    """Yield each key that changed the text: the keys of runs, else one for each change by hand."""
     last: int | None = None
     place = 0  # where the next key of the same rhythm would write
     character = ""

@@ -77,7 +77,7 @@ class Responses:
 
     @property
     def cites(self) -> NDArray[np.bool_]:
-        """Which passages each response cites (n, R)."""
+        """Return which passages each response cites (n, R)."""
         return np.isfinite(self.first)
 
     def select_rows(self, kept: NDArray[np.bool_]) -> Responses:

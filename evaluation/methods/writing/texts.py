@@ -167,7 +167,7 @@ class Texts:
     def _sort(
         self, page: Page, time: int, event: Mapping[str, Any], delta: tuple[int, int, str]
     ) -> tuple[str, list[int]]:
-        """What kind of change it is, and where its units came from."""
+        """Return the kind of a change, and where its units came from."""
         position, deleted, inserted = delta
         name, before = event.get("name"), page.before
         gap = None
@@ -291,7 +291,7 @@ def _differ(old: str, new: str) -> tuple[int, int, str] | None:
 
 
 def _alike(one: str, other: str) -> int:
-    """How many units both begin with."""
+    """Count the units that both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((k for k, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -310,7 +310,7 @@ Piece = tuple[int, int, int]  # place in the deleted text, in the inserted one, 
 
 
 def _kept_pieces(deleted: str, inserted: str) -> list[Piece]:
-    """What stays of a text replaced at once, as between two snapshots with several changes."""
+    """Return what stays of a text replaced at once, as between two distant snapshots."""
     if len(deleted) < REMEMBERED:
         return []
     old, new = _PIECE.findall(deleted), _PIECE.findall(inserted)

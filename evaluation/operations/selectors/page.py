@@ -349,13 +349,13 @@ def _queue_rows(facts: Facts) -> list[QueueRow]:
 
 @cache
 def _fixed_checks() -> list[CheckMessage]:
-    """What a process finds once: its settings do not change."""
+    """Return the checks that a process runs once, as its settings do not change."""
     fixed = registry.tags_available(deployment_checks=True) - {Tags.database}
     return run_checks(tags=[*fixed], include_deployment_checks=True)
 
 
 def system_checks() -> list[dict[str, str]]:
-    """What ``check --deploy --database default`` says in production; elsewhere nothing."""
+    """List the problems that ``check --deploy`` finds in production; none elsewhere."""
     if not settings.PRODUCTION:
         return []
     own = run_checks(tags=[Tags.database], include_deployment_checks=True, databases=["default"])

@@ -68,7 +68,7 @@ def _spread(task: Task, dimension: str) -> tuple[float, str]:
 
 
 def run(plan: AdaptivePlan) -> dict[str, Any]:
-    """What the plan would save, as rows in words; raises Invalid on settings it cannot try."""
+    """Simulate what the plan would save, as rows in words; Invalid on settings it cannot try."""
     design, source = design_of(plan)
     try:
         found = simulate(design, rng=np.random.default_rng(SEED), replicates=REPLICATES)

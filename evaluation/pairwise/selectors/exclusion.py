@@ -329,7 +329,7 @@ def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
 
 
 def _sentence(alpha: Figure, gold: LabelsChanged, systems: Sequence[Row]) -> str:
-    """What would change, in one line."""
+    """Say in one line what would change."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = {
         "changed": count(gold.changed),

@@ -243,7 +243,7 @@ def hardest(runs: ShownRun, limit: int) -> list[Item]:
 
 
 def _hard(rows: Iterable[Row]) -> list[Row]:
-    """Those that cannot be told apart, the hardest first."""
+    """Return the pairs that cannot be told apart, the hardest first."""
     return sorted(
         (row for row in rows if not row["differentiable"]),
         key=lambda row: (row["agreeing"], -row["n"], row["pair"]),

@@ -157,7 +157,7 @@ def _place(row: Row, scale: charts.Scale, name: str) -> Place:
 
 
 def _tau_words(tau: Row) -> str:
-    """How far the two boards agree, with the interval or the reason why there is none."""
+    """Say how far the two boards agree, with the interval or why there is none."""
     told = {"systems": plural(tau.get("systems", 0), "system"), "why": tau.get("reason", "")}
     if tau.get("tau") is None:
         told["why"] = told["why"] or _("nothing to compare")
@@ -323,7 +323,7 @@ def judges(
 
 
 def _findings(run: Run, made: Sequence[Judge]) -> list[Finding | None]:
-    """What is said of the one judge there is, and how to learn whether it may do people's work."""
+    """Say what is found on the one judge, and how to learn whether it may do people's work."""
     if len(made) != 1:
         return []
     url = reverse("replacement", args=[run.project_id, run.task_id])

@@ -239,13 +239,13 @@ def _working_checks(run: Run, core: Run) -> Line:
 
 
 def _step(run: Run) -> str:
-    """What the run is doing, to stand within a sentence."""
+    """Say what the run is doing, to stand within a sentence."""
     step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
     return f"{step[:1].lower()}{step[1:]}"
 
 
 def _news(core: Run, since: NewAnswers) -> list[Line]:
-    """What the shown run has not seen; an imported result saw nothing of what is here."""
+    """List what the shown run has not seen; an imported result saw nothing of the task."""
     if core.method != CORE:
         return []
     if since.new:

@@ -177,7 +177,7 @@ class Filters:
 
 
 def filters(raw: Mapping[str, str]) -> Filters:
-    """From a query string; what is not understood filters nothing."""
+    """Read filters from a query string; unknown values filter nothing."""
     sort = raw.get("sort", "")
     return Filters(
         "same" if raw.get("show") == "same" else "",

@@ -160,7 +160,7 @@ def _cost(mean: Figures) -> Note:
 
 
 def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
-    """Which figure to read, and how it differs from the raw one, in plain words."""
+    """Say which figure to read, and how it differs from the raw one, in plain words."""
     apart = (mean.crossfit or 0.0) - (mean.raw or 0.0)
     told = {
         "cross": score(mean.crossfit, 2),

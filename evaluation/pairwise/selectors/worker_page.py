@@ -228,7 +228,7 @@ class BesideMedian:
 def _beside_median(
     run: Run | None, worker: Membership, scores: Mapping[str, WorkerScore]
 ) -> BesideMedian:
-    """By an interval that holds for all workers at once, of those whom shared pairs connect."""
+    """Compare a worker with the median by an interval for all at once."""
     own, told = scores.get(POOLED), {"name": worker.pseudonym}
     if run is None or own is None or own.estimate is None or own.low is None or own.high is None:
         said = _("How reliable %(name)s is cannot be said: too few votes on shared pairs.")
@@ -253,7 +253,7 @@ def _beside_median(
 
 
 def _counts(judged: int, pairs: int, dimensions: int, attention: int) -> str:
-    """What each number of the page counts, and why they differ."""
+    """Say what each number of the page counts, and why they differ."""
     told = {
         "judgments": plural(judged, "judgment"),
         "pairs": plural(pairs, "pair"),
@@ -286,7 +286,7 @@ def _changed(again: Mapping[str, Any]) -> int:
 def _habit(
     worker: Membership, given: Sequence[Vote], again: Mapping[str, Any], repeats: int
 ) -> str:
-    """That every vote is for the text on one side, or that no repeated one is the same; else ""."""
+    """Warn that every vote is for one side, or that no repeated vote is the same; else ""."""
     by_vote = [[side for name in vote.codes if (side := vote.side(name))] for vote in given]
     chosen = [side for sides in by_vote for side in sides]
     every = pair_workers.one_side(
@@ -307,7 +307,7 @@ def _habit(
 def _findings(
     task: Task, worker: Membership, habit: str, middle: BesideMedian, *, left_out: bool
 ) -> list[Finding | None]:
-    """What stands out of a worker's votes, and what to do about it: look, before anything else."""
+    """Return what stands out of a worker's votes, and what to do: look, before anything else."""
     verdict = Verdict(habit, middle.sentence) if habit else Verdict(middle.sentence)
     found = [verdict.finding("worker_votes")]
     if left_out:
@@ -330,7 +330,7 @@ def _items(given: Sequence[Vote]) -> dict[int, Item]:
 
 
 def _texts(item: Item) -> tuple[str, str]:
-    """Where both texts come from."""
+    """Say where both texts come from."""
     return (
         str(item.first.system) if item.first else "",
         str(item.second.system) if item.second else "",

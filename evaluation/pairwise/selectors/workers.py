@@ -228,7 +228,7 @@ def low_workers_finding(task: Task, run: Run) -> Finding | None:
 
 
 def _habit(name: str, chosen: Sides) -> Finding | None:
-    """That somebody chose one side every time: a reason to read, and no verdict."""
+    """Warn that somebody chose one side every time: a reason to read, and no verdict."""
     if (side := one_side(chosen)) is None:
         return None
     code = "always_left" if side == LEFT else "always_right"

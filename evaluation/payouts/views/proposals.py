@@ -165,7 +165,7 @@ def _propose(
 
 
 def _counts(lines: Sequence[ProposedLine]) -> dict[str, int]:
-    """How many lines of each decision."""
+    """Count the lines of each decision."""
     found = Counter(line.decision for line in lines)
     return {value: found[value] for value in PayoutLine.Decision.values}
 

@@ -509,7 +509,7 @@ def _intervals(one: method.Board) -> Intervals:
 
 
 def _facts(boards: Sequence[Any]) -> list[tuple[str, str]]:
-    """How much standings change from task to task, board by board."""
+    """Say how much standings change from task to task, board by board."""
     many = len(boards) > 1
     found = []
     for number, (_, one) in enumerate(boards, 1):

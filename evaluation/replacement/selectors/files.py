@@ -61,7 +61,7 @@ def _people(told: Told) -> list[str]:
 
 
 def chart(run: Run, page: Mapping[str, Any], name: str, title: str) -> str:
-    """One chart of the page as a document of its own. Raises Missing where there is none."""
+    """Return one chart of the page as a document of its own. Raises Missing where there is none."""
     tables = drawn_tables(page, name)
     if not tables:
         raise Missing(gettext("This run has no such chart."))

@@ -153,7 +153,7 @@ def leaning_table(told: Told, model: int, name: str, *, classes: bool) -> Result
 
 
 def _leans(name: str, rows: Sequence[Leaning]) -> Verdict:
-    """How many leanings of a model are shown to be other than people's."""
+    """Say how many leanings of a model are shown to be other than people's."""
     tested = [row for row in rows if row.is_tested]
     shown = [row.name for row in tested if row.leans]
     told = {"name": name, "which": ", ".join(map(str, shown)), "of": count(len(tested))}

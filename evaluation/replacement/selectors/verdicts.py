@@ -222,7 +222,7 @@ def _model_row(
 
 
 def _next(point: Told, verdict: str) -> str:
-    """What would decide where nothing can be decided."""
+    """Say what would decide where nothing can be decided."""
     if verdict != UNDECIDED:
         return ""
     if point["needed"] is None:

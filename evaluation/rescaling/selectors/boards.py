@@ -431,7 +431,7 @@ class PromptRow:
 
     @property
     def note(self) -> str:
-        """Which run it is, and of what."""
+        """Say which run it is, and of what."""
         values = {"number": self.run.number, "paper": self.paper}
         if self.paper and not self.same:
             return _("run %(number)s; in the paper: %(paper)s; of other ratings") % values

@@ -249,7 +249,7 @@ class MatrixRow:
 def _matrix(
     people: Sequence[tuple[int, str]], rows: Sequence[Row], show: str
 ) -> ResultTable | None:
-    """Every two people; None beyond MATRIX people."""
+    """Return the table of every two people; None beyond MATRIX people."""
     if len(people) > MATRIX:
         return None
     pairs: dict[int, dict[int, Row]] = {pk: {} for pk, _ in people}

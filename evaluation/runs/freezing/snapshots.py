@@ -21,7 +21,7 @@ from evaluation.models import Snapshot
 
 
 def _order(row: AnswerText) -> tuple[Any, ...]:
-    """By question, then people before systems, then author; the earliest answer first."""
+    """Return the sort key: question, people before systems, author; the earliest answer first."""
     author = row.system_id if row.worker_id is None else row.worker_id
     return (
         row.item_key,

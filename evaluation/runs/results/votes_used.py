@@ -37,7 +37,7 @@ def figure(run: Run, told: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _uses(told: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """What each board uses of the answers that were frozen."""
+    """Return how many of the frozen answers each board uses."""
     if "components" in told and "convergence" in told:  # free text
         alone = len(told["left_out"]["questions_with_one_answer"])
         used = sum(part["answers"] for part in told["components"])

@@ -23,7 +23,7 @@ OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item", ItemLa
 
 
 def run(run_id: int) -> Run | None:
-    """One run with its snapshot's hash."""
+    """Return one run with its snapshot's hash; None if there is none."""
     rows = Run.objects.filter(pk=run_id).select_related("snapshot", "project")
     rows = rows.prefetch_related("official")
     return rows.defer("snapshot__answer_ids").first()

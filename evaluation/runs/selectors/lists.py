@@ -308,7 +308,7 @@ def _working(run: Run) -> str:
 
 
 def _seconds_left(run: Run) -> float | None:
-    """From the pace of the step that is being worked on; None before there is one."""
+    """Estimate the seconds left by the pace of the current step; None before there is one."""
     now = next((step for step in run.progress if step["state"] == "running"), None)
     if not now or not now.get("total") or not now.get("seconds"):
         return None

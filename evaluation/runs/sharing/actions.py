@@ -114,7 +114,7 @@ def move_board(*, by: User, run: Run, share_id: int) -> None:
 
 
 def _lock(run: Run) -> None:
-    """One at a time, so that caps hold. Raises Conflict for a run that cannot be shared."""
+    """Lock the run's shares, so that caps hold. Raises Conflict for a run that cannot be shared."""
     Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     if run.state != RunState.DONE:
         raise Conflict(

@@ -101,7 +101,7 @@ def _read_words(process: Process, rank: int, times: int, cited: bool, used: bool
 
 
 def _used(changes: Iterable[Change]) -> dict[int, list[tuple[int, str]]]:
-    """For each passage the stretches that came from it, with when."""
+    """Return for each passage the stretches that came from it, with when."""
     found: dict[int, list[tuple[int, str]]] = {}
     for change in changes:
         put = units(change.inserted)

@@ -63,7 +63,7 @@ class Replay:
 
     @cached_property
     def difference(self) -> str:
-        """How the replay's end differs from the submitted text; "" if it does not."""
+        """Say how the replay's end differs from the submitted text; "" if it does not."""
         if self.process is None:
             return ""
         change = diff_texts(self.process.text.strip(), self.submitted.strip())
@@ -166,7 +166,7 @@ def _process(
 
 
 def _before_the_break(own: Sequence[Mapping[str, Any]]) -> int:
-    """How many of a text's events can be applied one after the other."""
+    """Count the text's events that can be applied one after the other."""
     deltas = [place for place, event in enumerate(own) if event.get("delta")]
     done = 0
     with suppress(ValueError):

@@ -179,7 +179,7 @@ def usual_pace(answer: Answer) -> Usual | None:
 
 
 def _process(events: list[dict[str, Any]], item_id: int) -> Process | None:
-    """Of another text only its keys matter here; a broken log has none to compare with."""
+    """Return another text's process for its keys; None if its log is broken."""
     try:
         return read(events, (), target=event_target(item_id))
     except ValueError:

@@ -57,7 +57,7 @@ def _start(request: HttpRequest) -> str:
 
 
 def _context(request: HttpRequest, replay: reads.Replay, task: Task) -> dict[str, Any]:
-    """What both pages show."""
+    """Return what both pages show."""
     process = replay.process
     return {
         "replay": replay,
@@ -92,7 +92,7 @@ def replay(request: HttpRequest, project_id: int, task_id: int, answer_id: int) 
 
 
 def _decision_link(answer: Answer, task: Task) -> dict[str, str | bool] | None:
-    """Where the decision about this work is taken or was."""
+    """Link to where the decision about this work is taken or was."""
     if answer.assignment_id is None:
         return None
     line = (

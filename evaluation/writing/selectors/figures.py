@@ -266,7 +266,7 @@ def _median_table(told: NamedFigures) -> ResultTable:
 
 
 def _ends(told: NamedFigures, row: Row) -> tuple[list[float | None], list[float | None]]:
-    """Both ends of the band at each rank; none from topics too few for an interval."""
+    """Return both ends of the band at each rank; none from topics too few for an interval."""
     if told.too_few_topics:
         return [None] * len(row["low"]), [None] * len(row["high"])
     return row["low"], row["high"]

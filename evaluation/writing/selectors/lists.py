@@ -110,7 +110,7 @@ class ListFilter:
 
 
 def parse_filter(raw: Mapping[str, str]) -> ListFilter:
-    """From a query string; what is not understood filters nothing."""
+    """Read a filter from a query string; unknown values filter nothing."""
     sort, signal, origin = raw.get("sort", ""), raw.get("signal", ""), raw.get("origin", "")
     return ListFilter(
         style=raw.get("style", ""),

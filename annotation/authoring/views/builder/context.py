@@ -94,7 +94,7 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
 
 
 def _republishing(build: Build, missing: list[Any]) -> dict[str, Any]:
-    """In words, what publishing over an older version does to its answers."""
+    """Say in words what publishing over an older version does to its answers."""
     if not build.is_draft or not build.task.current_id or missing:
         return {}
     changes, noun = build.changes(), build.noun

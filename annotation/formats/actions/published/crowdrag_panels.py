@@ -92,7 +92,7 @@ def _events_of(events: Iterable[SlideEvent], expert: str) -> list[SlideEvent]:
 
 
 def _answered(events: Sequence[SlideEvent], position: int) -> dt.datetime | None:
-    """When the last answer on a pair was given, where the log shows it."""
+    """Return when the last answer on a pair was given; None where the log does not show it."""
     moments = [
         one.at
         for one in events
@@ -104,7 +104,7 @@ def _answered(events: Sequence[SlideEvent], position: int) -> dt.datetime | None
 def _write_logs(
     task: Task, log: Mapping[str, Sequence[SlideEvent]], workers: Mapping[str, Membership]
 ) -> None:
-    """One stream an expert, in the words of our own log, where there is none yet."""
+    """Write a stream of events, in our log's words, for each expert without one."""
     for expert, events in sorted(log.items()):
         where = Assignment.objects.filter(task=task, worker=workers[expert], streams__isnull=True)
         assignment = where.order_by("pk").first()

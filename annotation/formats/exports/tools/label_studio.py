@@ -31,7 +31,7 @@ CANCELLED = "cancelled in Label Studio"
 
 
 def table(task: Task, form: str, dimension: str = "") -> Table:
-    """As JSON a task an item; as CSV a row an annotation, and a column a control."""
+    """Return the task's answers for Label Studio: JSON by item, or CSV by annotation."""
     if form == "json":
         return Table((), _tasks(task))
     controls = _controls(task)
@@ -40,7 +40,7 @@ def table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def _controls(task: Task) -> list[str]:
-    """What answers of the task hold: its dimensions or scales, and texts."""
+    """Return the names of what answers hold: the task's dimensions or scales, and texts."""
     asked = [one.name for one in judgments.version_items(task.current)] if task.current else []
     own = {"answer__item__task": task, "answer__stage": Answer.Stage.MAIN}
     more = {
@@ -87,7 +87,7 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _placing(item: Item) -> dict[str, Any]:
-    """How a pair is shown, and that it repeats another, where that is so."""
+    """Return on which sides a pair is shown, and which one it repeats if it does."""
     placing = {"side": item.side, "repeat": item.repeat}
     return {name: value for name, value in placing.items() if value}
 
@@ -173,7 +173,7 @@ def _result(
 def _results_of(
     row: Mapping[str, Any], looks: LabelStudio, own: Sequence[tuple[str, str, Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """What the type itself makes of an answer: name, type and value of each result."""
+    """Return an answer as its task type writes it: name, type and value of each result."""
     result = [
         {
             "id": f"{row['pk']}-{number}",
@@ -220,7 +220,7 @@ def _annotation(row: Mapping[str, Any], result: list[dict[str, Any]]) -> dict[st
 
 
 def _seconds(row: Mapping[str, Any]) -> float | None:
-    """From the opening of its assignment to the answer, where both are known."""
+    """Return the seconds from opening the assignment to the answer; None if one is not known."""
     opened, ended = row["assignment__opened_at"], row["answered_at"]
     return round((ended - opened).total_seconds(), 3) if opened and ended >= opened else None
 

@@ -389,7 +389,7 @@ def _published(folder: Path, texts: Mapping[str, str], pairs: set[Pair]) -> Publ
 
 
 def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> None:
-    """What the tables do not need: authors, times, the experts' log and the point-wise pilot."""
+    """Read what tables do without: authors, times, experts' log, point-wise pilot."""
     source = Source(folder, "study1_tasks_surveys.jsonl.gz", needed=("response", "worker"))
     for row in source.rows() if _has_file(source, study) else ():
         if source.known(row, "response", texts, "text"):

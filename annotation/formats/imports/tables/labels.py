@@ -163,7 +163,7 @@ class LabelTable(TableReader):
     def _label(
         self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]], times: Times
     ) -> dict[str, Any]:
-        """What one row says. Raises Refused."""
+        """Read the label of a row. Raises Refused."""
         for name, wrong in NONE.items():
             reader.needed(row, name, wrong, gettext_noop("Left out."))
         reader.limit(row, self.limits)
@@ -212,7 +212,7 @@ class LabelTable(TableReader):
 
     @staticmethod
     def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
-        """How many rows of the file are used, where that is not one a label."""
+        """Note how many rows of the file are used, where that differs from the number of labels."""
 
 
 class LabelMatrix(LabelTable):
@@ -253,7 +253,7 @@ class LabelMatrix(LabelTable):
         )
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
-        """As a table of one label a row."""
+        """Check the rows, as those of a table with one label a row."""
         checked = CheckedRows(about={"offers": []})
         shared = _sharing(rows, set(mapping.values()))
         names = ("worker", "item", "label", "gold", "text")
@@ -382,12 +382,12 @@ class _Kept:
                 self.varying.add(name)
 
     def of_item(self, item: str) -> dict[str, str]:
-        """What is kept of an item, given once."""
+        """Return the values to keep for an item, and forget them."""
         mine = self.told.pop(item, {})
         return {name: said for name, said in mine.items() if name not in self.varying}
 
     def of_row(self, meta: Mapping[str, str]) -> dict[str, str]:
-        """What is kept of one of its rows."""
+        """Return the values to keep for a row."""
         return {name: said for name, said in meta.items() if name in self.varying}
 
 

@@ -119,7 +119,7 @@ def _read_mturk(values: Values) -> Iterator[Values]:
 
 
 def _answer(said: Any) -> str:
-    """What a crowd form holds of a question: a label, ticked options, or a text."""
+    """Return the answer in a crowd form's data: a label, the ticked options, or a text."""
     if not isinstance(said, dict):
         return as_text(said)
     if "label" in said:

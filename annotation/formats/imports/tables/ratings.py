@@ -185,7 +185,7 @@ def _points(said: str, factor: int) -> int | None:
 
 
 def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
-    """By what scores are stored, so that all that are numbers are whole; it is said."""
+    """Return the factor that makes all scores whole numbers; the reader notes it."""
     given = {reader.value(row, "score") for row in rows}
     numbers = [said for said in given if NUMBER.fullmatch(said)]
     for places in range(MOST_PLACES + 1):

@@ -340,7 +340,7 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
 
 
 def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
-    """One of WINNERS; what is none is noted."""
+    """Return the row's winner, one of WINNERS; any other value is noted as an error."""
     if not raw.get("winner") and OUTCOMES.keys() & raw.keys():
         came = [
             name for name in OUTCOMES if str(raw.get(name, "")).casefold() in ("1", "1.0", "true")
@@ -371,7 +371,7 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
 def _read_conversation(
     line: _Line, raw: Mapping[str, Any], column: str, turn: int
 ) -> tuple[str, str]:
-    """What the user asked and what the assistant said until a turn; empty where nothing is."""
+    """Return the user's words and the assistant's up to a turn; empty where there are none."""
     turns = column_value(raw, column)
     if isinstance(turns, str) and not raw.get(column):  # a response beside its prompt
         answers = texts_in_cell(turns)

@@ -183,7 +183,7 @@ class Topics(Importer):
 
 
 def _read_row(reader: Reader, row: Row) -> ReadTopic:
-    """What one row says of its topic: all of its passages, one, or none. Raises Refused."""
+    """Read a row's topic with all, one or none of its passages. Raises Refused."""
     query = reader.value(row, "query")
     if any(reader.value(row, name) for name in ("passages", "references_texts")):
         return ReadTopic(row, query, True, list(enumerate(_listed(reader, row))))
@@ -278,7 +278,7 @@ def _text(value: Any) -> str:
 
 
 def _wrong(one: Passage, before: Iterable[Passage]) -> str:
-    """What is wrong with a passage of a list; empty where it is well."""
+    """Return the error in a passage of a list; "" where there is none."""
     if not one["text"]:
         return _("there is no text.")
     for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_TEXT)):

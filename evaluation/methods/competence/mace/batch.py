@@ -132,7 +132,7 @@ def _fitted(held: list[_Problem], plan: Plan, hooks: Hooks) -> Iterator[FittedPr
 
 
 def _stacked(problems: list[_Problem]) -> tuple[Labels, IntArray, IntArray]:
-    """All votes as one table, and where each problem's workers and items begin and end."""
+    """Stack all votes in one table, with where each problem's workers and items begin and end."""
     parts = [problem.labels for problem in problems]
     workers = np.cumsum([0, *(len(part.workers) for part in parts)])
     items = np.cumsum([0, *(len(part.items) for part in parts)])

@@ -225,7 +225,7 @@ class State:
 
     @property
     def tables(self) -> tuple[FloatArray | None, ...]:
-        """All tables of parameters, in the order of the fields."""
+        """Return all tables of parameters, in the order of the fields."""
         return tuple(getattr(self, one.name) for one in fields(self))
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> State:

@@ -53,7 +53,7 @@ class Draws:
 
     @classmethod
     def of_chains(cls, found: NDArray[np.float32]) -> Draws:
-        """From the draws (chains, draws, workers)."""
+        """Make it of the draws (chains, draws, workers)."""
         return cls(found.reshape(-1, found.shape[2]), r_hat(found), effective_size(found))
 
     def error(self) -> FloatArray:
@@ -120,7 +120,7 @@ class Rounds:
         return self.burn_in + self.thin * self.each
 
     def draw_after(self, done: int) -> int | None:
-        """Which draw round ``done`` (from 0) gives, if it gives one."""
+        """Return which draw round ``done`` (from 0) gives; None if it gives none."""
         place, rest = divmod(done - self.burn_in, self.thin)
         return place if place >= 0 and not rest else None
 
@@ -211,7 +211,7 @@ def draw_labels(
     rng: np.random.Generator,
     belief: FloatArray | None = None,
 ) -> IntArray:
-    """One label an item and chain (chains, items), drawn with chances proportional to exp.
+    """Draw one label an item and chain (chains, items), with chances proportional to exp.
 
     ``log`` (items, K, chains), to which the logarithm of ``prior`` is added: of the same shape, or
     one row for all items. The chances, summed over chains, are added to ``belief`` (K, items).

@@ -104,7 +104,7 @@ class Large:
         return State(1.0 - know, know, strategy, knowing, cells, prevalence, true)
 
     def _prevalence(self, state: State) -> FloatArray:
-        """How likely each label (items or 1, K, chains) is before any vote."""
+        """Return the chance of each label (items or 1, K, chains) before any vote."""
         votes = self.votes
         if state.prevalence is None:
             return np.ones((1, votes.labels, 1))

@@ -220,7 +220,7 @@ def against_majority(label: IntArray, most: IntArray) -> dict[str, Any]:
 
 
 def _warning(others: Mapping[str, NDArray[Any]], label: IntArray) -> str:
-    """What is said where labels leave the majority on more than LEAVES of the items, else ''.
+    """Warn where labels leave the majority on more than LEAVES of the items; else "".
 
     Either few workers know, or the model does not fit; nothing else shows it.
     """

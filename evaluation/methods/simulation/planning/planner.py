@@ -155,7 +155,7 @@ def reach(
 def _drawn(
     design: Study, rng: np.random.Generator, wanted: int, level: float, hooks: Hooks
 ) -> Draws:
-    """So many replicates, as many in a pass as fit. Raises Cancelled."""
+    """Simulate so many replicates, as many in a pass as fit. Raises Cancelled."""
     parts, done = [], 0
     while done < wanted:
         hooks.step("replicates", done, wanted)

@@ -117,7 +117,7 @@ class TextStudy(Study):
         )
 
     def _simulate(self, rng: np.random.Generator, level: float) -> tuple[float, ...]:
-        """One replicate: difference, its interval, what it should be, and the workers' scores.
+        """Simulate one replicate: difference, interval, true value, and workers' scores.
 
         A system's score is its cosine with AQER's exemplary answers, so a difference of ``gap``
         towards the truth shows as gap x (cosine of the exemplary answers with the truth).

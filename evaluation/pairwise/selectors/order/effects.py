@@ -102,7 +102,7 @@ def order_findings(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> 
 
 
 def _by_direction(span: tuple[float, float], below: str, unknown: str, above: str) -> str:
-    """One of three codes by where the interval of a difference lies."""
+    """Choose one of three codes by where the interval of a difference lies."""
     low, high = span
     return above if low > 0 else below if high < 0 else unknown
 
@@ -145,7 +145,7 @@ def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
 
 
 def _dimensions_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
-    """On which dimensions the effect is beyond chance, or that it is on none."""
+    """Say on which dimensions the effect is beyond chance, or that it is on none."""
     if len(rows) < 3:  # one dimension is the whole
         return ""
     found = [row.label for row in rows[1:] if row.excludes_half]

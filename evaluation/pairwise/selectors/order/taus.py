@@ -73,7 +73,7 @@ def _cell(row: Row, top: float, *, itself: bool) -> Cell:
 
 
 def _pairs(rows: Sequence[Row]) -> str:
-    """On how many pairs of texts both dimensions have a label; "" of a run without them."""
+    """Say on how many pairs of texts both dimensions have a label; "" of a run without them."""
     sizes = [row["n"] for row in rows if row.get("n") is not None]
     if not sizes:
         return ""

@@ -151,7 +151,7 @@ def place_screen(
 
 
 def equal_length(run: Run, place: Place, dimension: str) -> Finding | None:
-    """To see the ranking at equal length, where length decides who is first."""
+    """Advise to see the ranking at equal length, where length decides who is first."""
     if not place.first or place.sure or place.open:
         return None
     page = reverse("pair_results", args=[run.project_id, run.task_id])
@@ -187,7 +187,7 @@ def _collect(offer: Offer) -> Finding:
 
 
 def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -> Finding | None:
-    """What to do where this page cannot ask for votes."""
+    """Say what to do where this page cannot ask for votes."""
     more, task = _needed(run, found), run.task
     if place.open and more and task.most_answers is not None and task.state != TaskState.CLOSED:
         page = reverse("live_evaluation", args=[task.project_id, task.pk])
@@ -197,14 +197,14 @@ def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -
 
 
 def _needed(run: Run, found: Resistance | None) -> int:
-    """How many judgments more would separate the first two; 0 where that is not known."""
+    """Count the further judgments that would separate the first two; 0 if not known."""
     if found is None or not found.times or run.snapshot is None:
         return 0
     return rounded(run.snapshot.counts["answers"] * (found.times - 1))
 
 
 def _out_of_reach(run: Run) -> Finding | None:
-    """That no number of votes worth counting would separate the first two."""
+    """Warn that no realistic number of votes would separate the first two."""
     if run.snapshot is None:
         return None
     many = run.snapshot.counts["answers"] * (MANY_TIMES - 1)

@@ -158,7 +158,7 @@ def _own(told: Told, name: str, dimension: str) -> Told | None:
 
 
 def _first_of_each(changes: Sequence[Told], made: Sequence[ChangeRow]) -> list[ChangeRow]:
-    """Of each kind the change that takes fewest votes."""
+    """Return the change that takes fewest votes, of each kind."""
     found: dict[str, ChangeRow] = {}
     for row, line in zip(changes, made, strict=True):
         found.setdefault(row["kind"], line)
@@ -204,7 +204,7 @@ class _Page:
         )
 
     def _removed_part(self, row: Told) -> tuple[str, str, str, str]:
-        """What is left out, its kind, and the page on it."""
+        """Return what is left out, its kind, and the page on it."""
         if row["kind"] == "person":
             name = self.people.get(row["worker"], _("A worker"))
             return (
@@ -228,7 +228,7 @@ class _Page:
         return plural(row["votes"], "vote"), said, "#change-votes", _("Show the votes")
 
     def _common_trait(self, row: Told, top: Told) -> str:
-        """What the votes have in common."""
+        """Say what the votes have in common."""
         if row["kind"] == "item" and row["pair"] in self.pairs:
             return f"“{_short(self.pairs[row['pair']].question)}”"
         if row["kind"] == "votes" and row["pair"] in self.pairs:
@@ -288,7 +288,7 @@ class _Page:
         ]
 
     def vote(self, row: Told) -> dict[str, Any]:
-        """One of the votes that change the top, with the pages on its worker and its pair."""
+        """Return a vote that changes the top, with the pages on its worker and its pair."""
         return {
             "worker": self.people.get(row["worker"], ""),
             "worker_url": self._url("pair_worker", row["worker"]) if row["worker"] else "",
@@ -297,7 +297,7 @@ class _Page:
         }
 
     def fragile(self, changes: Sequence[Told], top: Told | None) -> list[Finding]:
-        """That little would change the first place, or that nothing small would."""
+        """Say whether a small change of votes would put another system first."""
         if top is None:
             return []
         worker = next((row["worker"] for row in changes if row["kind"] == "person"), None)
@@ -348,7 +348,7 @@ def public_findings(told: Told, dimension: str) -> list[Finding]:
 
 
 def _split(run: Run, split: Told | None, dimension: str) -> list[Finding]:
-    """On how many pairs judges are divided."""
+    """Say on how many pairs judges are divided."""
     if split is None or not split["pairs"]:
         return []
     page = reverse("pair_list", args=[run.project_id, run.task_id])
@@ -391,7 +391,7 @@ def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
 
 
 def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
-    """How many votes would separate the first two, as a sentence and as a fact."""
+    """Say how many votes would separate the first two, as a sentence and as a fact."""
     if top is None or not top["needed"]:
         return "", ""
     group = {row.id: row.group for row in rows}
@@ -421,7 +421,7 @@ def rounded(value: float) -> int:
 
 
 def _controlled_for(told: Told, dimension: str) -> list[tuple[str, str]]:
-    """What differs between texts and is taken out of the controlled score."""
+    """List what differs between texts and is taken out of the controlled score."""
     names = [row["name"] for row in _rows_of(told, "style", dimension)]
     own = ", ".join(name for name in names if name not in {"side", "tie"})
     return [(_("Controlled for"), own)] if own else []

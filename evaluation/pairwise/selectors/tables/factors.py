@@ -135,7 +135,7 @@ class Factors:
         )
 
     def findings(self) -> Iterator[Finding]:
-        """Which value has the higher grades, on which dimensions."""
+        """Yield which value has the higher grades, on which dimensions."""
         for factor, first, second in dict.fromkeys(
             (one.factor, one.first, one.second) for one in self.differences
         ):

@@ -227,7 +227,7 @@ def _means(values: FloatArray, number: Any, size: int) -> FloatArray:
 
 
 def _pooled(cells: Cells) -> Cells:
-    """All styles of a group: the mean of what the topic has."""
+    """Return the mean over a group's styles of what each topic has."""
     found: dict[str, list[FloatArray]] = {}
     for (_style, name), values in cells.items():
         found.setdefault(name, []).append(values)

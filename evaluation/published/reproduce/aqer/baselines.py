@@ -343,7 +343,7 @@ def response_rows(
 def _score_voters(
     bench: Bench, score: Score, dealt: IntArray, key: tuple[int, int]
 ) -> tuple[float, float, float]:
-    """One set of voters: mean grade of the best responses, Pearson of those held out."""
+    """Score one set of voters: mean grade of the best responses, Pearson of those held out."""
     order = np.random.default_rng([bench.seed, *key]).permutation(dealt.shape[1])
     voting, rest = dealt[:, order[: key[0]]], dealt[:, order[key[0] :]]
     found, grades = score(voting, rest), bench.answers.grades

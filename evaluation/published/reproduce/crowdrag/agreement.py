@@ -128,7 +128,7 @@ def occurrence(values: IntArray) -> IntArray:
 
 
 def _filter_rows(data: CrowdRag, votes: ShownVotes) -> list[Row]:
-    """What the published filter drops."""
+    """Compare what the published filter drops."""
     kept = data.spam[votes.worker] <= CUT
     item = 2 * votes.pair + votes.flipped
     size = 2 * len(votes.pairs)

@@ -212,7 +212,7 @@ def _tested(data: CrowdRag, cells: dict[tuple[int, str], list[str]]) -> dict[tup
 
 
 def _pooled_rows(data: CrowdRag) -> list[Row]:
-    """All styles together, and by topic means, since a topic's six grades add up to 21."""
+    """Compare all styles together, and by topic means, since a topic's six grades add up to 21."""
     every = [_columns(data, k, list(STYLES)) for k in range(len(DIMENSIONS))]
     pooled = wilcoxon_bh(dict(zip(published.SHORT, every, strict=True)))
     means = [tuple(side.reshape(len(STYLES), -1).mean(axis=0) for side in pair) for pair in every]

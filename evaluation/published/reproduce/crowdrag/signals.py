@@ -108,7 +108,7 @@ def as_events(log: WritingLog) -> list[dict[str, Any]]:
 
 
 def _spacing_rows(table: str, steps: FloatArray) -> list[Row]:
-    """How fine the snapshots are; ``steps`` are the ms between two of them."""
+    """Compare how fine the snapshots are; ``steps`` are the ms between two of them."""
     while_typing = steps[(steps > 0) & (steps <= TYPING_MS)]
     return [
         Row(
