@@ -63,9 +63,9 @@ def send_payments() -> int:
 
 @shared_task(ignore_result=True)
 def start_if_due(name: str) -> bool:
-    """Start the job of this name (``DUE``) where there is something for it to do.
+    """Queue the job of this name (in ``DUE``) if it has work; return whether it did.
 
-    It is asked here, so that the queue of what talks to other systems needs no worker meanwhile.
+    The check runs here, so that the queue for other systems needs no worker while nothing is due.
     """
     job, is_due = DUE[name]
     if not is_due():
@@ -102,7 +102,7 @@ def fetch_key_set(url: str) -> bool:
 
 @shared_task(ignore_result=True)
 def refresh_key_sets() -> int:
-    """Have keys that were read some time ago read again."""
+    """Queue a reload of platforms' signing keys that are old; return how many were queued."""
     return recruitment.refresh_key_sets()
 
 
@@ -114,19 +114,22 @@ def tell_states() -> int:
 
 @shared_task(ignore_result=True)
 def forget_told() -> int:
-    """Forget addresses of invitations that ended, and deliveries that were settled long ago."""
+    """Delete addresses of ended invitations, and webhook deliveries settled long ago."""
     return mail.forget_addresses() + deliver.forget_old()
 
 
 @shared_task(ignore_result=True)
 def remind_overdue_replies() -> int:
-    """Tell managers of replies to rejections whose answer is overdue, once a day each."""
+    """Remind managers of overdue replies to rejections, once a day each; return how many."""
     return rejections.remind_overdue()
 
 
 @shared_task(ignore_result=True, **HOUR)
 def sweep() -> int:
-    """Erase what was received, made or uploaded, and has done its work."""
+    """Delete received, generated and uploaded data that is no longer needed.
+
+    Return how many rows.
+    """
     return erasure.sweep() + accounts.delete_stale_accounts() + limits.delete_ended_windows()
 
 
@@ -161,7 +164,7 @@ def make_due_backup() -> str:
 
 @shared_task(ignore_result=True, soft_time_limit=6 * 3600, time_limit=6 * 3600 + 60)
 def back_up_now() -> str:
-    """Write a backup because somebody asked for one; where one is being made, that is it."""
+    """Write a backup on request, unless one is being written already."""
     with try_lock("make_due_backup") as mine:
         return schedule.create_requested_backup() if mine else ""
 

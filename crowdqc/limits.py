@@ -147,10 +147,10 @@ def seconds_left(limit: Limit, about: object) -> int:
 def require_try(limit: Limit, about: object, what: Words, units: int = 1) -> None:
     """Count a try; raise TooMuch with ``what`` and the wait if over the limit."""
     if not count_try(limit, about, units):
-        raise LimitExceeded(f"{what} {_again(seconds_left(limit, about))}")
+        raise LimitExceeded(f"{what} {_retry_sentence(seconds_left(limit, about))}")
 
 
-def _again(seconds: int) -> str:
+def _retry_sentence(seconds: int) -> str:
     if seconds <= MINUTE:
         return _("Wait a minute, then try again.")
     minutes = math.ceil(seconds / MINUTE)

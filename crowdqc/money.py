@@ -67,7 +67,7 @@ def parse_amount(
             raise _too_fine(field, places)
     else:
         raise _not_an_amount(field)
-    return _within(value, field, places, low, high)
+    return _check_range(value, field, places, low, high)
 
 
 def parse_plain_amount(
@@ -84,7 +84,7 @@ def parse_plain_amount(
         raise _not_an_amount(field)
     if len(match[1] or "") > places:
         raise _too_fine(field, places)
-    return _within(Decimal(raw), field, places, low, high)
+    return _check_range(Decimal(raw), field, places, low, high)
 
 
 def is_plain_decimal(raw: str) -> bool:
@@ -171,7 +171,7 @@ def _check_currency(named: str, currency: str, field: str) -> None:
     raise _not_an_amount(field)
 
 
-def _within(
+def _check_range(
     value: Decimal, field: str, places: int, low: Decimal | int, high: Decimal | int
 ) -> Decimal:
     if not low <= value <= high:

@@ -39,7 +39,7 @@ def _missing(value: Number | None) -> bool:
 
 
 def score(value: Number | None, digits: int = 3) -> str:
-    """``.871``: no leading zero below 1, a true minus sign, "none" where there is no value."""
+    """Format a number like ``.871``: no zero before the point, a true minus, "none" for None."""
     if value is None or _missing(value):
         return NONE
     text = f"{abs(float(value)):.{digits}f}"
@@ -48,7 +48,7 @@ def score(value: Number | None, digits: int = 3) -> str:
 
 
 def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
-    """``.846–.892``; with a negative end "to" stands between, since a dash would look like one.
+    """Format an interval like ``.846–.892``; with a negative end the dash becomes "to".
 
     With one digit and an end beyond 1 (per cent, grades) both keep their zero: ``0.4–3.1``.
     """
@@ -101,7 +101,7 @@ def _localized(text: str) -> str:
 
 
 def count(value: Number | None) -> str:
-    """``1,272``; in German ``1.272``."""
+    """Format a whole number with separators of thousands, like ``1,272`` (German ``1.272``)."""
     return gettext("none") if value is None else _localized(f"{int(value):,}")
 
 
@@ -161,7 +161,7 @@ def power_of_ten(value: float) -> str:
 
 
 def word(value: int) -> str:
-    """``four``; figures from 13 on."""
+    """Write a whole number in words up to twelve, then in figures."""
     return WORDS[value] if 0 <= value < len(WORDS) else count(value)
 
 
@@ -174,7 +174,7 @@ def plural(value: Number, one: str, many: str | None = None) -> str:
 
 
 def several(noun: str) -> str:
-    """Several of what a type of task calls its item, without a number: ``questions``."""
+    """Return the plural of a task type's noun, translated: ``questions``."""
     many = f"{noun}s"
     return pgettext("nouns", many)
 
@@ -262,7 +262,7 @@ _EXACT = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})")
 
 
 def parse_whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
-    """A whole number from outside, of 19 digits at most; None where it is none from low to high.
+    """Parse a whole number from ``low`` to ``high`` from untrusted input; None for anything else.
 
     The one road from a request's text to an ``int``: its length is bounded before it is read, and
     other scripts' digits are none.
@@ -278,7 +278,7 @@ def parse_whole(raw: object, low: int = 0, high: int = LARGEST) -> int | None:
 
 
 def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | None:
-    """A measure from outside, without an exponent; a comma may be its point.
+    """Parse a decimal number without an exponent from untrusted input; a comma may be its point.
 
     None for "1,250" too, which may be 1250: it is not guessed. Amounts: ``crowdqc.money``.
     """
@@ -292,7 +292,7 @@ def exact(raw: object, low: Number = 0, high: Number = LARGEST) -> Decimal | Non
 
 
 def parse_real(raw: object, low: float = -1e15, high: float = 1e15) -> float | None:
-    """A measure from outside as a float, an exponent allowed; never infinite and never nan."""
+    """Parse a float from untrusted input, exponent allowed; None if invalid or out of range."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None
     if isinstance(raw, str) and (len(raw) > 40 or _GROUPED_OR_FINE.fullmatch(raw.strip())):

@@ -38,7 +38,7 @@ MOST = 12  # reasons that are told apart
 
 
 class DoesNotAddUp(ValueError):
-    """What is used and what is left out are not what came."""
+    """The used and the left-out votes do not add up to the votes received."""
 
 
 @dataclass(frozen=True)
@@ -62,27 +62,27 @@ class Tally:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Tally:
-        """What ``as_dict`` wrote."""
+        """Make a tally from what ``as_dict`` returned."""
         return cls(told["came"], told["used"], told["left_out"])
 
     def as_dict(self) -> dict[str, Any]:
-        """As the database and the API take it."""
+        """Return the tally as a dict, for the database and the API."""
         return {"came": self.came, "used": self.used, "left_out": dict(self.left_out)}
 
     @property
     def lines(self) -> list[tuple[int, str]]:
-        """Numbers and reasons in words, the largest first."""
+        """List the left-out votes as (number, reason), largest first."""
         ordered = sorted(self.left_out.items(), key=lambda one: (-one[1], one[0]))
         return [(n, reason_words(reason)) for reason, n in ordered]
 
 
 def reason_words(reason: str) -> str:
-    """A reason as a page says it; one that is a sentence already stays what it is."""
+    """Return the text of a reason code for pages; a reason that is a sentence already is kept."""
     return REASONS.get(reason, reason)
 
 
 def by_reason(sentences: Iterable[str]) -> Counter[str]:
-    """How often each sentence stands there, but for the line it names; the rare ones as "other"."""
+    """Count equal messages regardless of their line numbers; rare ones are summed as "other"."""
     found = Counter(re.sub(r"(, first)? [oi]n line \d[\d,]*\b", "", one) for one in sentences)
     kept = Counter(dict(found.most_common(MOST)))
     if other := found.total() - kept.total():

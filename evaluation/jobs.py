@@ -41,7 +41,7 @@ def start_due_runs() -> int:
 
 @shared_task(ignore_result=True, **HOUR)
 def encode_shard(run_id: int) -> str:
-    """Encode a part of the texts of a run that waits for it."""
+    """Encode one shard of a waiting run's texts."""
     return encoding.encode_next(run_id)
 
 
@@ -71,7 +71,7 @@ def simulate_plan(task_id: int, run_id: int | None, values: dict[str, Any]) -> s
 
 @shared_task(ignore_result=True, **HOUR)
 def adapt_all() -> int:
-    """Plan the votes of tasks anew whose collection is adaptive."""
+    """Update the planned votes of all tasks with adaptive collection."""
     return adaptive.adapt_all()
 
 

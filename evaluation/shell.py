@@ -48,7 +48,7 @@ TABS = (
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """What base.html shows: ``nav``, ``running``, ``person``, ``unread``; by a view's access."""
+    """Return the context of base.html: ``nav``, ``running``, ``person``, ``unread``."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"nav": [], "running": None, "person": None}

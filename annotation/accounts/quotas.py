@@ -143,13 +143,15 @@ def check_quota_names(app_configs: Any, **kwargs: Any) -> list[Error]:
 def quota_limit(name: str, owner: Owner = None) -> int:
     """Return the limit: the owner's own, the settings', or the default."""
     if owner is not None:
-        own = QuotaOverride.objects.filter(_whose(owner), name=name).values_list("most", flat=True)
+        own = QuotaOverride.objects.filter(_owner_filter(owner), name=name).values_list(
+            "most", flat=True
+        )
         if own:
             return own[0]
     return int(settings.CROWDQC_QUOTAS.get(name, QUOTAS[name].most))
 
 
-def _whose(owner: Owner) -> Q:
+def _owner_filter(owner: Owner) -> Q:
     return Q(project=owner) if isinstance(owner, Project) else Q(person=owner)
 
 
@@ -207,7 +209,7 @@ def set_quota(*, by: User | None, name: str, owner: Owner, limit: int | None) ->
         raise Invalid(f"{name} is no quota of a {of}.", fields={"name": ", ".join(known)})
     if limit is not None and not 0 <= limit < 2**31:
         raise Invalid("A quota is a whole number from 0.", fields={"most": "0 or more"})
-    own = QuotaOverride.objects.filter(_whose(owner), name=name)
+    own = QuotaOverride.objects.filter(_owner_filter(owner), name=name)
     before = own.values_list("most", flat=True).first()
     if limit is None:
         own.delete()

@@ -132,7 +132,7 @@ class AnnouncementOut(serializers.ModelSerializer[Announcement]):
         fields = ("id", "task", "by", "text", "at", "workers", "removed_at")
 
 
-def _about(held: Assignment, number: int | None) -> int | None:
+def _subject_item(held: Assignment, number: int | None) -> int | None:
     """The item of this number in an assignment; None without one. Raises Invalid."""
     if number is None:
         return None
@@ -201,7 +201,7 @@ class Conversations(Listing):
             worker=held.worker,
             task=task,
             assignment=held,
-            item_id=_about(held, body.pop("number", None)),
+            item_id=_subject_item(held, body.pop("number", None)),
             **body,
         )
         found = selectors.get_conversation(access.project, made.pk)
@@ -379,7 +379,7 @@ class WorkMessage(Endpoint):
             worker=held.worker,
             task=held.task,
             assignment=held,
-            item_id=_about(held, body.pop("number", None)),
+            item_id=_subject_item(held, body.pop("number", None)),
             **body,
         )
         found = selectors.own_conversation(request.user, made.pk, token_project_id(request))

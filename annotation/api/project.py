@@ -147,7 +147,7 @@ class InvitationOut(serializers.Serializer[Any]):
 
 
 def with_own_roles(request: Request, project_id: int) -> Any:
-    """A project of one's own with ``roles_here``."""
+    """Return a project of the caller with ``roles_here``."""
     return selectors.list_projects(request.user, token_project_id(request)).get(pk=project_id)
 
 

@@ -182,14 +182,14 @@ class WayEndpoint(Endpoint):
     """What is about one task's ways in."""
 
     def read(self, body: type[Body]) -> dict[str, Any]:
-        """The body; how payments leave is changed with the scope that pays only."""
+        """Validate the body; fields about payments need the scope "pay"."""
         found: dict[str, Any] = read(body, self.request)
         if found.get("token") or "api_url" in found:
             require_scope(self.request, "pay")
         return found
 
     def respond(self, row: Recruitment, code: int = status.HTTP_200_OK) -> Response:
-        """One way in, counted anew."""
+        """Return the response for one way in, with its visits counted again."""
         counted = selectors.of_task(row.task).get(pk=row.pk)
         return Response(
             RecruitmentOut(counted, context={"request": self.request}).data, status=code

@@ -47,7 +47,7 @@ def _task(request: Request, task_id: int) -> Response:
 
 
 class TaskEndpoint(Endpoint):
-    """What changes a task, compared with it as the client read it."""
+    """Endpoint that changes a task; If-Match is compared with the task as the client read it."""
 
     def current(self, request: Request, **kwargs: Any) -> Response:
         _, task = get_task_by_id(request, kwargs["task_id"], Role.REQUESTER)

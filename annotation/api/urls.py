@@ -21,7 +21,7 @@ from annotation.payouts.corrections import api as corrections
 
 
 def endpoints(prefix: str, *rows: tuple[str, type[APIView], str]) -> list[URLPattern | URLResolver]:
-    """Addresses below a prefix: of each the part after it, the endpoint and its name.
+    """Make the URL patterns of endpoints below a prefix, from (path, view, name).
 
     The prefix is looked at once, so that a request passes over them all where it is another.
     """

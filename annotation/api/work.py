@@ -54,7 +54,7 @@ class WorkEndpoint(Endpoint):
 
 
 def assignment_payload(assignment: Assignment) -> dict[str, Any]:
-    """An assignment as its worker may see it: what may not be read (any more) is null."""
+    """Return an assignment for its worker; parts that may not be read yet or any more are null."""
     states: dict[int, str] = {}
     entries, pages = [], pages_of(assignment.task)
     for entry in work.entries(assignment):
@@ -90,7 +90,7 @@ def assignment_payload(assignment: Assignment) -> dict[str, Any]:
 
 
 def state_payload(assignment: Assignment) -> dict[str, Any]:
-    """How an assignment stands, without what is worked on."""
+    """Return the state of an assignment for the API, without its items."""
     version = assignment.version
     return {
         "id": assignment.pk,
@@ -110,7 +110,7 @@ def state_payload(assignment: Assignment) -> dict[str, Any]:
 
 
 def settings_shown(settings: dict[str, Any]) -> dict[str, Any]:
-    """What an item's worker may know of its settings: not the design, nor whose idea a line was."""
+    """Return the settings that a worker may see: without design and authors of questions."""
     found = {name: value for name, value in settings.items() if name not in DESIGN}
     if "questions" in found:
         asked = ("name", "label", "component")
@@ -126,6 +126,7 @@ def texts_shown(entry: AssignmentItem) -> list[str]:
 
 
 def respond(assignment: Assignment) -> Response:
+    """Return the assignment as the API shows it."""
     return Response(assignment_payload(assignment))
 
 

@@ -81,7 +81,7 @@ def find_conversation(worker: Membership, task_id: int) -> Conversation | None:
 
 
 def open_assignment(worker: Membership, task_id: int) -> Assignment | None:
-    """The assignment of the task that the worker holds, to go back to."""
+    """Return the assignment of the task that the worker has leased; None if there is none."""
     rows = Assignment.objects.filter(worker=worker, task=task_id, state=AssignmentState.LEASED)
     return rows.first()
 
@@ -166,7 +166,7 @@ class MessageSubject:
 
 @dataclass(frozen=True)
 class MessageLine:
-    """One message as a page shows it."""
+    """A message with its subject (item, answer), as a page shows it."""
 
     message: Message
     about: MessageSubject | None
@@ -174,6 +174,7 @@ class MessageLine:
 
     @property
     def words(self) -> str:
+        """Return the text of the message, or of the announcement that it carries."""
         told = self.message.announcement
         return told.text if told else self.message.text
 
@@ -215,16 +216,16 @@ def item_noun(task: Task) -> str:
 
 def entry_subject(assignment: Assignment, number: int | None) -> MessageSubject | None:
     """Return the subject for an item of an assignment by its number."""
-    return _about(assignment, assignment.entries.filter(position=(number or 0) - 1).first())
+    return _subject_of(assignment, assignment.entries.filter(position=(number or 0) - 1).first())
 
 
 def answer_subject(assignment: Assignment, answer_id: int | None) -> MessageSubject | None:
     """Return the subject for an answer's item."""
     answered = assignment.answers.filter(pk=answer_id or 0).values("item")
-    return _about(assignment, assignment.entries.filter(item__in=answered).first())
+    return _subject_of(assignment, assignment.entries.filter(item__in=answered).first())
 
 
-def _about(assignment: Assignment, entry: AssignmentItem | None) -> MessageSubject | None:
+def _subject_of(assignment: Assignment, entry: AssignmentItem | None) -> MessageSubject | None:
     if entry is None:
         return None
     return MessageSubject(

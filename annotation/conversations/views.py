@@ -38,7 +38,7 @@ MODERATED = {
 @require_safe
 @never_cache
 def message_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Conversations that await an answer, were reported, or all."""
+    """Page of conversations: waiting for an answer, reported, or all."""
     access = get_access(request, project_id)
     show = request.GET.get("show", "waiting")
     show = show if show in selectors.STATES else "waiting"
@@ -78,7 +78,7 @@ def _render(
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def conversation(request: HttpRequest, project_id: int, conversation_id: int) -> HttpResponse:
-    """One conversation, and answering in it."""
+    """Page of one conversation, with a form to answer."""
     access = get_access(request, project_id)
     found = selectors.get_conversation(access.project, conversation_id)
     form = MessageForm(request.POST or None)
@@ -103,7 +103,7 @@ def conversation(request: HttpRequest, project_id: int, conversation_id: int) ->
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def message_new(request: HttpRequest, project_id: int, assignment_id: int) -> HttpResponse:
-    """Writing to a worker about their work, or about one of its items or answers: feedback."""
+    """Page for writing to a worker about their work, or about one item or answer."""
     access = get_access(request, project_id)
     rows = Assignment.objects.select_related("task__current", "worker__user")
     held = rows.filter(pk=assignment_id, task__project=access.project).first()
@@ -171,7 +171,7 @@ def moderate(request: HttpRequest, project_id: int, conversation_id: int) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def announcements(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """What all workers of a task were told, and telling them something."""
+    """Page of announcements to all workers of a task, with a form for another."""
     access, task = get_task(request, project_id, task_id)
     form = MessageForm(request.POST or None, label=_("Announcement"))
     status = 200

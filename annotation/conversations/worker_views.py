@@ -48,7 +48,7 @@ def _context(request: HttpRequest, found: Conversation | None, **more: Any) -> d
 @require_safe
 @never_cache
 def message_list(request: HttpRequest) -> HttpResponse:
-    """All conversations; the newest is open on a wide page. ``task`` leads to that task's."""
+    """Page of the worker's conversations; ``task`` opens that task's."""
     user = cast(User, request.user)
     task = parse_whole(request.GET.get("task", ""))
     if task is not None:
@@ -62,7 +62,7 @@ def message_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def conversation(request: HttpRequest, conversation_id: int) -> HttpResponse:
-    """One conversation, and writing in it."""
+    """Page of one conversation, with a form to write."""
     user = cast(User, request.user)
     found = selectors.own_conversation(user, conversation_id)
     form = MessageForm(request.POST or None, help_text=_help(found.worker.pseudonym))

@@ -53,7 +53,7 @@ MANNERS: Mapping[str, Manner] = {
 
 
 def vote(left: Sequence[int], right: Sequence[int], manner: str, rng: random.Random) -> Shown:
-    """What somebody says of two texts with these marks, by dimension, as displayed."""
+    """Simulate a worker's vote on two texts with these marks: a side by dimension, as displayed."""
     how = MANNERS[manner]
     if manner == "always_left":
         return dict.fromkeys(DIMENSIONS, LEFT)
@@ -78,7 +78,7 @@ def vote(left: Sequence[int], right: Sequence[int], manner: str, rng: random.Ran
 def judging_log(
     entries: Sequence[tuple[str, Shown]], manner: str, rng: random.Random
 ) -> list[Event]:
-    """One assignment's events in order; ``entries`` are (target, what was said) as shown.
+    """Simulate the event log of a judging assignment; ``entries`` are (target, votes) as shown.
 
     As the judging page sends them: the pair is shown, each response and the page are before the
     worker for a while, each line is chosen, some twice; sources are opened or not.
@@ -119,7 +119,7 @@ def _pair(target: str, said: Shown, how: Manner, rng: random.Random, start: int)
 
 
 def _dwell(target: str, start: int, read: int, end: int, rng: random.Random) -> list[Event]:
-    """What the page tells every few seconds: first the left response is read, then the right."""
+    """Return the events of reading: first the left response, then the right, every few seconds."""
     turn = start + int((read - start) * rng.uniform(0.42, 0.6))
     events: list[Event] = []
     for since in range(start, end, TELL_MS):
@@ -202,7 +202,7 @@ class Topic:
 
     @property
     def passage(self) -> str:
-        """The sources as workers see them, numbered as the answers cite them."""
+        """The sources as workers see them, numbered as in citations."""
         return "\n\n".join(f"[{n}] {text}" for n, text in enumerate(self.sources, 1))
 
 

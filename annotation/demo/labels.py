@@ -94,7 +94,7 @@ def load() -> Labelled:
 
 
 def _claims(content: Row) -> list[Claim]:
-    """Of each light a claim about every fact, true or false, and as many that it leaves open."""
+    """Make claims about each light: every fact true or false, and as many left open."""
     lights = [dict(zip(content["columns"], row, strict=True)) for row in content["lights"]]
     found = []
     for place, light in enumerate(lights):

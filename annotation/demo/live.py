@@ -50,7 +50,7 @@ class LiveStudy:
     judgments: int
 
     def outputs(self) -> tuple[list[Row], dict[tuple[str, str], bool]]:
-        """Rows as a program sends them; by question and text, whether the entry says so."""
+        """Return the outputs to send, and by question and text whether the text is right."""
         register = load_register()
         lights = [dict(zip(register["columns"], one, strict=True)) for one in register["lights"]]
         rows: list[Row] = []

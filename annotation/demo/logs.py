@@ -55,7 +55,7 @@ MANNERS: Mapping[str, Manner] = {
 
 
 def seeded(*parts: object) -> random.Random:
-    """A generator of its own for these parts, the same in every run: seeded("demo", worker)."""
+    """Return a random generator that is the same in every run for the same parts."""
     return random.Random("/".join(map(str, parts)))  # noqa: S311 - for demo data, not secrets
 
 
@@ -96,7 +96,7 @@ def events_for(
 def assignment_log(
     entries: Sequence[tuple[str, str, str]], kind: str, rng: random.Random
 ) -> list[Event]:
-    """One assignment's events in order; ``entries`` are (target, answer, passage) as answered.
+    """Simulate the events of one assignment; ``entries`` are (target, answer, passage).
 
     Time runs on from answer to answer; a passage is read before its first question.
     """
@@ -176,10 +176,10 @@ class Page:
         self.length += len(inserted) - deleted
 
     def stroke(self, position: int, inserted: str) -> None:
-        """One key: a character put in, or the one at ``position`` deleted; part of a run."""
+        """Press one key: insert a character, or delete the one at ``position``."""
         now = int(self.time)
         run = self.events[-1] if self.events and self.events[-1].get("ms") else None
-        if run is None or not self._goes_on(run, position, inserted, now):
+        if run is None or not self._continues_run(run, position, inserted, now):
             delta = [now, position, 0 if inserted else 1, inserted]
             self.add("input", name="run", delta=delta, ms=[0], keys=1)
         else:
@@ -191,7 +191,7 @@ class Page:
             run["keys"] += 1
         self.length += 1 if inserted else -1
 
-    def _goes_on(self, run: Event, position: int, inserted: str, now: int) -> bool:
+    def _continues_run(self, run: Event, position: int, inserted: str, now: int) -> bool:
         _, start, _, so_far = run["delta"]
         place = start + len(so_far) if inserted else start - 1
         spent = now - run["time"]
@@ -269,7 +269,7 @@ class Page:
             if number > 2 and self.rng.random() < self.manner.rethink:
                 self._again(" " + " ".join(kept[number - 1 : number + 1]))
         if late is not None:
-            self._put_between(words[late], base + len(" ".join(words[:late])))
+            self._insert_word(words[late], base + len(" ".join(words[:late])))
 
     def _late_word(self, words: Sequence[str]) -> int | None:
         if len(words) < 6 or self.rng.random() >= self.manner.add_word:
@@ -295,7 +295,7 @@ class Page:
         for character in tail:
             self.press(character)
 
-    def _put_between(self, word: str, position: int) -> None:
+    def _insert_word(self, word: str, position: int) -> None:
         """Read it over, click into the text and put a word in."""
         self.wait(1500, 6000)
         self.add("click", x=self.rng.randint(720, 1290), y=self.rng.randint(210, 360))

@@ -58,7 +58,7 @@ class Ratings:
     feedback: Mapping[str, str]  # what a worker writes to the requester, once
 
     def draft(self, rater: Rater, item: str) -> Draft:
-        """What somebody enters for an answer; the same every time."""
+        """Simulate a rater's draft for an answer, the same at each call."""
         answer, rng = self.answers[item], seeded("demo rating", rater.id, item)
         seen = answer.planted + rng.gauss(0, rater.noise)
         point = POINTS[sum(seen >= edge for edge in rater.below)]
@@ -72,7 +72,7 @@ class Ratings:
         }
 
     def score(self, rater: Rater, item: str) -> int | None:
-        """What an invented model reads off an explanation, 0 to 100; None where it gave no number.
+        """Simulate the score (0 to 100) that a model reads off an explanation; None for no number.
 
         Close to what the explanation names, in steps of 5, whatever point was chosen beside it.
         """

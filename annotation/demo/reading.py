@@ -56,7 +56,7 @@ def json_file(folder: Path, name: str) -> dict[str, Any]:
 
 
 def key_of(content: dict[str, Any], key: str, name: str) -> Any:
-    """What stands under a key of the file ``name``; Invalid where nothing does."""
+    """Return the value of a key of the file ``name``; raise Invalid if it is missing or empty."""
     if not content.get(key):
         raise Invalid(f"{name} has no {key}.", fields={key: "Missing."})
     return content[key]

@@ -211,7 +211,7 @@ def writing_log(
 
 
 def _write(page: _Desk, part: Part, passages: Sequence[str], waiting: list[int]) -> None:
-    """One part: pasted whole, or typed statement by statement, with what is cited read before."""
+    """Write one part: pasted whole, or typed by statements, after reading what they cite."""
     if part.passage or part.outside:
         page.paste(part, passages)
         return

@@ -51,7 +51,7 @@ class Tagged(NamedTuple):
 
 
 def tag_tokens(text: str, spans: Sequence[Span]) -> tuple[list[Tagged], list[tuple[Span, str]]]:
-    """The tokens with their tags, and each span that BIO cannot hold with the reason.
+    """Tag the tokens of a text, and return the spans that BIO tags cannot express, with reasons.
 
     Spans are taken by their start, of one start the longest first; one that overlaps a span taken
     before is not expressed.
@@ -77,7 +77,7 @@ def tag_tokens(text: str, spans: Sequence[Span]) -> tuple[list[Tagged], list[tup
 
 
 def conll_lines(tokens: Sequence[Tagged]) -> Iterator[str]:
-    """One document: a line a token, as word, start, end and tag."""
+    """Yield the lines of a document: word, start, end and tag of each token."""
     yield f"{DOCUMENT}\n\n"
     for one in tokens:
         yield f"{one.text} {one.start} {one.end} {one.tag}\n"
@@ -93,7 +93,7 @@ class Marked(NamedTuple):
 
 
 def read_conll(lines: Iterable[str]) -> Iterator[Marked]:
-    """Each document: a line a token, the word first and its IOB2 tag last.
+    """Yield the documents of a CoNLL file: the word first on each line, its IOB2 tag last.
 
     Documents begin with -DOCSTART-. Offsets are those of lines such as ``conll_lines`` writes;
     elsewhere they count in the words joined by one space. Comments such as ``# item = leaf-1``
@@ -159,7 +159,7 @@ def table_rows(
     about: Iterator[Mapping[str, Any]] | None = None,
     left: Mapping[int, Sequence[Span]] | None = None,
 ) -> Iterator[Row]:
-    """A row a span, in ``COLUMNS``; one with the label "nothing" where a document has none.
+    """Yield a row for each span in ``COLUMNS``, or a row "nothing" for a document without spans.
 
     ``about`` says of each document what its comments do not, ``left`` by its number from 1 the
     spans that tags cannot hold.
@@ -232,7 +232,7 @@ def _read(line: bytes) -> Any:
 
 
 def biluo(tags: Sequence[str]) -> list[str]:
-    """BIO tags as BILUO, which spaCy's JSON holds."""
+    """Convert BIO tags to BILUO tags, which spaCy reads."""
     found = []
     for tag, after in zip(tags, [*tags, OUTSIDE][1:], strict=True):
         ends = tag != OUTSIDE and after != INSIDE + tag[2:]

@@ -69,7 +69,7 @@ class Words:
 
     @property
     def units(self) -> str:
-        """``row,rows``."""
+        """Singular and plural of a row of the file, such as ``row,rows``."""
         return f"{self.unit or 'row'},{self.unit or 'row'}s"
 
 
@@ -112,11 +112,11 @@ class Format:
         return self.reader.check(rows, mapping, known)
 
     def for_task(self, task: Task) -> Format:
-        """This format with what the task asks for."""
+        """Return this format adapted to the task's questions."""
         return replace(self, reader=self.of_task(task)) if self.of_task else self
 
     def known_of(self, task: Task | None) -> Any:
-        """Return what the task already holds; raise Conflict if answers come too early."""
+        """Return what the task already holds; raise Conflict if answers come before publishing."""
         if task is None:
             return None
         if self.of_answers and task.current is None:
@@ -229,7 +229,7 @@ FORMATS: dict[str, Format] = {
                 gettext_lazy("{noun}s from elsewhere"),
             ),
             of_answers=True,
-            of_task=_asked,
+            of_task=_judgment_importer,
         ),
         Format(
             Topics(),
@@ -427,7 +427,7 @@ TABLES: dict[str, Format] = {
 
 
 def recognise_table(columns: Sequence[str], rows: Sequence[Row]) -> tuple[str, dict[str, Fit]]:
-    """Which of ``TABLES`` a file is by its first rows, and how it fits each.
+    """Return which of ``TABLES`` a file is, by its first rows, and how well it fits each.
 
     Labels where it fits none. The later kinds ask for more, so that they are tried first.
     """

@@ -74,7 +74,7 @@ def task_copy(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     key = read_form_key(request)
     new, copied = duplicate_task(by=access.user, task=task, items="items" in request.POST, key=key)
-    messages.success(request, f"{_('The copy is a draft.')} {_said(copied)}")
+    messages.success(request, f"{_('The copy is a draft.')} {_copied_message(copied)}")
     return redirect("task_build", project_id, new.pk)
 
 
@@ -86,12 +86,12 @@ def project_copy(request: HttpRequest, project_id: int) -> HttpResponse:
     key = read_form_key(request)
     new, copied = duplicate_project(by=access.user, project=access.project, key=key)
     messages.success(
-        request, _("“%(name)s” was created.") % {"name": new.name} + " " + _said(copied)
+        request, _("“%(name)s” was created.") % {"name": new.name} + " " + _copied_message(copied)
     )
     return redirect("project", new.pk)
 
 
-def _said(copied: Copied) -> str:
+def _copied_message(copied: Copied) -> str:
     said = _("%(items)s copied.") % {"items": plural(copied.items, "item")}
     if copied.left_out:
         left = plural(copied.left_out, "item")

@@ -16,7 +16,7 @@ MOST_QUERY = 1000
 
 @transaction.atomic
 def save_view(*, by: User, project: Project, list: str, name: str, query: str) -> SavedView:
-    """Keep what an address shows under a name; a view of this name now shows this."""
+    """Save a list's search, filters and order under a name, replacing a view of that name."""
     name = clean_text(name, "name", 60)
     if not name:
         raise Invalid(_("A saved view needs a name."), fields={"name": _("Write a name.")})

@@ -105,7 +105,7 @@ class Listing:
 def apply_to_each(
     act: Callable[[Any], Any],
 ) -> Callable[[Sequence[Any], Mapping[str, Any]], Reasons]:
-    """Apply an action to each row in its own transaction and collect refusals."""
+    """Wrap an action on one row into a bulk action: own transactions, refusals collected by row."""
 
     def every(rows: Sequence[Any], values: Mapping[str, Any]) -> Reasons:
         left: Reasons = {}

@@ -27,7 +27,10 @@ RESULTS = "_includes/lists/results.html"
 def list_page(
     request: HttpRequest, access: Access, listing: Listing, template: str, context: dict[str, Any]
 ) -> HttpResponse:
-    """The page; its table alone for a search as one types; POST saves views and acts on rows."""
+    """Show a page with a list, or only its table while searching.
+
+    POST saves views or acts on rows.
+    """
     if request.method == "POST":
         return _post(request, access, listing)
     shown = show(listing, request.GET, access.project, access.user)

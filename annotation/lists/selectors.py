@@ -31,6 +31,7 @@ class ShownList:
 
     @property
     def query(self) -> str:
+        """Return the query of the address that shows this list as it is."""
         return self.state.query(self.listing)
 
     @property
@@ -40,7 +41,7 @@ class ShownList:
 
     @property
     def head(self) -> list[dict[str, Any]]:
-        """The head of each column, with the link that sorts by it."""
+        """Return the column heads with their sort links."""
         found = []
         for one in shown_columns(self.listing, self.state):
             up, down = one.name, f"-{one.name}"
@@ -80,7 +81,7 @@ class ShownList:
 
     @property
     def selects(self) -> list[dict[str, Any]]:
-        """The filters beside the search, each with its present value."""
+        """Return the filters beside the search, each with its current value."""
         return [
             {"filter": one, "value": self.state.chosen.get(one.name, "")}
             for one in self.listing.filters
@@ -89,7 +90,7 @@ class ShownList:
 
     @property
     def hidden_fields(self) -> list[tuple[str, str]]:
-        """What a search keeps of the address: tab, order and columns."""
+        """Form fields that keep tab, order and columns when somebody searches."""
         found = [
             (one.name, self.state.chosen[one.name])
             for one in self.listing.filters
@@ -99,7 +100,7 @@ class ShownList:
 
     @property
     def kept_by_columns(self) -> list[tuple[str, str]]:
-        """What a choice of columns keeps."""
+        """Form fields that keep search, filters and order when somebody chooses columns."""
         found = [("q", self.state.q)] if self.state.q else []
         return found + list(self.state.chosen.items()) + self._sort
 
@@ -110,7 +111,7 @@ class ShownList:
 
 
 def show(listing: Listing, query: QueryDict, project: Project, user: User) -> ShownList:
-    """The page of a list that an address asks for: three queries beside what ``read`` asks."""
+    """Return the page of a list that an address asks for (three queries besides ``read``)."""
     state = State.of(listing, query)
     page = Paginator(ordered(listing, state), listing.per_page).get_page(query.get("page"))
     found = list(page.object_list)
@@ -121,7 +122,7 @@ def show(listing: Listing, query: QueryDict, project: Project, user: User) -> Sh
 
 
 def chosen_rows(listing: Listing, query: QueryDict, sent: QueryDict) -> list[Any]:
-    """The rows that are ticked, or every one that matches; Invalid where that is none or many."""
+    """Return the ticked rows, or every matching one; Invalid if there are none or too many."""
     rows: QuerySet[Any] = ordered(listing, State.of(listing, query))
     if not sent.get("every"):
         parts = [part for value in sent.getlist("pick") for part in value.split(",")]

@@ -28,6 +28,7 @@ class State:
 
     @classmethod
     def of(cls, listing: Listing, query: QueryDict) -> State:
+        """Read the state from the query of an address; unknown values are ignored."""
         values = {one.name: {choice.value for choice in one.choices} for one in listing.filters}
         sortable = {one.name for one in listing.columns if one.sort}
         known = [one.name for one in listing.columns]
@@ -41,10 +42,11 @@ class State:
 
     @property
     def narrowed(self) -> bool:
+        """Whether a search or a filter leaves rows out."""
         return bool(self.q or self.chosen)
 
     def query(self, listing: Listing) -> str:
-        """The end of an address that shows the same again."""
+        """Return the query string that shows the list in this state."""
         pairs = [("q", self.q)] if self.q else []
         pairs += list(self.chosen.items())
         pairs += [("sort", self.sort)] if self.sort != listing.order else []
@@ -54,7 +56,7 @@ class State:
         return replace(self, sort=sort)
 
     def choosing(self, name: str, value: str) -> State:
-        """With another choice of a filter; an empty one is none."""
+        """Return the state with another choice of a filter; an empty value removes the choice."""
         chosen = {**self.chosen, name: value}
         return replace(self, chosen={at: one for at, one in chosen.items() if one})
 
@@ -67,7 +69,7 @@ def shown_columns(listing: Listing, state: State) -> list[Column]:
 
 
 def words_of(asked: str) -> list[str]:
-    """The words that somebody searches for."""
+    """Split a search into words."""
     return asked.replace("\x00", "")[:MOST_LENGTH].split()
 
 
@@ -84,7 +86,7 @@ def matching(
 
 
 def narrowed(listing: Listing, state: State) -> QuerySet[Any]:
-    """The rows that match, unordered."""
+    """Return the rows that match the search and filters, unordered."""
     rows = matching(listing.rows, state.q.split(), listing.search)
     for one in listing.filters:
         wanted = state.chosen.get(one.name)
@@ -95,7 +97,7 @@ def narrowed(listing: Listing, state: State) -> QuerySet[Any]:
 
 
 def ordered(listing: Listing, state: State) -> QuerySet[Any]:
-    """The rows that match, in the order asked for; rows without a value stand last."""
+    """Return the matching rows in the chosen order; rows without a value come last."""
     column = next(one for one in listing.columns if one.name == state.sort.removeprefix("-"))
     down = state.sort.startswith("-")
     return narrowed(listing, state).order_by(*_order(column.sort, down), *listing.last)
@@ -111,6 +113,6 @@ def _order(keys: Sequence[Any], down: bool) -> list[OrderBy]:
 
 
 def by_number(word: str) -> Q:
-    """Of rows that have a number: the one that a word is."""
+    """Match rows whose ``number`` is the searched word."""
     number = parse_whole(word, high=2**31 - 1)
     return Q(pk__in=()) if number is None else Q(number=number)

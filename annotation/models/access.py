@@ -113,5 +113,5 @@ class HookDelivery(models.Model):
 
     @property
     def body(self) -> str:
-        """What is sent: the same bytes at every try."""
+        """The JSON to send, the same bytes at every try, since it is signed."""
         return json.dumps(self.payload, sort_keys=True, separators=(",", ":"))

@@ -161,7 +161,7 @@ class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
         return self.filter(OWED)
 
     def paid(self) -> Decimal:
-        """What really left for workers, without fees; what was booked back is taken off."""
+        """Sum of money paid to workers, without fees and less what was booked back."""
         return self.aggregate(paid=PAID_OUT)["paid"]
 
 

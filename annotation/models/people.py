@@ -18,7 +18,7 @@ class People(UserManager["User"]):
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **fields: Any
     ) -> User:
-        """As ``createsuperuser`` asks for it: whoever runs commands here has proved enough."""
+        """Create a superuser whose address counts as verified."""
         from allauth.account.models import EmailAddress
 
         owner = super().create_superuser(username, email, password, **fields)

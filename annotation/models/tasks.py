@@ -131,6 +131,7 @@ class VersionedQuerySet(models.QuerySet):
     """Rows which a range of version numbers sees: ``since <= number < until``."""
 
     def in_version(self, number: int) -> VersionedQuerySet:
+        """Return the rows that are part of version ``number`` of their task."""
         return self.filter(Q(until__isnull=True) | Q(until__gt=number), since__lte=number)
 
 
@@ -239,7 +240,7 @@ class ExclusionQuerySet(models.QuerySet):
     """Exclusions of workers from results."""
 
     def in_force(self) -> ExclusionQuerySet:
-        """Those that nobody has undone."""
+        """Exclusions that were not undone."""
         return self.filter(undone_at__isnull=True)
 
 

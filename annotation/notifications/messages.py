@@ -41,7 +41,7 @@ def send_one(connection: Any, *, to: str, subject: str, body: str, about: str) -
 
 
 def deliver(message: EmailMessage, connection: Any) -> bool | None:
-    """Whether it left; None where the address is refused for good. Never says to whom."""
+    """Send a mail; True if it was sent, False if a retry may help, None if refused for good."""
     message.connection = connection
     try:
         return message.send() == 1

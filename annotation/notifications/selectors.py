@@ -13,7 +13,7 @@ from crowdqc.errors import Missing
 
 
 def notices_of(user: Any, only: int | None = None) -> QuerySet[Notice]:
-    """Everything the person was told, the newest first; of one project where it is named."""
+    """Return a person's notices, newest first, of one project if given."""
     rows = Notice.objects.filter(user=user).select_related("project").order_by("-pk")
     return rows if only is None else rows.filter(project=only)
 
@@ -32,7 +32,7 @@ def kinds_for(user: Any) -> list[tuple[str, Kind, bool]]:
 
 
 def own_notice(user: Any, notice_id: int) -> Notice:
-    """One of theirs; anybody else's does not exist for them."""
+    """Return one of the person's own notices; Missing for anybody else's."""
     found = Notice.objects.filter(user=user, pk=notice_id).first()
     if found is None:
         raise Missing(_("There is no such notice among yours."))
@@ -54,7 +54,7 @@ def hooks_of(project: Project) -> QuerySet[Hook]:
 
 
 def hook_of(project: Project, hook_id: int) -> Hook:
-    """One of them, or Missing."""
+    """Return a webhook of the project by id, or raise Missing."""
     found = hooks_of(project).filter(pk=hook_id).first()
     if found is None:
         raise Missing(_("There is no such address in this project."))
@@ -63,12 +63,12 @@ def hook_of(project: Project, hook_id: int) -> Hook:
 
 
 def deliveries_of(hook: Hook) -> QuerySet[HookDelivery]:
-    """What the address was told or waits to be told, the newest first."""
+    """Return the address's deliveries, sent and waiting, newest first."""
     return hook.deliveries.order_by("-pk")
 
 
 def delivery_of(hook: Hook, delivery_id: int) -> HookDelivery:
-    """One of them, or Missing."""
+    """Return one delivery of a webhook by id, or raise Missing."""
     found = hook.deliveries.filter(pk=delivery_id).first()
     if found is None:
         raise Missing(_("There is no such line in this log."))

@@ -42,7 +42,7 @@ MAIL_TOLD = {
 @require_safe
 @never_cache
 def notice_list(request: HttpRequest) -> HttpResponse:
-    """All of them, the newest first."""
+    """Page of the person's notices, newest first."""
     page = Paginator(notices_of(request.user), PER_PAGE).get_page(request.GET.get("page"))
     rows = list(page.object_list)
     context = {
@@ -58,7 +58,7 @@ def notice_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
-    """Note that it was opened and lead to what it is about."""
+    """Mark a notice as read and redirect to its subject."""
     found = own_notice(request.user, notice_id)
     if request.method == "GET":
         actions.mark_read(by=request.user, notice=found)  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def notice(request: HttpRequest, notice_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def notice_read_all(request: HttpRequest) -> HttpResponse:
-    """Mark what the page showed; what came meanwhile stays unread."""
+    """Mark all notices shown on the page as read; later ones stay unread."""
     upto = parse_whole(request.POST.get("upto", ""))
     if upto is None:
         raise Invalid(gettext("Say up to which notice."), fields={"upto": gettext("A number.")})
@@ -108,7 +108,7 @@ def notice_kinds(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def notice_stop(request: HttpRequest, token: str) -> HttpResponse:
-    """The link in each mail: asks once by a button, or is posted by the person's mailbox."""
+    """Unsubscribe from mail: shows a button, or is posted by the mail program."""
     person = actions.person_of(token)
     if request.method == "POST":
         actions.set_mail(by=person, wanted=False)
@@ -142,7 +142,9 @@ class HookForm(EventsForm):
     field_order = ("url", "events")
 
 
-def _one(request: HttpRequest, project_id: int, hook_id: int, *roles: str) -> tuple[Access, Hook]:
+def _get_hook(
+    request: HttpRequest, project_id: int, hook_id: int, *roles: str
+) -> tuple[Access, Hook]:
     access = get_access(request, project_id, *roles)
     return access, selectors.hook_of(access.project, hook_id)
 
@@ -150,7 +152,7 @@ def _one(request: HttpRequest, project_id: int, hook_id: int, *roles: str) -> tu
 @login_required
 @require_safe
 def hook_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The addresses with how they fare."""
+    """Page of the project's webhooks and their state."""
     access = get_access(request, project_id)
     context = {
         "access": access,
@@ -185,9 +187,9 @@ def hook_new(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
-    """One address: its events, what can be done, and its log; posting changes the events."""
+    """Page of one webhook: its events and its log; posting changes the events."""
     roles = (Role.REQUESTER,) if request.method == "POST" else ()
-    access, found = _one(request, project_id, hook_id, *roles)
+    access, found = _get_hook(request, project_id, hook_id, *roles)
     form = EventsForm(request.POST or None, initial={"events": found.events})
     if request.method == "POST":
         form.data = request.POST  # an empty one is a choice too
@@ -237,7 +239,7 @@ STEPS = {"pause": _pause, "resume": _resume, "ping": _ping}
 @require_POST
 def hook_step(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
     """Pause, resume or test an address."""
-    access, found = _one(request, project_id, hook_id, Role.REQUESTER)
+    access, found = _get_hook(request, project_id, hook_id, Role.REQUESTER)
     step = STEPS.get(request.POST.get("step", ""))
     if step is None:
         raise Invalid(gettext("There is no such step."), fields={"step": ", ".join(STEPS)})
@@ -249,7 +251,7 @@ def hook_step(request: HttpRequest, project_id: int, hook_id: int) -> HttpRespon
 @require_POST
 def hook_remove(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
     """Take an address out with its log."""
-    access, found = _one(request, project_id, hook_id, Role.REQUESTER)
+    access, found = _get_hook(request, project_id, hook_id, Role.REQUESTER)
     hooks.remove(by=access.user, hook=found)
     messages.success(request, gettext("The address is removed."))
     return redirect("hook_list", project_id)
@@ -261,7 +263,7 @@ def hook_redeliver(
     request: HttpRequest, project_id: int, hook_id: int, delivery_id: int
 ) -> HttpResponse:
     """Send one line of the log again, under the same id."""
-    access, found = _one(request, project_id, hook_id, Role.REQUESTER)
+    access, found = _get_hook(request, project_id, hook_id, Role.REQUESTER)
     try:
         hooks.redeliver(by=access.user, delivery=selectors.delivery_of(found, delivery_id))
     except DomainError as error:

@@ -14,7 +14,7 @@ SWEEPS, BUDGET = 3, 1_200_000
 
 
 def nearly_regular(texts: int, pairs: int) -> list[Edge]:
-    """``pairs`` different pairs of 0..texts-1, every text equally often to within one.
+    """Choose ``pairs`` different pairs of 0..texts-1 so that each occurs equally often, within one.
 
     From texts - 1 pairs on they are connected. K_n falls into Hamiltonian cycles (Walecki; n odd)
     or into perfect matchings two of which in a row make a Hamiltonian cycle (the circle method of
@@ -61,7 +61,7 @@ def topic_blocks(
 def balanced_blocks(
     sources: Sequence[Sequence[int]], pairs: Sequence[int], rng: np.random.Generator
 ) -> list[list[Edge]]:
-    """As ``topic_blocks``, with the roles chosen so that sources meet about equally often.
+    """Make blocks as ``topic_blocks``, assigning roles so that sources meet about equally often.
 
     ``sources[t][i]`` numbers the source of text i of topic t. Two texts of a topic swap roles as
     long as that lowers the sum of squares of the meetings of every two sources over all topics:
@@ -94,6 +94,7 @@ class _Roles:
             self.near[b].append(a)
 
     def pairs(self) -> list[Edge]:
+        """Return the pairs of texts, one for each edge."""
         return [(self.text[a], self.text[b]) for a, b in self.edges]
 
     def count(self, meetings: list[list[int]], sign: int) -> None:

@@ -68,7 +68,7 @@ class Link:
 def thinnest_link(
     first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, n: int
 ) -> Link | None:
-    """The fewest comparisons that hold two groups of the n nodes together, and the smaller group.
+    """Find the fewest comparisons whose removal splits the n nodes, and the smaller part.
 
     A minimum cut of the multigraph by Stoer and Wagner (1997), for up to 400 nodes; None for
     fewer than two. Raises ValueError for more nodes or an index out of range.
@@ -100,7 +100,7 @@ def thinnest_link(
 
 
 def _phase(weight: IntArray, left: IntArray) -> tuple[int, int, int]:
-    """One maximum adjacency search: the last two nodes reached, and what holds the very last."""
+    """Run one maximum adjacency search; return its last two nodes and the last one's weight."""
     pull = weight[left[0]].copy()
     waiting = np.zeros(len(weight), dtype=bool)
     waiting[left[1:]] = True
@@ -126,7 +126,7 @@ def _ends(
 
 
 def _labels(a: IntArray, b: IntArray, n: int) -> IntArray:
-    """For each of n nodes the smallest node of its part: roots hooked together, paths halved."""
+    """Return for each of n nodes the smallest node of its connected part."""
     root = np.arange(n, dtype=np.int64)
     while True:
         x, y = root[a], root[b]

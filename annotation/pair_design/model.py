@@ -113,7 +113,7 @@ def check(texts: Sequence[Text], design: Design) -> None:
 
 
 def topic_pairs(design: Design, size: int) -> int:
-    """How many pairs a topic with ``size`` texts gets."""
+    """Return how many pairs the design makes in a topic with ``size`` texts."""
     every = comb(size, 2)
     return every if design.kind == "all" else min(every, design.pairs_per_topic)
 

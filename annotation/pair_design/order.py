@@ -41,7 +41,7 @@ class Places:
         return (self.partner >= 0) & (self.partner < np.arange(len(self.partner)))
 
     def with_repeat(self, place: int) -> list[int]:
-        """The place, and that of the repeat if there is one."""
+        """Return the place, and that of its repeat if it has one."""
         partner = int(self.partner[place])
         return [place] if partner < 0 else [place, partner]
 
@@ -49,7 +49,7 @@ class Places:
 def arrange(
     strict: IntArray, loose: IntArray, again: BoolArray, bundle: int, rng: np.random.Generator
 ) -> tuple[IntArray, BoolArray]:
-    """Put n pairs, and the repeats of those that are judged ``again`` (n,), in order.
+    """Order n pairs, and repeats of the pairs marked in ``again`` (n,), so that groups are spread.
 
     ``strict`` and ``loose`` (n,) number each pair's groups, ``bundle`` is the stretch in which no
     group should come twice. Returns for each place of the list, l = n + repeats of them, the pair
@@ -62,7 +62,7 @@ def arrange(
 
 
 def crowded(order: IntArray, group: IntArray, bundle: int) -> int:
-    """How many places (of l in ``order``) hold a pair whose group stands nearer than it need to.
+    """Count the places in ``order`` (l,) where a group comes again too soon.
 
     ``group`` (n,) numbers the groups of pairs. Wanted are ``bundle`` places, or as many as there
     are for each pair of the group if it has too many.
@@ -137,7 +137,7 @@ def _fill(
 
 
 def _wanted(entries: IntArray, bundle: int) -> FloatArray:
-    """How far apart the pairs of each group should stand: a bundle, or as evenly as they go."""
+    """Return how far apart pairs of each group should be: a bundle, or evenly spread."""
     return np.minimum(bundle, entries.sum() / np.maximum(1, entries))
 
 
@@ -227,11 +227,12 @@ class _Crowd:
         self.group, self.wanted = group, wanted.tolist()
 
     def swap(self, here: Sequence[int], there: Sequence[int]) -> None:
+        """Exchange the groups at these places."""
         for a, b in zip(here, there, strict=True):
             self.group[a], self.group[b] = self.group[b], self.group[a]
 
     def lack(self, place: int) -> float:
-        """How much nearer the nearest pair of the same group stands than wanted, 0 to 1."""
+        """Return how much nearer than wanted the nearest pair of the same group is, 0 to 1."""
         own, n = self.group[place], len(self.group)
         wanted = self.wanted[own]
         for step in range(1, min(int(np.ceil(wanted)), n)):

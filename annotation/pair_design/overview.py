@@ -108,7 +108,7 @@ def summary(
     redundancy: int,
     pairs: Sequence[Pair] | None = None,
 ) -> Summary:
-    """What ``design`` comes to with ``bundle`` pairs an assignment and ``redundancy`` judges.
+    """Summarise a design: its pairs, slots, assignments and how often sources meet.
 
     ``pairs`` may hand in what ``design_pairs(texts, design, bundle)`` gave. Raises Invalid, naming
     the field, where the settings cannot be met.
@@ -228,7 +228,7 @@ def _of_topics(design: Design, topics: Sequence[TopicSummary]) -> Iterator[str]:
     elif single:
         yield gettext("%(number)s topics have one text only and get no pair: %(topics)s.") % {
             "number": len(single),
-            "topics": _some(single),
+            "topics": _first_names(single),
         }
     if design.kind == "all":
         return
@@ -238,7 +238,7 @@ def _of_topics(design: Design, topics: Sequence[TopicSummary]) -> Iterator[str]:
             "%(wanted)s pairs a topic are more than there are in %(topics)s; all of them are taken."
         ) % {
             "wanted": design.pairs_per_topic,
-            "topics": _some([f"{topic.topic} ({topic.pairs})" for topic in few]),
+            "topics": _first_names([f"{topic.topic} ({topic.pairs})" for topic in few]),
         }
 
 
@@ -291,7 +291,9 @@ def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iter
     meeting = np.array([number[text.source] for text in texts])[ends]
     part = comparison_components(meeting[:, 0], meeting[:, 1], len(number))
     groups = [
-        _some([f"“{name}”" for name, p in zip(sources.names, part.tolist(), strict=True) if p == k])
+        _first_names(
+            [f"“{name}”" for name, p in zip(sources.names, part.tolist(), strict=True) if p == k]
+        )
         for k in range(1, sources.components + 1)
     ]
     yield gettext(
@@ -303,7 +305,7 @@ def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iter
     }
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = len(names) - NAMED
     listed = ", ".join(names[:NAMED])

@@ -31,7 +31,7 @@ from annotation.pair_design.strata import (
 
 
 def design_pairs(texts: Sequence[Text], design: Design, bundle: int = 15) -> list[Pair]:
-    """All pairs to judge and their repeats, as ``design`` wants them, in order.
+    """Make the list of pairs to judge with their repeats, in order, from a design.
 
     ``bundle`` is the number of pairs in an assignment: any so many in a row, around the end as
     well, are mixed in strata and topics. The same texts, settings and bundle give the same list.

@@ -76,10 +76,12 @@ class _Plan:
 
     @property
     def rest(self) -> int:
+        """Count the items from ``spill`` on."""
         return self.items - self.spill
 
     @property
     def claims(self) -> int:
+        """Count the assignments that give every item its redundancy."""
         return -(-self.items * self.redundancy // self.bundle)
 
 
@@ -89,7 +91,7 @@ def count_claims(items: int, bundle: int, redundancy: int) -> int:
 
 
 def next_claim(live: Iterable[int]) -> int:
-    """The lowest number that no assignment in work or submitted has.
+    """Return the lowest claim number that no assignment in work or submitted has.
 
     Counting on instead would fill what was given back in other stretches; with k = 2 that can cut
     the ring in two.
@@ -99,7 +101,7 @@ def next_claim(live: Iterable[int]) -> int:
 
 
 def window_start(n_claims: int, items: int, bundle: int, redundancy: int) -> int:
-    """Where on the ring of ``items`` the claim starts that has ``n_claims`` claims before it.
+    """Return where on the ring of ``items`` a claim starts, after ``n_claims`` earlier ones.
 
     Numbers beyond ``claims()`` go through the same places again. Raises Invalid, naming the field,
     for a negative number or an empty ring or bundle.
@@ -118,7 +120,7 @@ def window_start(n_claims: int, items: int, bundle: int, redundancy: int) -> int
 
 
 def window(n_claims: int, items: int, bundle: int, redundancy: int) -> IntArray:
-    """The items (at most ``bundle``,) which that claim takes where every claim is completed."""
+    """Return the items (at most ``bundle``,) of the claim after ``n_claims`` completed ones."""
     plan = _plan(items, bundle, redundancy)
     start = window_start(n_claims, items, bundle, redundancy)
     n = n_claims % plan.claims
@@ -130,7 +132,7 @@ def window(n_claims: int, items: int, bundle: int, redundancy: int) -> IntArray:
 
 
 def slots(items: int, bundle: int, redundancy: int) -> tuple[IntArray, IntArray]:
-    """All slots as (claim, item), each (items x redundancy,), in the order of the claims."""
+    """Return claim and item of each slot, both (items x redundancy,), in order of the claims."""
     parts = [
         window(n, items, bundle, redundancy) for n in range(count_claims(items, bundle, redundancy))
     ]

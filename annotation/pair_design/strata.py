@@ -48,7 +48,7 @@ class Strata:
 
     @property
     def pairs(self) -> IntArray:
-        """How many pairs each holds (s,)."""
+        """Number of pairs in each stratum (s,)."""
         return np.bincount(self.of, minlength=len(self.names))
 
 
@@ -63,7 +63,7 @@ class _Traits:
 
 
 def no_strata(pairs: int, repeats: int) -> Strata:
-    """All pairs in one stratum without a name."""
+    """Put all pairs into one stratum without a name."""
     return Strata(np.zeros(pairs, dtype=np.int64), ("",), np.array([repeats]))
 
 
@@ -116,7 +116,7 @@ def equal_strata(texts: Sequence[Text], chosen: ChosenPairs, repeats: int, strat
 def choose_repeats(
     chosen: ChosenPairs, strata: Strata, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Which pairs (n,) are judged again: ``strata.repeats`` of each stratum, spread over topics.
+    """Choose the pairs (n,) to repeat: ``strata.repeats`` of each stratum, spread over topics.
 
     Each topic gets its share of all repeats to within one, where the strata leave that open.
     """

@@ -25,19 +25,19 @@ class ReleaseState(NamedTuple):
 
 
 def window(published: dt.datetime, hours: int, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
-    """Begin and end of the stretch of ``hours`` that ``now`` lies in, counted from publication."""
+    """Return begin and end of the release period that contains ``now``."""
     length = dt.timedelta(hours=hours)
     begin = published + max(0, (now - published) // length) * length
     return begin, begin + length
 
 
 def rule_of(version: TaskVersion | None) -> Mapping[str, Any] | None:
-    """The version's rule ``{"assignments", "hours"}``; None where all may be claimed at once."""
+    """Return the version's release rule ``{"assignments", "hours"}``; None if it has none."""
     return version.settings.get("release") if version is not None else None
 
 
 def release_states(tasks: Sequence[Task]) -> dict[int, ReleaseState]:
-    """Of the tasks that release in batches, what is left now; two queries however many they are.
+    """Return the release state of each task that releases in batches, by id (two queries).
 
     ``current`` of every task has to be fetched. A claim asks under the lock of its version.
     """
@@ -133,11 +133,12 @@ class DerivedProgress:
 
     @property
     def new(self) -> int:
+        """Count the answers that are not taken over yet."""
         return max(0, self.people + self.systems - self.taken)
 
 
 def chain_of(task: Task) -> DerivedProgress:
-    """What "judge these responses" would do, of what the version in force asks; three queries."""
+    """Count the responses that "judge these responses" would take over (three queries)."""
     assert task.current is not None  # noqa: S101 (only a published task has responses)
     seen = task.items.in_version(task.current.number).values("pk")
     out = task.exclusions.in_force().values("worker")
@@ -155,6 +156,6 @@ def chain_of(task: Task) -> DerivedProgress:
 
 
 def judged_by(task: Task, type: str = "pairwise") -> QuerySet[Task]:
-    """Tasks begun to judge a task's responses that are not closed, the newest first."""
+    """Return the open tasks that judge this task's responses, newest first."""
     rows = Task.objects.filter(project_id=task.project_id, source=task, type=type)
     return rows.exclude(state=TaskState.CLOSED).order_by("-pk")

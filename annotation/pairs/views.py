@@ -97,7 +97,7 @@ def task_build_texts(request: HttpRequest, project_id: int, task_id: int) -> Htt
         elif to == "rate":
             new = pair_design.rating_task(by=access.user, task=task)
             messages.success(request, _("A task that rates these texts one by one is begun."))
-            return _go(request, new)
+            return _redirect_to_builder(request, new)
         else:
             raise Invalid(
                 _("There is no such step."), fields={"to": "answers, topics, leave, take."}
@@ -107,7 +107,7 @@ def task_build_texts(request: HttpRequest, project_id: int, task_id: int) -> Htt
     return rows_changed(request, access, task, place)
 
 
-def _go(request: HttpRequest, task: Task) -> HttpResponse:
+def _redirect_to_builder(request: HttpRequest, task: Task) -> HttpResponse:
     """Off to the builder of another task."""
     response = redirect("task_build", task.project_id, task.pk)
     if request.htmx:  # type: ignore[attr-defined]
@@ -184,7 +184,7 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
             drafts.edit_draft(by=access.user, task=task, fields={**rules, "settings": settings})
         if to in ("make", "again"):
             made = pair_items.make_pairs(by=access.user, task=task)
-            messages.success(request, _made(made))
+            messages.success(request, _changes_message(made))
     except Invalid as error:
         return field_refused(request, access, task, error, into="#make-note" if to else "")
     if to or "kind" in fields:
@@ -192,7 +192,7 @@ def task_build_pairs(request: HttpRequest, project_id: int, task_id: int) -> Htt
     return field_saved(request, access, task, {"note": "pairs"})
 
 
-def _made(made: pair_items.PairChanges) -> str:
+def _changes_message(made: pair_items.PairChanges) -> str:
     there = numbers.plural(made.pairs, "pair")
     if not (made.new or made.gone):
         return _("Nothing changed: the draft holds these %(pairs)s already.") % {"pairs": there}

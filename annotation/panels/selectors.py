@@ -35,7 +35,7 @@ def panels_of(project: Project) -> QuerySet[Panel]:
 
 
 def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
-    """These workers of the project; Missing where one is none of its."""
+    """Return the project's workers with these ids; Missing if one is not among them."""
     found = list(project.memberships.filter(pk__in=ids, role=Role.WORKER, removed_at=None))
     if len(found) < len(set(ids)):
         raise Missing(_("There is no such worker in this project."))
@@ -43,7 +43,7 @@ def workers_of(project: Project, ids: Collection[int]) -> list[Membership]:
 
 
 def rounds_of(task: Task) -> QuerySet[Assignment]:
-    """Submitted rounds of a qualification task, each with what was said of it."""
+    """Return the submitted rounds of a qualification task, each with its decision."""
     rows = Assignment.objects.filter(task=task, state=AssignmentState.SUBMITTED, quiz__isnull=True)
     return rows.select_related("worker", "qualification")
 
@@ -82,7 +82,7 @@ def _own(tasks: Sequence[Task], members: Sequence[Membership]) -> QuerySet[Assig
 
 
 def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict[int, str]:
-    """Of qualification tasks, why these members may not take another round, in words.
+    """Return by qualification task why these members may take no further round, as sentences.
 
     Two queries however many tasks there are.
     """
@@ -111,12 +111,12 @@ def reasons_barred(tasks: Sequence[Task], members: Sequence[Membership]) -> dict
 
 
 def stops_work(members: Sequence[Membership]) -> QuerySet[Exclusion]:
-    """Exclusions by which these members get no more work in a task."""
+    """Return the exclusions that bar these members from further work in a task."""
     return Exclusion.objects.in_force().filter(worker__in=members, stops_work=True)
 
 
 def latest_verdicts(members: Sequence[Membership], most: int = 20) -> list[Qualification]:
-    """What was said of these members' rounds, the newest first."""
+    """Return the latest decisions on these members' qualification rounds, newest first."""
     return list(
         Qualification.objects.filter(assignment__worker__in=members)
         .select_related("assignment__version", "assignment__task__qualifies")
@@ -163,7 +163,7 @@ class RatingRead:
 
 
 def read_round(assignment: Assignment) -> list[dict[str, Any]]:
-    """The round's ratings by document, with the document's sentences; a fixed number of queries."""
+    """Return a round's ratings grouped by document, with the document's sentences."""
     found: dict[int, dict[str, Any]] = {}
     rows = (
         assignment.answers.select_related("item__group", "item__first")
@@ -195,7 +195,7 @@ def _read(answer: Answer, settings: dict[str, Any]) -> RatingRead:
 
 
 def feedback(task: Task) -> QuerySet[Answer]:
-    """Answers that carry a word to the requester, the newest first, with ``said`` to read."""
+    """Return answers with feedback to the requester, newest first; ``said`` is the feedback."""
     return (
         Answer.objects.filter(item__task=task, texts__field=FEEDBACK)
         .select_related("worker", "assignment__version")

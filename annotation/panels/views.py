@@ -50,7 +50,7 @@ def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def task_quiz(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Who took the quiz and what came of it; POST lets one worker start who did not pass."""
+    """Page of a task's quiz results; POST admits a worker who failed."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     if request.method == "POST":
         pk = parse_whole(request.POST.get("worker", ""), 1)
@@ -93,7 +93,7 @@ def _round(task: Task, assignment_id: int) -> Assignment:
 def task_round(
     request: HttpRequest, project_id: int, task_id: int, assignment_id: int
 ) -> HttpResponse:
-    """One round beside its document; POST decides what follows from it."""
+    """Page of one qualification round beside its document; POST decides it."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     found, error = _round(task, assignment_id), None
     verdict, words = request.POST.get("verdict", ""), request.POST.get("feedback", "")

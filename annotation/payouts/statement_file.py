@@ -77,7 +77,7 @@ class ReportedPayment:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The same payment told again, in another file, has the same."""
+        """Key that identifies the payment when another file lists it again."""
         return (
             self.submission,
             self.participant,

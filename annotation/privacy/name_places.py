@@ -54,6 +54,7 @@ class Names:
     sessions: Set[str] = field(default_factory=frozenset)
 
     def of(self, holds: NameKind) -> Set[str]:
+        """Return the names of this kind: of participants or of sessions."""
         return self.participants if holds is NameKind.PARTICIPANT else self.sessions
 
     def __bool__(self) -> bool:
@@ -66,7 +67,7 @@ def is_name(value: Any, names: Set[str]) -> bool:
 
 
 def places_in(model: str, column: str) -> list[NamePlace]:
-    """The declared places of a column."""
+    """Return the declared places of names in a JSON column."""
     return [place for place in PLACES if (place.model, place.column) == (model, column)]
 
 
@@ -79,7 +80,7 @@ def named_in(value: Mapping[str, Any], path: tuple[str, ...], names: Set[str]) -
 
 
 def erased_at(value: Any, path: tuple[str, ...], names: Set[str]) -> Any:
-    """The JSON value with the field at the path erased where it is one of the names."""
+    """Return a JSON value with the field at a path erased if it holds one of the names."""
     if not path:
         return GONE if is_name(value, names) else value
     step, rest = path[0], path[1:]

@@ -24,7 +24,7 @@ from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole, plural
 
 
-def _tell(request: HttpRequest, number: int) -> None:
+def _show_count(request: HttpRequest, number: int) -> None:
     if number:
         erased = plural(number, "log is erased", "logs are erased")
         messages.success(request, _("%(erased)s. Answers and payments stay.") % {"erased": erased})
@@ -35,7 +35,7 @@ def _tell(request: HttpRequest, number: int) -> None:
 @login_required
 @require_POST
 def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse:
-    """For how many days the texts of answers are kept; empty: for good."""
+    """Set for how many days the texts of answers are stored; empty: for ever."""
     access = get_access(request, project_id, Role.REQUESTER)
     raw = request.POST.get("days", "").strip()
     try:
@@ -52,10 +52,10 @@ def project_settings_kept(request: HttpRequest, project_id: int) -> HttpResponse
 @login_required
 @require_POST
 def project_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Every log of the project's finished work, by a requester."""
+    """Erase every log of the project's finished work."""
     access = get_access(request, project_id, Role.REQUESTER)
     number = retention.erase_logs_of_project(by=access.user, project=access.project)
-    _tell(request, number)
+    _show_count(request, number)
     return redirect("project_settings", project_id)
 
 
@@ -65,7 +65,7 @@ def worker_logs_erase(request: HttpRequest, project_id: int, membership_id: int)
     """One worker's logs, by a requester or a manager."""
     access = get_access(request, project_id)
     worker = get_worker(access, membership_id)
-    _tell(request, retention.erase_logs_of_worker(by=access.user, worker=worker))
+    _show_count(request, retention.erase_logs_of_worker(by=access.user, worker=worker))
     return redirect("worker_card", project_id, membership_id)
 
 
@@ -77,7 +77,7 @@ def own_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
     if worker is None:
         get_access(request, project_id, Role.WORKER)  # says which of the two
         raise Missing(_("There is no such project, or you do not belong to it."))
-    _tell(request, retention.erase_own_logs(by=request.user, worker=worker))  # type: ignore[arg-type]
+    _show_count(request, retention.erase_own_logs(by=request.user, worker=worker))  # type: ignore[arg-type]
     return redirect("work_record")
 
 
@@ -85,7 +85,7 @@ def own_logs_erase(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def account_log(request: HttpRequest) -> HttpResponse:
-    """Tokens, passwords and mail, for the person themself; and what closing the account needs."""
+    """Page of the person's own account events, and what closing the account needs."""
     user = cast(User, request.user)
     context = {
         "lines": audit.own_account_entries(user),

@@ -17,7 +17,7 @@ from crowdqc.errors import Missing
 
 
 def of_task(task: Task) -> QuerySet[Recruitment]:
-    """The task's ways in, with how many came and handed in."""
+    """Return the task's recruitments, with how many people came and handed in."""
     done = Q(visits__assignment__state="submitted")
     return task.recruitments.annotate(
         came=Count("visits"), handed_in=Count("visits", filter=done)
@@ -34,7 +34,7 @@ def get_recruitment(task: Task, pk: int) -> Recruitment:
 
 
 def entry_path(recruitment: Recruitment) -> str:
-    """The address people come to, as it is to be pasted: with the platform's placeholders."""
+    """Return the address for participants, with the platform's placeholders to paste there."""
     path = reverse("entry", args=[entry_token(recruitment)])
     if recruitment.entry == Recruitment.Entry.SIGNED:
         return path
@@ -45,7 +45,7 @@ def entry_path(recruitment: Recruitment) -> str:
 
 
 def signed_path(recruitment: Recruitment, link: str) -> str:
-    """The address of one person's signed link."""
+    """Return the address of a participant's signed link."""
     return f"{entry_path(recruitment)}?{urlencode({LINK: link})}"
 
 
@@ -59,7 +59,7 @@ class State:
 
 
 def counts(recruitment: Recruitment) -> list[State]:
-    """Every visit in one state, those that wait first."""
+    """Count a recruitment's visits by state, waiting ones first."""
     state = Q(assignment__state="submitted")
     leased = Q(assignment__state="leased")
     ended = Q(outcome__in=LEAVING)
@@ -85,12 +85,12 @@ def counts(recruitment: Recruitment) -> list[State]:
 
 
 def last_events(recruitment: Recruitment, most: int = 20) -> list[PlatformEvent]:
-    """What the platform said last."""
+    """Return the newest events that the platform sent about this recruitment."""
     return list(recruitment.events.order_by("-pk")[:most])
 
 
 def visit_of(user: User, visit_id: int | None = None) -> Visit | None:
-    """The visit of somebody who came from elsewhere: the one named, else the newest."""
+    """Return the platform visit of a person: by id, or the newest; None if there is none."""
     rows = Visit.objects.filter(worker__user_id=user.pk).select_related(
         "recruitment__task__project", "recruitment__task__current", "worker", "assignment"
     )
@@ -118,7 +118,7 @@ TRUSTED = dt.timedelta(days=1)
 
 
 def key_set_of(url: str) -> KeySet | None:
-    """What is known of the keys under an address."""
+    """Return the stored signing keys of an address; None if they were never requested."""
     return KeySet.objects.filter(url=url).first()
 
 

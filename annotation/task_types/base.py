@@ -96,7 +96,7 @@ class TaskType:
     check_reads: tuple[str, ...] = ()  # of an entry's item, what a check needs beside its settings
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """The formats that a task of these settings is written as."""
+        """List the export formats of a task with these settings."""
         return self.exports
 
     def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class TaskType:
         return self.imports
 
     def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Those of them that the task's page names."""
+        """List the import formats that the task's page shows."""
         return tuple(name for name in self.imports_of(settings) if name not in self.unlisted)
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class TaskType:
         raise NotImplementedError
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """What can be known of an item; empty where the type takes no known answers."""
+        """List the fields for which items can have known answers; empty if the type has none."""
         return []
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class TaskType:
         return False
 
     def reading_parts(self, settings: Mapping[str, Any]) -> frozenset[str]:
-        """What of an item's topic stands open on its page: "passage", "passages", or neither."""
+        """Parts of an item's topic that its page shows: "passage", "passages", or neither."""
         return frozenset()
 
     def check(
@@ -141,20 +141,20 @@ class TaskType:
         raise NotImplementedError
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """What a draft says, in one line."""
+        """Summarise a draft in one line."""
         return str(draft.get("text", ""))
 
     def noun_in(self, settings: Mapping[str, Any]) -> str:
-        """What one item of a task of these settings is called."""
+        """Return the noun for one item of a task with these settings."""
         return self.item_noun
 
     def lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What is asked of every item, line by line."""
+        """List the dimensions or scales asked of every item, as rows of the settings."""
         found: list[dict[str, Any]] = settings.get(self.scales_in, [])
         return found
 
     def new_line(self, name: str, label: str) -> dict[str, Any]:
-        """One more dimension or scale, before anything of it is written."""
+        """Make an empty dimension or scale with this name and label."""
         return {"name": name, "label": label, "question": "", "description": ""}
 
     def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -162,31 +162,31 @@ class TaskType:
         return []
 
     def pooled_by(self, settings: Mapping[str, Any]) -> object:
-        """What answers must agree in to be pooled: another one asks every item anew."""
+        """Return the settings that versions must share for their answers to be pooled."""
         return None
 
     def signature(self, task: Task, version: TaskVersion) -> str:
-        """What items made now would depend on; empty where none are made of others."""
+        """Hash everything that generated items depend on; "" for types that generate none."""
         return ""
 
     def missing(
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:
-        """What stands in the way of publishing; ``signature``: the version's, where it is known."""
+        """List what must be fixed before publishing; ``signature``: the version's, if known."""
         return missing_questions(task, version)
 
     def problems(self, task: Task, version: TaskVersion) -> list[str]:
-        """The same as sentences, for programs."""
+        """List what must be fixed before publishing, as sentences for programs."""
         return [f"{lack.sentence}." for lack in self.missing(task, version)]
 
     def minutes(
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
     ) -> float:
-        """How long ``per`` of the ``count`` items take, as long as nothing is measured."""
+        """Estimate the minutes for ``per`` of the ``count`` items before any time is measured."""
         return pace.estimate_answering(version, items, groups, per, count)
 
     def pace_in_words(self, settings: Mapping[str, Any]) -> str:
-        """What ``minutes`` reckons with."""
+        """Return the assumptions of ``minutes`` as text."""
         return _("reading at %(read)s words a minute, writing at %(written)s") % {
             "read": pace.READ_A_MINUTE,
             "written": pace.WORDS_A_MINUTE,
@@ -238,7 +238,7 @@ KNOWN_RULES = (
 
 
 def known_rules(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of types that take known answers: how many are mixed in, feedback, the quiz."""
+    """Return the settings of task types with known answers: mixing, feedback, quiz."""
     pay = money.parse_amount(raw.get("quiz_pay") or 0, field="quiz_pay", high=MOST_QUIZ_PAY)
     return {
         "gold_per_assignment": whole_number(raw, "gold_per_assignment", 0, 0, 20),

@@ -46,7 +46,7 @@ class KnownField:
 
 
 def clean_known(fields: Sequence[KnownField], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Known answers as stored, without empty ones; Invalid names the field.
+    """Check known answers and return them as stored; Invalid names the wrong field.
 
     ``given``: by field a text, or ``{"value", "within"}`` with an answer (in words: one a line)
     and how far a number may be off.
@@ -120,7 +120,7 @@ def _accepted(one: KnownField, value: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A text without what makes no difference: case, spaces, and signs around it."""
+    """Normalise a text for comparing: case, spaces and surrounding signs are ignored."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     ends = [at for at, sign in enumerate(folded) if sign.isalnum()]
     return folded[ends[0] : ends[-1] + 1] if ends else ""
@@ -134,7 +134,7 @@ def number_in(text: str) -> Decimal | None:
 
 
 def matches(expected: Expected, given: Iterable[tuple[str, str]]) -> bool:
-    """Whether an answer says what is known, on every line of which something is.
+    """Return whether an answer matches the known answer on every field that has one.
 
     ``given``: the fields of the answer, each with its code or text. A line that is left out or
     declined does not match.
@@ -165,7 +165,7 @@ def _fits(known: Any, value: str) -> bool:
 
 
 def as_cell(known: Any) -> str:
-    """A known answer as a cell of a table: a code, a number, or accepted answers, a line each."""
+    """Write a known answer as a table cell; several accepted answers are lines."""
     if not isinstance(known, Mapping):
         return str(known)
     return "\n".join(known["accept"]) if "accept" in known else str(known["value"])
@@ -175,13 +175,13 @@ def in_words(fields: Sequence[KnownField], expected: Expected | None) -> str:
     """Known answers in one line, for those who author: "Quality: 4, 1 off at most"."""
     known, several = expected or {}, len(fields) > 1
     return "; ".join(
-        (f"{one.label}: " if several else "") + _said(one, known[one.name])
+        (f"{one.label}: " if several else "") + _describe_known(one, known[one.name])
         for one in fields
         if one.name in known
     )
 
 
-def _said(one: KnownField, known: Any) -> str:
+def _describe_known(one: KnownField, known: Any) -> str:
     labels = dict(one.options)
     if not isinstance(known, Mapping):
         return labels.get(known) or str(known)
@@ -197,7 +197,7 @@ def _said(one: KnownField, known: Any) -> str:
 
 
 def wrong_in(fields: Sequence[KnownField], expected: Expected, noun: str = "known answer") -> str:
-    """Why known answers do not fit what is asked now, with what one is called; "" where they do."""
+    """Return why known answers no longer fit the task's fields; "" if they fit."""
     one_of = gettext("An attention pair") if noun == "attention pair" else gettext("A known answer")
     by_name = {one.name: one for one in fields}
     for name, known in expected.items():

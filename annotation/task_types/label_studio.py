@@ -60,7 +60,7 @@ class LabelStudio:
     scored = TEXT  # the type of control that the type's main run scores
 
     def data(self, item: Item) -> dict[str, Any]:
-        """What an item holds, by column."""
+        """Return an item's data for Label Studio, by column."""
         return {
             "item_id": item.key,
             "question": item.question,
@@ -69,23 +69,25 @@ class LabelStudio:
         }
 
     def lists(self, settings: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-        """What rankers order, by the name of its data: rows of id and title."""
+        """Return the lists that rankers order, by data name: rows of id and title."""
         return {}
 
     def choice(
         self, code: str, ordinal: int | None, points: Sequence[int]
     ) -> tuple[str, dict[str, Any]]:
-        """The type and the value of a result: what was chosen of a dimension or scale."""
+        """Return type and value of the Label Studio result for a choice."""
         return CHOICES, {"choices": [code]}
 
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
-        """What a file of others asks, as far as its answers show it."""
+        """Derive task settings from the controls used in an imported file."""
         return {}
 
     def values(
         self, given: Mapping[str, tuple[str, Any]], settings: Mapping[str, Any], text: str
     ) -> Stored | None:
-        """What is stored of an annotation, ``given`` by control as type and value.
+        """Convert an annotation to stored values.
+
+        ``given`` maps each control to its type and value.
 
         None where the usual will do: a result a choice, a text area a text. Invalid names
         the field.

@@ -23,7 +23,7 @@ class Missing:
 
 
 def missing_questions(task: Task, version: TaskVersion) -> list[Missing]:
-    """What a task of written questions lacks: a question, or the text of one."""
+    """List what a task of questions lacks: any question, or the text of one."""
     items = task.items.in_version(version.number)
     items = items.order_by("group__position", "group_id", "position", "pk")
     unwritten = Q(question="")

@@ -28,7 +28,7 @@ WORDS_AN_ATTRIBUTE = 12  # of one attribute thought aloud, with the thinking
 def estimate_answering(
     version: TaskVersion, items: Any, groups: Any, per: int, count: int
 ) -> float:
-    """Reading the instructions, texts and questions, and writing ``per`` of ``count`` answers."""
+    """Estimate the minutes to read instructions, texts and questions and write ``per`` answers."""
     length = items.aggregate(mean=Avg(Length("question")))["mean"] or 0
     texts = groups.aggregate(mean=Avg(Length("passage")), n=Count("pk"))
     read_texts = min(texts["n"], math.ceil(per * texts["n"] / count))
@@ -42,7 +42,7 @@ def estimate_answering(
 def estimate_judging(
     version: TaskVersion, items: Any, shown: int, lines: int, *, beside: float = 0, said: int = 0
 ) -> float:
-    """Reading the instructions and every text shown, and deciding line by line.
+    """Estimate the minutes to read instructions and ``shown`` texts and decide on each line.
 
     ``beside``: words read beside them, in all; ``said``: words written about each.
     """

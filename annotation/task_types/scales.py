@@ -17,12 +17,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def truth(value: Any) -> bool:
-    """Whether a setting or a form's box says yes."""
+    """Return whether a setting or a form's checkbox is on."""
     return value in (True, "true", "True", "on", "1", 1)
 
 
 def name_of(label: str, taken: Sequence[str]) -> str:
-    """A free name made of a label: what exports and results call it."""
+    """Make a free short name from a label, for exports and results."""
     base = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
     base = base if _NAME.match(base) else f"d_{base}".strip("_")
     name, number = base[:MAX_NAME], 2
@@ -45,7 +45,7 @@ def text(raw: Mapping[str, Any], field: str, where: str, most: int = MAX_TEXT) -
 def draft_values(
     raw: Mapping[str, Any], prefix: str, fits: Callable[[Any], bool], hint: str
 ) -> dict[str, Any]:
-    """What a draft holds of a form of lines: values by field, and whether the item is skipped.
+    """Read a draft's values by field, and whether the item is skipped.
 
     Fields of lines begin with ``prefix``. Raises Invalid, naming the field, with ``hint``.
     """
@@ -68,14 +68,14 @@ def draft_values(
 
 
 def answered_lines(draft: Mapping[str, Any], prefix: str) -> dict[str, str]:
-    """The lines of a draft that hold a value, by the name of what each asks for."""
+    """Return the draft's values by the name of their line, without ``prefix``."""
     return {
         name.removeprefix(prefix): value for name, value in draft.items() if name.startswith(prefix)
     }
 
 
 def rows(raw: Any, what: str, most: int = MAX_ASKED) -> list[Mapping[str, Any]]:
-    """A list of objects; Invalid says what it should have been."""
+    """Check that a setting is a list of objects, and return it; Invalid if not."""
     if not isinstance(raw, list) or not all(isinstance(row, Mapping) for row in raw):
         raise Invalid(
             _("%(what)s is not a list.") % {"what": what}, fields={what: _("A list of objects.")}
@@ -89,7 +89,7 @@ def rows(raw: Any, what: str, most: int = MAX_ASKED) -> list[Mapping[str, Any]]:
 
 
 def parse_label(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[str, str]:
-    """Name, label and question of one row; the name is kept, or made of the label."""
+    """Parse name, label and question of one row; a missing name is made from the label."""
     label = text(raw, "label", where, MAX_LABEL)
     if not label:
         raise Invalid(
@@ -111,7 +111,7 @@ def parse_label(raw: Mapping[str, Any], where: str, taken: list[str]) -> dict[st
 
 
 def ids(raw: Any, what: str) -> list[int]:
-    """Ids of rows, each once and in their order; Invalid says what it should have been."""
+    """Check that a setting is a list of ids, and return each once, in order; Invalid if not."""
     if raw is None:
         return []
     if not isinstance(raw, list) or not all(type(pk) is int for pk in raw):

@@ -16,7 +16,7 @@ Setting = tuple[int, int, int]  # default, least, most
 
 
 def storable(text: str) -> str:
-    """The text as PostgreSQL can hold it, with the line ends that a text area has."""
+    """Convert a text to what PostgreSQL can store: no NUL, no half characters, LF line ends."""
     text = text.replace("\r\n", "\n").replace("\x00", "")
     # Halves of characters cut apart have no UTF-8; a whole text passes unchanged.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -71,19 +71,19 @@ KEYS = {
 
 @register.filter
 def score(value: numbers.Number | None, digits: int = 3) -> str:
-    """``.871``."""
+    """Format a score like ``.871``."""
     return numbers.score(value, digits)
 
 
 @register.simple_tag
 def interval(low: numbers.Number | None, high: numbers.Number | None, digits: int = 3) -> str:
-    """``.846–.892``."""
+    """Format an interval like ``.846–.892``."""
     return numbers.interval(low, high, digits)
 
 
 @register.filter
 def signed(value: numbers.Number | None, digits: int = 2) -> str:
-    """``+ .02``."""
+    """Format a number with its sign, like ``+ .02``."""
     return numbers.format_signed(value, digits)
 
 
@@ -95,7 +95,7 @@ def percent(value: numbers.Number | None, digits: int = 0) -> str:
 
 @register.simple_tag
 def share(part: numbers.Number | None, whole: numbers.Number | None, digits: int = 0) -> str:
-    """``78%`` of two counts; a share of nothing is "none"."""
+    """Format the share of a part in a whole, like ``78%``; "none" for a share of nothing."""
     if part is None or not whole:
         return numbers.NONE
     return numbers.percent(float(part) / float(whole), digits)
@@ -103,13 +103,13 @@ def share(part: numbers.Number | None, whole: numbers.Number | None, digits: int
 
 @register.filter
 def count(value: numbers.Number | None) -> str:
-    """``1,272``."""
+    """Format a whole number with separators of thousands, like ``1,272``."""
     return numbers.count(value)
 
 
 @register.filter
 def cut_middle(text: str, most: int) -> str:
-    """At most so many characters: the beginning and the end, by which texts of items differ."""
+    """Shorten a text to ``most`` characters by cutting out its middle."""
     if len(text) <= most:
         return text
     end = (most - 3) // 3
@@ -124,7 +124,7 @@ def amount(value: numbers.Number | None) -> str:
 
 @register.filter
 def money(value: numbers.Number | None, currency: str = "EUR") -> str:
-    """``€1.80``."""
+    """Format an amount of money, like ``€1.80``."""
     return numbers.money(value, currency)
 
 
@@ -142,7 +142,7 @@ def duration(value: numbers.Number | timedelta | None) -> str:
 
 @register.filter
 def clock(value: numbers.Number | timedelta | None) -> str:
-    """``41:12``."""
+    """Format a duration, like ``41:12``."""
     return numbers.clock(value)
 
 
@@ -154,7 +154,7 @@ def ago(value: datetime | None) -> str:
 
 @register.filter
 def short_date(value: date | None) -> str:
-    """``11 Nov``."""
+    """Format a date, like ``11 Nov``."""
     if isinstance(value, datetime) and timezone.is_aware(value):
         value = timezone.localtime(value)
     return numbers.short_date(value, today=timezone.localdate())
@@ -162,7 +162,7 @@ def short_date(value: date | None) -> str:
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """``21 Nov 08:12``."""
+    """Format a time with its date, like ``21 Nov 08:12``."""
     if value is None:
         return numbers.NONE
     local = timezone.localtime(value) if timezone.is_aware(value) else value
@@ -171,7 +171,7 @@ def moment(value: datetime | None) -> str:
 
 @register.filter
 def word(value: int) -> str:
-    """``four``."""
+    """Write a small whole number in words, like ``four``."""
     return numbers.word(value)
 
 
@@ -184,19 +184,19 @@ def plural(value: numbers.Number, forms: str) -> str:
 
 @register.filter
 def named(noun: str) -> str:
-    """What a type of task calls its item, in the language of the page: ``question``."""
+    """Translate the noun of a task type's item, such as ``question``."""
     return pgettext("noun", noun)
 
 
 @register.filter("many")
 def plural_noun(noun: str) -> str:
-    """Several of what a type of task calls its item: ``questions``."""
+    """Return the plural of a task type's noun, translated: ``questions``."""
     return numbers.several(noun)
 
 
 @register.filter
 def part(sentence: str, number: int) -> str:
-    """What a sentence says before its first field (0), after it (1), after the second (2).
+    """Return a part of a sentence with fields: before the first (0), after it (1), and so on.
 
     The sentence is one text, ``{% blocktranslate asvar sentence with field="|" %}after {{ field }}
     texts{% endblocktranslate %}``; the page writes an input where each field stands.
@@ -215,13 +215,13 @@ def short_hash(value: str | None) -> str:
 
 @register.simple_tag
 def docs_url() -> str:
-    """Where the documentation is; empty where it is not built."""
+    """Return the address of the documentation; "" if it is not built."""
     return reverse("manual") if manual.is_built() else ""
 
 
 @register.simple_tag(takes_context=True)
 def help(context: template.Context, slug: str) -> SafeString:
-    """A "?" that opens what a term means (``crowdqc.web.terms``), where a page first has the term.
+    """Render a "?" that explains a term, at its first place on the page.
 
     Phrasing content alone, so that it may stand in a heading, a paragraph or a head of a column.
     """
@@ -267,13 +267,13 @@ class HasTerms(Protocol):
 
 @register.simple_tag(takes_context=True)
 def with_terms(context: template.Context, part: HasTerms) -> SafeString:
-    """The cells of a row, with a "?" beside their terms."""
+    """Render the cells of a row, with a "?" beside their terms."""
     return part.markup(partial(help, context))
 
 
 @register.simple_tag
 def when_it_misleads(method: str) -> SafeString:
-    """A link to what a method's page of the manual says of its limits, where it is built."""
+    """Link to the limits of a method in the manual ("When it misleads"); "" if it is not built."""
     if not manual.is_built():
         return SafeString("")
     url = reverse("manual_page", args=[f"methods/{method}.html"])
@@ -288,14 +288,14 @@ def app_version() -> str:
 
 @register.simple_tag
 def form_key() -> SafeString:
-    """A key that a form carries, so that sending it twice makes one thing."""
+    """Render a hidden field with a unique key, so that sending a form twice acts once."""
     return format_html('<input type="hidden" name="key" value="{}">', uuid4())
 
 
 @register.simple_tag
 @constant
 def mark(state: str, label: str = "") -> SafeString:
-    """The 12 px mark of a state; give ``label`` only where no word stands beside it."""
+    """Render the small mark of a state; ``label`` names it where no text is beside it."""
     if state not in MARKS:
         raise template.TemplateSyntaxError(f"No mark for state {state!r}; known: {sorted(MARKS)}.")
     naming = format_html('role="img" aria-label="{}"', label) if label else 'aria-hidden="true"'
@@ -325,7 +325,7 @@ def brand_mark() -> SafeString:
 
 @register.simple_tag
 def ring(percent_done: float) -> SafeString:
-    """The running job's ring in the bar; ``percent_done`` from 0 to 100."""
+    """Render the progress ring of a running job; ``percent_done`` from 0 to 100."""
     done = min(100.0, max(0.0, float(percent_done or 0)))
     return mark_safe(  # noqa: S308 - one number among constants
         '<svg viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">'
@@ -337,7 +337,7 @@ def ring(percent_done: float) -> SafeString:
 
 @register.simple_tag
 def progress(done: numbers.Number, total: numbers.Number, label: str = "") -> SafeString:
-    """A 4 px bar; the words beside it say the counts, so the label repeats them for readers."""
+    """Render a progress bar with a label for screen readers."""
     full = max(float(total or 0), 0.0)
     now = min(max(float(done or 0), 0.0), full)
     text = label or _("%(done)s of %(total)s") % {
@@ -355,7 +355,7 @@ def progress(done: numbers.Number, total: numbers.Number, label: str = "") -> Sa
 @register.simple_tag
 @constant
 def key(kind: str) -> SafeString:
-    """A legend's sign: interval, thin, diamond, reference, band, square, ring, cross, line, dot."""
+    """Render a sign for legends: interval, thin, diamond, reference, band, square, ..."""
     if kind not in KEYS:
         raise template.TemplateSyntaxError(f"No legend sign {kind!r}; known: {sorted(KEYS)}.")
     width, body = KEYS[kind]
@@ -367,7 +367,7 @@ def key(kind: str) -> SafeString:
 
 @register.filter
 def heat(value: float | None, top: float = 0.5) -> str:
-    """The class of a heat map's cell: ``h0`` to ``h5`` from 0 to ``top``, in six equal steps."""
+    """Return the class of a heat map's cell: ``h0`` to ``h5`` in six steps from 0 to ``top``."""
     if value is None:
         return "h0"
     return f"h{min(5, max(0, int(6 * float(value) / float(top))))}"
@@ -384,7 +384,7 @@ def recipe_text(pairs: Iterable[tuple[str, Any]]) -> str:
 
 @register.simple_tag(takes_context=True)
 def page_query(context: template.Context, page: int) -> str:
-    """The present query string with another page number; needs ``request``."""
+    """Return the current query string with another page number."""
     request = context.get("request")
     pairs = [] if request is None else [p for p in request.GET.lists() if p[0] != "page"]
     return "?" + urlencode([(k, v) for k, vs in pairs for v in vs] + [("page", str(page))])
@@ -395,7 +395,7 @@ def page_query(context: template.Context, page: int) -> str:
 
 @register.inclusion_tag("annotation/accounts/_second_factor.html", takes_context=True)
 def second_factor_banner(context: dict[str, Any]) -> dict[str, Any]:
-    """For who may approve payments of the page's project and lacks the second factor for it."""
+    """Return the context of the banner for approvers who lack the required second factor."""
     from annotation.accounts.security.stepup import lacks_second_factor
     from annotation.payouts.actions.rules import why_not_decide_in
 

@@ -35,11 +35,11 @@ def is_beside(answer: Answer) -> bool:
 
 @register.filter
 def in_state(segments: Sequence[Mapping[str, Any]], state: str) -> int:
-    """How many items of an assignment are in this state."""
+    """Count the items of an assignment in a state."""
     return sum(one["state"] == state for one in segments)
 
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """What people wrote in Markdown, as safe HTML."""
+    """Render Markdown as safe HTML."""
     return render_markdown(text or "")

@@ -96,8 +96,11 @@ def redact_span(span: Any) -> Any:
         context=span.context,
         parent=span.parent,
         resource=span.resource,
-        attributes=_kept(span.attributes),
-        events=[Event(one.name, _kept(one.attributes), one.timestamp) for one in span.events],
+        attributes=_select_attributes(span.attributes),
+        events=[
+            Event(one.name, _select_attributes(one.attributes), one.timestamp)
+            for one in span.events
+        ],
         kind=span.kind,
         status=Status(span.status.status_code),
         start_time=span.start_time,
@@ -106,7 +109,7 @@ def redact_span(span: Any) -> Any:
     )
 
 
-def _kept(attributes: Any) -> dict[str, Any]:
+def _select_attributes(attributes: Any) -> dict[str, Any]:
     kept = {name: value for name, value in (attributes or {}).items() if name in KEPT}
     if "db.statement" in kept:
         kept["db.statement"] = LITERAL.sub("'?'", str(kept["db.statement"]))[:2000]

@@ -334,7 +334,7 @@ class Cluster:
         if self.sockets.parent != self.folder:
             with contextlib.suppress(OSError):  # not empty: it did not end cleanly
                 self.sockets.rmdir()
-        self._let_go()
+        self._release_share()
 
     def _ended(self, pid: int) -> bool:
         if self._process is not None and self._process.pid == pid:
@@ -345,7 +345,7 @@ class Cluster:
             return True
         return False
 
-    def _let_go(self) -> None:
+    def _release_share(self) -> None:
         if self._share is not None:
             os.close(self._share)
             self._share = None
@@ -357,7 +357,7 @@ class Cluster:
         try:
             fcntl.flock(self._share, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._let_go()
+            self._release_share()
             return
         self.stop()
 

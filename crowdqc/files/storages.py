@@ -55,17 +55,17 @@ class _Piecewise(io.RawIOBase):
         """Write data; full pieces become rows."""
         self._waiting += data
         while len(self._waiting) >= PIECE:
-            self._keep(bytes(self._waiting[:PIECE]))
+            self._store_piece(bytes(self._waiting[:PIECE]))
             del self._waiting[:PIECE]
         return len(data)
 
     def close(self) -> None:
         """Write the rest; an empty file has one empty piece."""
         if not self.closed and (self._waiting or not self._number):
-            self._keep(bytes(self._waiting))
+            self._store_piece(bytes(self._waiting))
         super().close()
 
-    def _keep(self, data: bytes) -> None:
+    def _store_piece(self, data: bytes) -> None:
         # Bytes go as they are: within a statement they would be written as hexadecimal digits.
         with connection.cursor() as cursor, psycopg.Cursor(cursor.connection) as bound:
             bound.execute(

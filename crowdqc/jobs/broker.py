@@ -205,7 +205,10 @@ def oldest_waiting(app: Celery) -> dict[str, float]:
 def queue_tables(
     connection: psycopg.Connection[Any], names: Mapping[str, str]
 ) -> dict[str, Identifier]:
-    """Return existing queue tables by role; a missing one never held a job."""
+    """Return the names of the queues' tables by role, leaving out queues without a table.
+
+    A queue without a table has never held a job.
+    """
     made = {row[0] for row in connection.execute("SELECT queue_name FROM pgmq.meta")}
     return {role: Identifier("pgmq", f"q_{name}") for role, name in names.items() if name in made}
 

@@ -41,7 +41,7 @@ TimedOut, NetworkError = httpx2.TimeoutException, httpx2.TransportError
 
 
 class OutboundError(Exception):
-    """No whole answer came; ``str()`` says why; ``status`` if that much came."""
+    """A request to another system failed; ``str()`` says why, ``status`` is the code, if any."""
 
     def __init__(self, words: str, status: int | None = None) -> None:
         super().__init__(words)
@@ -53,7 +53,7 @@ class NotReached(OutboundError):
 
 
 class NotAllowedThere(NotReached):
-    """The address leads into a private network; asking again leads there again."""
+    """The address leads into a private network, so trying again cannot help."""
 
 
 class NoAnswer(OutboundError):
@@ -114,7 +114,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
         beginning: int | None = None,
     ) -> Answer:
-        """The answer, whatever its status; of its body the ``beginning`` only, where one is given.
+        """Send a request and return the answer, whatever its status code.
+
+        With ``beginning`` only so many bytes of the body are read.
 
         Raises NotReached and NoAnswer.
         """

@@ -81,12 +81,12 @@ def clean(base_url: str, *, query: bool = False) -> str:
 
 
 def site_of(request: Any) -> str:
-    """Scheme and host by which this request reached us."""
+    """Return scheme and host by which the request reached this site."""
     return f"{request.scheme}://{request.get_host()}"
 
 
 def origin(address: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port: a secret that was entered for one is sent to no other."""
+    """Return scheme, host and port of an address; a secret for one origin is sent to no other."""
     parts = urlsplit(address)
     return parts.scheme, parts.hostname or "", parts.port
 
@@ -113,7 +113,7 @@ def check(base_url: str) -> None:
 
 
 def resolve(host: str, port: int, *, seconds: float, inside: bool = False) -> list[str]:
-    """The numbers behind a host's name; AddressRefused where one of them is not allowed.
+    """Look up a host's IP addresses; AddressRefused if one of them is private.
 
     Who connects to these and not to the name cannot be led elsewhere after the check. ``inside``
     allows all, for a host that the installation's owner named. Raises OSError where the name is

@@ -52,7 +52,7 @@ class Transport(httpx2.HTTPTransport):
         request.headers["accept-encoding"] = "identity"
         waits = dict.fromkeys(("read", "write", "pool"), self.seconds)
         request.extensions["timeout"] = {"connect": CONNECT_SECONDS, **waits}
-        with _until(deadline):
+        with _with_deadline(deadline):
             response = super().handle_request(request)
         # What comes packed all the same is left packed: a few bytes of it may be gigabytes.
         response.headers.pop("content-encoding", None)
@@ -69,7 +69,7 @@ class _Bounded(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         pieces, size = iter(self._stream), 0
         while True:
-            with _until(self._deadline):
+            with _with_deadline(self._deadline):
                 piece = next(pieces, None)
             if piece is None:
                 return
@@ -83,8 +83,8 @@ class _Bounded(httpx2.SyncByteStream):
 
 
 @contextlib.contextmanager
-def _until(deadline: float) -> Iterator[None]:
-    """What this thread reads and writes in the block ends with the deadline."""
+def _with_deadline(deadline: float) -> Iterator[None]:
+    """End this thread's reads and writes in the block at the deadline."""
     before = getattr(_this_thread, "deadline", None)
     _this_thread.deadline = deadline
     try:
@@ -93,7 +93,7 @@ def _until(deadline: float) -> Iterator[None]:
         _this_thread.deadline = before
 
 
-def _left(timeout: float | None) -> float | None:
+def _remaining_seconds(timeout: float | None) -> float | None:
     """Seconds that may still pass, above zero; None where no deadline holds."""
     deadline = getattr(_this_thread, "deadline", None)
     if deadline is None:
@@ -122,9 +122,9 @@ class _Network(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore2.NetworkStream:
-        numbers = self._numbers(host, port, _left(timeout) or 0.0)
+        numbers = self._numbers(host, port, _remaining_seconds(timeout) or 0.0)
         for number in numbers:
-            left = _left(timeout)
+            left = _remaining_seconds(timeout)
             if left is not None and left <= 0:
                 break
             try:
@@ -153,7 +153,7 @@ class _Stream(httpcore2.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = _left(timeout)
+        left = _remaining_seconds(timeout)
         if left is not None and left <= 0:
             raise httpcore2.ReadTimeout
         return self._stream.read(max_bytes, left)
@@ -162,7 +162,7 @@ class _Stream(httpcore2.NetworkStream):
         """Write it piece by piece: whoever takes a byte now and then gains no time."""
         socket, view = self._stream.get_extra_info("socket"), memoryview(buffer)
         while view:
-            left = _left(timeout)
+            left = _remaining_seconds(timeout)
             if left is not None and left <= 0:
                 raise httpcore2.WriteTimeout
             try:
@@ -182,7 +182,7 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        left = _left(timeout)
+        left = _remaining_seconds(timeout)
         if left is not None and left <= 0:
             raise httpcore2.ConnectTimeout
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, left))

@@ -16,12 +16,12 @@ from crowdqc.proxy import Proxy, certificate
 
 
 def names_of(hosts: str) -> list[str]:
-    """Host names as nginx and certificates take them: both know ``.example.org`` too."""
+    """Split ALLOWED_HOSTS into host names."""
     return [name for host in hosts.split(",") if (name := host.strip())]
 
 
 def prepare(state: Path, given: Path | None) -> str:
-    """Write all that nginx reads; says in a sentence which certificate it is."""
+    """Write nginx's configuration and certificate; return a sentence that names the certificate."""
     names = names_of(os.environ["ALLOWED_HOSTS"])
     pair = (given / "fullchain.pem", given / "privkey.pem") if given else None
     if pair and pair[0].exists():

@@ -24,7 +24,7 @@ def _alternative(name: str) -> x509.GeneralName:
 
 
 def still_good(certificate: Path, names: Sequence[str]) -> bool:
-    """Whether the file holds a certificate for just these names that does not end soon."""
+    """Return whether a certificate is for exactly these host names and does not expire soon."""
     if not certificate.exists():
         return False
     found = x509.load_pem_x509_certificate(certificate.read_bytes())

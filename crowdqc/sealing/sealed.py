@@ -60,21 +60,21 @@ def _fernet(secret: str, purpose: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(derived.derive(secret.encode())))
 
 
-def _all(purpose: str) -> MultiFernet:
+def _multi_fernet(purpose: str) -> MultiFernet:
     """Seals under the newest key, opens under each."""
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return MultiFernet([_fernet(key, purpose) for key in keys])
 
 
 def seal(secret: str, purpose: str) -> bytes:
-    """The secret, readable only with this SECRET_KEY and for this purpose."""
+    """Encrypt a secret for one purpose with this installation's key."""
     return _fernet(settings.SECRET_KEY, purpose).encrypt(secret.encode())
 
 
 def unseal(sealed: bytes | memoryview, purpose: str, what: str, *, again: str = "it") -> str:
-    """The secret; Conflict in words, naming ``what`` it is, where it cannot be opened any more."""
+    """Decrypt a secret; Conflict, naming ``what`` it is, if no key opens it any more."""
     try:
-        return _all(purpose).decrypt(bytes(sealed)).decode()
+        return _multi_fernet(purpose).decrypt(bytes(sealed)).decode()
     except InvalidToken:
         raise Conflict(
             f"{what} cannot be opened any more, since the server's secret has changed. "
@@ -83,11 +83,14 @@ def unseal(sealed: bytes | memoryview, purpose: str, what: str, *, again: str = 
 
 
 def reseal(sealed: bytes, purpose: str) -> bytes | None:
-    """The same under the newest key; None where it is already. InvalidToken: no key opens it."""
+    """Encrypt a sealed value again with the newest key; return None if it already is.
+
+    Raises InvalidToken where no known key opens it.
+    """
     try:
         _fernet(settings.SECRET_KEY, purpose).decrypt(sealed)
     except InvalidToken:
-        return _all(purpose).rotate(sealed)
+        return _multi_fernet(purpose).rotate(sealed)
     return None
 
 
@@ -95,13 +98,13 @@ RESEALED, CURRENT, UNREADABLE = "resealed", "current", "unreadable"
 
 
 def registered() -> list[SealedField]:
-    """Every field that the apps registered."""
+    """Return every sealed field that the apps registered."""
     autodiscover_modules("sealed_fields")
     return list(REGISTERED.values())
 
 
 def reseal_all() -> Iterator[tuple[SealedField, Counter[str]]]:
-    """Each field with how many of its values were resealed, were current, or cannot be opened.
+    """Encrypt all sealed values with the newest key; yield each field with counts of outcomes.
 
     A row is replaced only as it was read: one that is entered anew meanwhile stays, and is sealed
     under the newest key anyway. Calling it again changes nothing.
@@ -121,7 +124,7 @@ def _resealed(value: Any, place: SealedField, counts: Counter[str]) -> Any:
     if not value:
         return None
     if not place.keys:
-        return _one(bytes(value), place.purpose, counts)
+        return _reseal_value(bytes(value), place.purpose, counts)
     fresh = dict(value)
     for key in place.keys:
         held = value.get(key)
@@ -133,11 +136,11 @@ def _resealed(value: Any, place: SealedField, counts: Counter[str]) -> Any:
 
 
 def _text(sealed: str, purpose: str, counts: Counter[str]) -> str:
-    fresh = _one(sealed.encode(), purpose, counts)
+    fresh = _reseal_value(sealed.encode(), purpose, counts)
     return sealed if fresh is None else fresh.decode()
 
 
-def _one(sealed: bytes, purpose: str, counts: Counter[str]) -> bytes | None:
+def _reseal_value(sealed: bytes, purpose: str, counts: Counter[str]) -> bytes | None:
     try:
         fresh = reseal(sealed, purpose)
     except InvalidToken:

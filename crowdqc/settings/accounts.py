@@ -27,7 +27,7 @@ EMAIL_TIMEOUT = 10  # seconds that a mail server may take
 
 
 def _base_url() -> str:
-    """Where this site is reached, for links in mails, which no request stands behind."""
+    """Return this site's address, for links in mails that no request gives rise to."""
     host = ALLOWED_HOSTS[0].lstrip(".*") if PRODUCTION else ""
     url = env.str("CROWDQC_BASE_URL", default="") or (
         f"https://{host}" if host else "" if PRODUCTION else "http://127.0.0.1:8000"

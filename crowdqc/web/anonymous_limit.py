@@ -53,7 +53,10 @@ class Counter:
         return math.ceil(ends - now) if number >= most else 0
 
     def wait(self, network: str, most: int) -> int:
-        """Seconds until a request of the network is within the limit again; counts nothing."""
+        """Return the seconds until a network may send requests again.
+
+        0 if it may now. Counts nothing.
+        """
         now = time.monotonic()
         with self._lock:
             ends, number = self._windows.get(network, (0.0, 0))

@@ -15,7 +15,7 @@ def is_ours(request: HttpRequest, url: str) -> bool:
 
 
 def redirect_back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:
-    """To what the form names as ``next``, if it is a page of this site, else to ``otherwise``."""
+    """Redirect to the form's ``next`` if it is a page of this site, else to ``otherwise``."""
     to = request.POST.get("next", "")
     # What was sent is never looked up as the name of an address.
     ours = to.startswith("/") and is_ours(request, to)

@@ -47,12 +47,12 @@ class LengthRequired(DomainError):
 
 
 def limit_of(path: str) -> int:
-    """Bytes that a signed-in sender may put into a body at this address."""
+    """Return how many bytes a signed-in sender may put into the body of a request to ``path``."""
     return next((limit for pattern, limit in _LIMITS if pattern.match(path)), SMALL)
 
 
 def in_words(size: int) -> str:
-    """64 kB, 20 MB."""
+    """Format a size in bytes as text, such as "64 kB" or "20 MB"."""
     return f"{size // MB} MB" if size >= MB else f"{size // KB} kB"
 
 

@@ -45,7 +45,7 @@ def _beside(name: str, path: str) -> str:
 
 
 def bundle_styles(root: Path, name: str) -> str:
-    """A stylesheet with what it imports, addresses as seen from the bundle's folder."""
+    """Return a stylesheet with its imports included and its URLs adapted to the bundle's folder."""
     text = (root / name).read_text()
 
     def included(match: re.Match[str]) -> str:
@@ -100,7 +100,7 @@ def _is_separator(token: Any) -> bool:
 
 
 def bundle_scripts(root: Path, name: str) -> str:
-    """A script with the modules that it imports before it, each in a function of its own."""
+    """Return a script with all modules that it imports, each wrapped in a function."""
     parts: dict[str, str] = {}
     open_: list[str] = []
 
@@ -145,11 +145,11 @@ class BundleFinder(BaseFinder):
         super().__init__(*args, **kwargs)
 
     def check(self, **kwargs: Any) -> list[Any]:
-        """Nothing can be set."""
+        """Return no problems: there is nothing to set."""
         return []
 
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
-        """The path of a bundle, made anew where its sources have changed."""
+        """Return the path of a bundle, rebuilt if its sources changed."""
         folder, _, name = path.partition("/")
         if folder != FOLDER or name not in NAMES:
             return []
@@ -157,7 +157,7 @@ class BundleFinder(BaseFinder):
         return [built] if find_all else built
 
     def list(self, ignore_patterns: Any) -> Iterator[tuple[str, FileSystemStorage]]:
-        """All bundles, for ``collectstatic``."""
+        """Yield all bundles, for ``collectstatic``."""
         for name in NAMES:
             self._build(name)
             yield f"{FOLDER}/{name}", self.storage

@@ -16,7 +16,7 @@ PREFIXES = ("HTTP_X_FORWARDED_", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 
 
 def networks(values: Iterable[str]) -> list[Network]:
-    """The networks that ``values`` name; one that cannot be read is an error of configuration."""
+    """Parse networks in CIDR form; raise ImproperlyConfigured if one is invalid."""
     try:
         found = [ipaddress.ip_network(value) for value in values if value != UNIX]
         if any(not one.prefixlen for one in found):  # else everybody says who they are
@@ -39,7 +39,7 @@ def _address(text: str) -> Address | None:
 
 
 def client_address(peer: Address | None, chain: Sequence[str], trusted: Sequence[Network]) -> str:
-    """The nearest address that is not a trusted proxy's, read from the end of the chain.
+    """Return the client's address: the last one in the chain that is not a trusted proxy.
 
     Whatever stands before it was written by somebody who is not trusted.
     """
@@ -55,7 +55,7 @@ def client_address(peer: Address | None, chain: Sequence[str], trusted: Sequence
 
 
 class Forwarded:
-    """Set ``REMOTE_ADDR`` and the scheme as a trusted proxy says, then drop all such headers.
+    """Take the client's address and scheme from a trusted proxy's headers, then drop the headers.
 
     Nothing behind this reads a forwarded header: ``REMOTE_ADDR`` is the client's address and
     ``request.is_secure()`` is right, whoever sent what.

@@ -44,7 +44,7 @@ Parts = dict[str, str | None]  # a part's problem; None where it is fine
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while the process serves requests; touches nothing else."""
+    """Answer 200 while the process serves requests, without checking anything else."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
@@ -76,7 +76,7 @@ def _unapplied(own: psycopg.Connection[Any]) -> str | None:
 
 
 def _migrations() -> set[tuple[str, str]]:
-    """All migrations of this program, by their files: importing them would take memory."""
+    """Return the names of all migrations by their files; importing them would take memory."""
     found = set()
     for config in apps.get_app_configs():
         name = f"{config.name}.migrations"
@@ -87,7 +87,7 @@ def _migrations() -> set[tuple[str, str]]:
 
 
 def _silent_workers(own: psycopg.Connection[Any]) -> str | None:
-    """Every queue needs a worker that lives."""
+    """Say which queues have no live worker; None if all have one."""
     problems, ages = [], worker.heartbeat_ages_on(own, map(worker.worker_name, ROLES))
     for role in ROLES:
         age = ages.get(worker.worker_name(role))
@@ -119,7 +119,7 @@ PARTS = tuple(part for parts in ASKED.values() for part in parts)
 
 
 def connection_errors() -> tuple[type[Exception], ...]:
-    """What a part that is down may raise."""
+    """Return the exceptions that an unreachable database, broker or cache may raise."""
     import redis
 
     return (DatabaseError, KombuError, OSError, psycopg.Error, redis.RedisError)
@@ -159,7 +159,7 @@ class _Question:
 
 
 def _problems(wanted: Iterable[str]) -> Parts:
-    """What is wrong with these parts, within the deadline."""
+    """Check these parts within the deadline; return the problem of each, None where it works."""
     names, deadline = set(wanted), time.monotonic() + DEADLINE_SECONDS
     asked = [_Question.begin(ask) for ask, parts in ASKED.items() if names & {*parts}]
     found: Parts = {}
@@ -178,10 +178,10 @@ def _shown(problems: Mapping[str, str | None]) -> dict[str, dict[str, object]]:
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 with every part ok, else 503; each part says what is wrong.
+    """Answer a readiness probe: 200 if all parts work, else 503 with each part's problem.
 
-    ``?parts=migrations`` asks of some only: a web process may take requests once its tables are
-    there, and is worth nothing less while the broker is away.
+    ``?parts=migrations`` checks only these parts: a web process can take requests once its tables
+    exist, even while the broker is away.
     """
     wanted = request.GET.get("parts", "").split(",")
     known = [part for part in PARTS if part in wanted] or PARTS

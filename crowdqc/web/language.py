@@ -28,22 +28,22 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 def known(code: str | None) -> str:
-    """The code where there is such a language, else nothing."""
+    """Return the language code if the installation offers it, else ""."""
     return code if code and code in dict(settings.LANGUAGES) else ""
 
 
 def language_of(person: Any) -> str:
-    """The language in which this person is written to; a person may be None."""
+    """Return the language in which to write to a person; the default one for None."""
     return known(getattr(person, "language", "")) or settings.CROWDQC_LANGUAGE
 
 
 def speaking_to(person: Any) -> AbstractContextManager[Any]:
-    """Texts written within are in the person's language."""
+    """Switch to the person's language within the block."""
     return translation.override(language_of(person))
 
 
-def _asked(request: HttpRequest) -> str:
-    """What this device chose, or what the browser asks for."""
+def _requested_language(request: HttpRequest) -> str:
+    """Return the language chosen on this device, else the one the browser asks for."""
     chosen = known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME))
     if chosen:
         return chosen
@@ -58,13 +58,13 @@ def _asked(request: HttpRequest) -> str:
 
 
 class Language:
-    """Each request in its language, and the thread as it was before."""
+    """Middleware: answer each request in its user's language, then restore the thread's."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        asked = _asked(request)
+        asked = _requested_language(request)
         with translation.override(asked):
             response = self.get_response(request)
             spoken = translation.get_language() or settings.LANGUAGE_CODE
@@ -74,7 +74,7 @@ class Language:
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: object, kwargs: object) -> None:
-        """English where the page is not translated; a person's own language where it is."""
+        """Switch to English for pages without translation, else to the person's own language."""
         view = getattr(view, "view_class", view)
         name = f"{view.__module__}.{getattr(view, '__qualname__', '')}"
         if not name.startswith(settings.CROWDQC_TRANSLATED_VIEWS):
@@ -95,7 +95,7 @@ def _script_words(language: str) -> bytes:
 
 @require_safe
 def script_words(request: HttpRequest, language: str) -> HttpResponse:
-    """What scripts say in a language, and its rule of plurals, as a script."""
+    """Serve the texts of scripts in a language, with its plural rule, as JavaScript."""
     if not known(language):
         raise Missing(_("There is no such language."))
     return HttpResponse(_script_words(language), content_type='text/javascript; charset="utf-8"')

@@ -21,7 +21,7 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def is_built() -> bool:
-    """Whether there is a documentation to link to."""
+    """Return whether the documentation has been built, so that pages can link to it."""
     return (Path(settings.CROWDQC_DOCS) / "index.html").is_file()
 
 
@@ -44,7 +44,7 @@ def page(request: HttpRequest, path: str) -> HttpResponse | FileResponse:
 
 @lru_cache(maxsize=500)
 def policy(file: Path, changed: float) -> str:
-    """The usual one; the page's own inline scripts may run, and styles stand on elements."""
+    """Return a manual page's Content-Security-Policy: the usual one plus its inline scripts."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
         for text in SCRIPT.findall(file.read_text())

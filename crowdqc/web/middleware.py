@@ -52,7 +52,7 @@ UNUSED_FEATURES = (
 
 
 def permissions_policy(*used: str) -> str:
-    """Features that a page may not use: all of them but ``used``, which its own scripts may."""
+    """Return the Permissions-Policy header: every feature is forbidden except those ``used``."""
     return ", ".join(f"{name}={'(self)' if name in used else '()'}" for name in UNUSED_FEATURES)
 
 
@@ -64,7 +64,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """No inline script or style, nothing from elsewhere; what was shown to a person is not stored.
+    """Middleware: set the Content-Security-Policy and forbid caching of pages for one person.
 
     Django's SecurityMiddleware sets the others. A view that sets one of these keeps its own.
     """
@@ -87,7 +87,7 @@ class SecurityHeaders:
 
 
 def problem(error: DomainError) -> dict[str, Any]:
-    """An error as the body that scripts and the API read."""
+    """Return an error as the JSON body that scripts and the API read."""
     body: dict[str, Any] = {"code": error.code, "detail": error.message}
     if error.fields:
         body["fields"] = error.fields
@@ -102,7 +102,7 @@ def problem_response(body: dict[str, Any], status: int) -> dict[str, Any]:
 
 
 def refuse(request: HttpRequest, error: DomainError, written: Sequence[str] = ()) -> HttpResponse:
-    """A refusal as a page, a fragment or JSON, as the client can read it."""
+    """Answer with an error as a page, a fragment or JSON, as the client accepts."""
     if request.path.startswith("/api/"):
         body = problem_response(problem(error), error.status)
         return JsonResponse(body, status=error.status, content_type=PROBLEM)
@@ -141,7 +141,7 @@ class DomainErrors:
     def process_view(
         self, request: HttpRequest, view: object, args: object, kwargs: dict[str, Any]
     ) -> HttpResponse | None:
-        """An address with a number that no row can have leads nowhere."""
+        """Answer 404 if a number in the address is too large for any row."""
         if any(isinstance(value, int) and value > LARGEST for value in kwargs.values()):
             return refuse(request, Missing(_("There is no such address.")))
         return None

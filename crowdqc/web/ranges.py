@@ -12,7 +12,7 @@ RANGE = re.compile(r"bytes=([0-9]{0,10})-([0-9]{0,10})")
 
 
 def in_ranges(request: HttpRequest, data: bytes, type: str) -> HttpResponse:
-    """All of it, or the one range that a player asks for."""
+    """Return a response with the whole file, or with the byte range that the request asks for."""
     asked = RANGE.fullmatch(request.headers.get("Range", ""))
     response = HttpResponse(data, content_type=type)
     if asked and any(asked.groups()):

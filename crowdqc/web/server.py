@@ -38,7 +38,7 @@ def _read(slot: int) -> tuple[int, int]:
 
 
 def _is_probe(head: bytes) -> bytes:
-    """Which probe a whole head of a request asks for; empty for any other request."""
+    """Return the probe that a request's head asks for; empty for any other request."""
     for path, starts in PROBES.items():
         if head.startswith(starts) and b"\r\n\r\n" in head:
             return path
@@ -60,7 +60,7 @@ class EvenThreads(ThreadWorker):
         super().init_process()
 
     def enqueue_req(self, conn: Any) -> None:
-        """Hand a request to a thread; wait without one for a connection that is still silent."""
+        """Hand a request to a thread; a silent connection waits without one."""
         if conn.initialized and conn.parser.unreader.buf.getvalue():
             super().enqueue_req(conn)  # of a request that came with the one before it
             return
@@ -80,7 +80,7 @@ class EvenThreads(ThreadWorker):
             super().enqueue_req(conn)
 
     def _wait_for_data(self, conn: Any) -> None:
-        """As gunicorn itself does with a connection on which nothing came for a while."""
+        """Put aside a connection without data for a while, as gunicorn itself does."""
         conn.sock.setblocking(False)
         conn.set_timeout()
         self.pending_conns.append(conn)
@@ -94,7 +94,7 @@ class EvenThreads(ThreadWorker):
             conn.timeout = min(conn.timeout, deadline)
 
     def is_parent_alive(self) -> bool:
-        """Free the address at once where the parent was killed; what has begun is finished."""
+        """Return whether the parent process lives; if not, stop accepting connections at once."""
         alive: bool = super().is_parent_alive()
         if not alive:
             self.set_accept_enabled(False)
@@ -103,12 +103,12 @@ class EvenThreads(ThreadWorker):
         return alive
 
     def notify(self) -> None:
-        """Say that this process lives, and how many connections it has; called in every turn."""
+        """Publish this worker's number of open connections; gunicorn calls it at every turn."""
         super().notify()
         SLOT.pack_into(_open, self.age % SLOTS * SLOT.size, os.getpid(), self.nr_conns)
 
     def accept(self, listener: Any) -> None:
-        """Take a new connection, unless another process with fewer takes it first."""
+        """Accept a new connection, after giving processes with fewer connections a head start."""
         others = [number for pid, number in map(_read, range(SLOTS)) if pid and pid != os.getpid()]
         ahead = self.nr_conns - min(others, default=self.nr_conns)
         if ahead > 0:
@@ -133,19 +133,19 @@ _counts = _counting_folder()
 
 
 def on_starting(server: Any) -> None:
-    """A server that ended before took the folder with it."""
+    """Recreate the metrics' folder, which the previous server deleted."""
     if _counts:
         os.makedirs(_counts, exist_ok=True)
 
 
 def on_exit(server: Any) -> None:
-    """What was counted ends with the server; Prometheus knows of counters that begin anew."""
+    """Delete the files with this server's metrics when the server stops."""
     if _counts:
         shutil.rmtree(_counts, ignore_errors=True)
 
 
 def post_fork(server: Any, worker: EvenThreads) -> None:
-    """Have the threads of a web process share connections; jobs and commands open their own."""
+    """Let the threads of a web process share database connections."""
     from django.conf import settings
     from django.db import connections
 
@@ -155,7 +155,7 @@ def post_fork(server: Any, worker: EvenThreads) -> None:
 
 
 def child_exit(server: Any, worker: EvenThreads) -> None:
-    """A process that ended, however, has no connections to compare with."""
+    """Reset the connection count of a worker process that ended."""
     SLOT.pack_into(_open, worker.age % SLOTS * SLOT.size, 0, 0)
 
 

@@ -62,7 +62,7 @@ class ColumnNode(Node):
         return not self.option("unless", context)
 
     def head_html(self, context: template.Context) -> SafeString:
-        """The head of the column."""
+        """Render the head of the column."""
         kind = " ".join(one for one in KINDS if one in self.flags)
         classes = f"{kind} {self.option('head', context)}".strip()
         title: Any = self.title.resolve(context)
@@ -73,7 +73,7 @@ class ColumnNode(Node):
         return format_html('<th scope="col"{}>{}</th>', _attributes(("class", classes)), title)
 
     def opening(self, context: template.Context) -> SafeString:
-        """The attributes of its cells, which are the same in all rows but for ``fades``."""
+        """Return the HTML attributes that all cells of the column share."""
         kind = " ".join(one for one in KINDS if one in self.flags)
         return _attributes(
             ("scope", "row" if "row_head" in self.flags else ""),
@@ -83,7 +83,7 @@ class ColumnNode(Node):
         )
 
     def cell(self, context: template.Context, opening: SafeString) -> SafeString:
-        """The cell of the row that the context holds."""
+        """Render the column's cell for the row in the context."""
         html = self.nodelist.render(context)
         if self.is_cell:
             return html
@@ -117,7 +117,7 @@ class TableNode(Node):
         self.is_bare = is_bare
 
     def render(self, context: template.Context) -> SafeString:
-        """The table in what scrolls."""
+        """Render the table within its scrolling container."""
         shown = [one for one in self.columns if isinstance(one, ColumnNode)]
         shown = [one for one in shown if one.is_shown(context)]
         heads = format_html_join("", "{}", ((one.head_html(context),) for one in shown))

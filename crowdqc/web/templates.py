@@ -53,7 +53,7 @@ PLACES = (7_000_000_000_001, 7_000_000_000_002, 7_000_000_000_003, 7_000_000_000
 
 
 class Address(Node):
-    """The address of a view by numbers; where they stand in it is found once."""
+    """A template node for a URL with numbers as arguments; it resolves the pattern only once."""
 
     child_nodelists = ()
 
@@ -76,7 +76,7 @@ class Address(Node):
         return _filled(self._known[key], numbers)
 
     def _parts(self, context: Any, count: int) -> list[str]:
-        """What stands before, between and after the numbers."""
+        """Return the address's pieces before, between and after its numbers."""
         try:
             url = reverse(self._node.view_name.resolve(context), args=PLACES[:count])
         except NoReverseMatch:
@@ -126,7 +126,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def fold(nodes: NodeList) -> None:
-    """Put one node in place of each run of constant ones, and addresses, at every depth."""
+    """Replace runs of constant template nodes by one node each, at every depth, in place."""
     found: list[Node] = []
     run: list[Node] = []
 

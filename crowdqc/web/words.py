@@ -27,7 +27,7 @@ _WORD = re.compile(r"\w[\w'’-]*")
 
 
 def spaced(text: str) -> str:
-    """The text with a stand-in between spaces for each word of a script without spaces.
+    """Prepare a text for counting words: in scripts without spaces each word becomes " x ".
 
     Only for counting. Marks on letters are dropped, so that they part no word; a text without
     such scripts and marks is returned as it is.
@@ -39,7 +39,7 @@ def spaced(text: str) -> str:
 
 @functools.cache
 def _mark() -> re.Pattern[str]:
-    """What stands on a letter, or within one, as a vowel or an accent."""
+    """Return the pattern of marks on or within letters, such as vowel signs and accents."""
     places = (*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0))
     marks = (one for one in map(chr, places) if unicodedata.category(one)[0] == "M")
     return re.compile(f"[{''.join(marks)}]")

@@ -53,7 +53,7 @@ def verify(
     *,
     most: int = MOST_BYTES,
 ) -> Report:
-    """Check every file, the data and the numbers; goes on where one check fails.
+    """Verify a bundle: its files, its data and its numbers; all checks run even if one fails.
 
     Raises Broken where the file is no bundle that could be run, has more than ``most`` bytes, or
     takes more memory than a job may.
@@ -89,7 +89,7 @@ def _verify(path: Path, progress: Callable[[str, int, int], None] | None, most: 
 
 
 def _recipe_of(files: Mapping[str, bytes], method: str) -> dict[str, Any]:
-    """What the run was given. Raises BadParameter on options that no run can have."""
+    """Return the options the run was given. Raises BadParameter on options that no run can have."""
     recipe = read_value(files[RECIPE])
     if not isinstance(recipe, dict) or not isinstance(recipe["params"], dict):
         raise Broken(f"{RECIPE} is no recipe.")
@@ -178,7 +178,7 @@ def _check_numbers(
 
 
 def _compared(files: Mapping[str, bytes], found: Recomputed) -> tuple[bool, str]:
-    """Every row and figure against those in the bundle."""
+    """Compare every row and figure with the bundle's; return whether all agree, and a sentence."""
     wrong: list[str] = []
     count = 0
     for model, rows in found.rows.items():
@@ -218,7 +218,7 @@ def _without_newer(now: dict[str, Any], then: Mapping[str, Any]) -> dict[str, An
 
 
 def differs(now: Any, then: Any, where: str = "") -> str:
-    """Where two JSON values differ by more than the tolerance, in words; empty where they agree."""
+    """Describe where two JSON values differ by more than the tolerance; "" if they agree."""
     if isinstance(now, dict) and isinstance(then, dict):
         pairs = [(key, now.get(key), then.get(key)) for key in {**now, **then}]
     elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):

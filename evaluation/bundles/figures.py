@@ -90,7 +90,7 @@ REPLACED = (
 
 
 def win_rates(found: Bundled) -> Iterator[Table]:
-    """Of a live evaluation: whoever decided, then each model by itself."""
+    """Yield the tables of a live evaluation: of whoever decided, then of each model alone."""
     board = found.figures.get("board") or {}
     boards = [("Win rates", "board", board)] if board else []
     boards += [
@@ -204,12 +204,12 @@ CHECKS = (
 # Responses with sources ------------------------------------------------------------------------
 
 
-def _who(row: Row, found: Bundled) -> str:
+def _group_name(row: Row, found: Bundled) -> str:
     style = found.label(row["style"]) if row["style"] else "all styles"
     return f"{group_label(row['group'])}, {style}"
 
 
-def _between(row: Row, found: Bundled) -> str:
+def _pair_name(row: Row, found: Bundled) -> str:
     style = found.label(row["style"]) if row["style"] else "all styles"
     within = "different styles" if row["scope"] == "topic" else style
     first = group_label(row["first"])
@@ -232,26 +232,26 @@ def _estimate(path: str, measure: str, counts: Mapping[str, str]) -> tuple[Colum
 
 SIGNAL_LABELS = {signal.slug: signal.label for signal in SIGNALS}
 WRITTEN = (
-    FigureTable("general", "Words of a response", _mean("words"), _who),
-    FigureTable("general", "Statements of a response", _mean("statements"), _who),
-    FigureTable("general", "Passages that a response cites", _mean("documents"), _who),
+    FigureTable("general", "Words of a response", _mean("words"), _group_name),
+    FigureTable("general", "Statements of a response", _mean("statements"), _group_name),
+    FigureTable("general", "Passages that a response cites", _mean("documents"), _group_name),
     FigureTable(
         "overlap",
         "Cited passages in common (Jaccard); beside the ranking, the share cited",
         measured("Overlap", "value", {"chance": "By chance", "pairs": "Pairs"}),
-        _between,
+        _pair_name,
     ),
     FigureTable(
         "ranks",
         "Median rank of the passages that a response cites",
         _estimate("cited", "Rank", {"uncited.value": "Not cited"} | RESPONSES),
-        _who,
+        _group_name,
     ),
     FigureTable(
         "reuse",
         "Words taken over: BLEU of a statement and each passage it cites, 0 to 100",
         _estimate("mean", "Mean", {"pairs": "Pairs"}),
-        _who,
+        _group_name,
     ),
     FigureTable(
         "readability",
@@ -261,7 +261,7 @@ WRITTEN = (
             "Difference",
             {"text.mean": "Ease of responses", "text.n": "n"},
         ),
-        _who,
+        _group_name,
     ),
     FigureTable(
         "signals",

@@ -55,7 +55,7 @@ class OfVotes:
     """Votes of people and models in the order of their answers, and what is compared."""
 
     def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
-        """Run the method on them; ``hooks`` is told nothing, as it takes a moment."""
+        """Compute the board from the bundle's votes; it is quick, so ``hooks`` is not called."""
         told = read_value(files[SOURCES])
         votes = [LiveVote(**row) for row in read_jsonl(files[ANSWERS])]
         data = LiveDataset(
@@ -81,7 +81,7 @@ def ended_evaluation(task: Task) -> LiveEvaluation:
 
 
 def contents(evaluation: LiveEvaluation, task: Task) -> tuple[dict[str, bytes], Row]:
-    """Every file of the bundle, and the manifest but for their hashes.
+    """Return the bundle's files, and its manifest without their hashes.
 
     Raises Conflict where the votes are not what they were at the end, or give other numbers (as
     another version of the method may).

@@ -22,7 +22,7 @@ REPORT_FORMS = ("html", "pdf")
 
 
 def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Run:
-    """The finished run that the options number, or the task's official one; else Missing, Conflict.
+    """Return the finished run that the options number, or the task's official one.
 
     A trial is exported only where it is named.
     """
@@ -52,13 +52,13 @@ def run_of(project: Project, task: Task | None, params: Mapping[str, Any]) -> Ru
 
 
 def recipes(task: Task) -> list[dict[str, Any]]:
-    """What it takes to compute the scores of the task's finished runs again."""
+    """Return the recipes of the task's finished runs."""
     done = Run.objects.filter(task=task, state=RunState.DONE).select_related("snapshot")
     return [recipe(run) for run in done.order_by("number")]
 
 
 def recipe(run: Run) -> dict[str, Any]:
-    """What it takes to compute a run's scores again."""
+    """Return what is needed to compute a run's scores again: method, version, parameters, data."""
     return {
         "number": run.number,
         "method": run.method,
@@ -154,7 +154,7 @@ class ReportMaker:
 
 
 def written_as(form: str, html: str) -> bytes:
-    """A report in one of ``REPORT_FORMS``."""
+    """Convert a report's HTML to one of ``REPORT_FORMS``."""
     return pdf.to_pdf(html) if form == "pdf" else html.encode()
 
 
@@ -168,7 +168,7 @@ def report_of(run: Run) -> tuple[str, dict[str, Any]]:
 
 
 def with_hashes(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
-    """The manifest of what a report was made of, with the SHA-256 of every file."""
+    """Add the SHA-256 of every file to a report's manifest."""
     return {**manifest, "files": {name: sha256(one).hexdigest() for name, one in files.items()}}
 
 

@@ -20,14 +20,14 @@ Row = dict[str, Any]
 
 
 def results_file(model: type) -> str:
-    """Where the rows of a model stand."""
+    """Return the path in a bundle of a model's rows."""
     return f"results/{model.__name__}.jsonl"
 
 
 def manifest_of(
     recipe: Row, *, task_type: str, result_hash: str, names: str = PSEUDONYMS, **about: Any
 ) -> Row:
-    """What a bundle is of, but for the SHA-256 of its files; ``about`` is what its kind adds."""
+    """Return the manifest of a bundle without the SHA-256 of its files."""
     return {
         "kind": KIND,
         "format": FORMAT,
@@ -47,7 +47,7 @@ def manifest_of(
 def zipped(
     files: Iterable[tuple[str, bytes]], manifest: Row, told: Row | None = None
 ) -> Iterator[bytes]:
-    """The bundle as a ZIP file, piece by piece; ``told`` is given the whole manifest at the end."""
+    """Yield the bundle as pieces of a ZIP file; fills ``told`` with the whole manifest."""
 
     def ended(hashes: dict[str, str]) -> Row:
         whole = {**manifest, "files": hashes}
@@ -59,7 +59,7 @@ def zipped(
 
 
 def environment() -> Row:
-    """What computes here: versions of everything that can change a last digit."""
+    """Return the versions of all software here that can change a result's last digit."""
     return {
         "app": read_version(),
         "python": platform.python_version(),

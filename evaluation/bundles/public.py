@@ -76,18 +76,19 @@ class Codes:
     given: dict[Any, int] = field(default_factory=dict)
 
     def draw(self, keys: Iterable[Any]) -> None:
-        """Give each of these a number from 1, by lot."""
+        """Number these keys from 1 in random order."""
         found = [key for key in dict.fromkeys(keys) if key is not None]
         numbers = list(range(1, len(found) + 1))
         self.drawn.shuffle(numbers)
         self.given = dict(zip(found, numbers, strict=True))
 
     def number(self, keys: Iterable[int | None]) -> None:
-        """Give each of these a number from 1, in their order."""
+        """Number these keys from 1 in ascending order."""
         found = sorted({key for key in keys if key is not None})
         self.given = {key: number for number, key in enumerate(found, 1)}
 
     def of(self, key: Any) -> int | None:
+        """Return the number given to a key; None for None."""
         return None if key is None else self.given[key]
 
 
@@ -123,7 +124,7 @@ class Renamed:
         self.values.draw(sorted(set(known)))
 
     def data(self) -> dict[str, bytes]:
-        """The files under data/."""
+        """Files under data/ with their ids renamed."""
         found = {name: self.files[name] for name in (ASKED, FIELD) if name in self.files}
         if SOURCES in self.files:
             named = {str(self.systems.of(int(pk))): name for pk, name in self.sources.items()}
@@ -138,7 +139,7 @@ class Renamed:
             coded = {self.items.given[int(pk)]: self._kinds(one) for pk, one in self.said.items()}
             found[KINDS_OF] = json_bytes({str(pk): coded[pk] for pk in sorted(coded)})
         if OTHERS in self.files:
-            found[OTHERS] = json_bytes([self._other(one) for one in self.others])
+            found[OTHERS] = json_bytes([self._rename_field(one) for one in self.others])
         return found
 
     def _answers(self) -> Iterator[Row]:
@@ -194,7 +195,7 @@ class Renamed:
             "author_id": self.workers.of(row["author_id"]),
         }
 
-    def _other(self, one: Row) -> Row:
+    def _rename_field(self, one: Row) -> Row:
         made = dict(one)
         for name in ("ticked", "marked"):
             made[name] = {

@@ -52,7 +52,7 @@ def write(files: Mapping[str, bytes], manifest: Row) -> str:
 
 
 def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
-    """What the report's template shows."""
+    """Return the context of the report's template."""
     about, found = ABOUT.get(manifest["method"]), Bundled(files, manifest)
     if about is None:
         raise Broken(f"There is no report of {manifest['method']!r}.")
@@ -89,7 +89,7 @@ def _tables(found: Bundled, about: MethodWords) -> Iterator[Table]:
 
 
 def _data(counts: Row) -> dict[str, list[tuple[str, SafeString]]]:
-    """How many answers there were, and how many were left out, by reason."""
+    """List how many answers there were, and how many were left out, by reason."""
     return {
         "counts": [
             (name, number(counts[key], f"{RECIPE}:counts.{key}"))
@@ -105,7 +105,7 @@ def _data(counts: Row) -> dict[str, list[tuple[str, SafeString]]]:
 
 
 def _inputs(recipe: Row) -> list[tuple[str, str]]:
-    """What stands beside the answers: the encoder, or the calls of the model that gave scores."""
+    """List the inputs beside the answers: the encoder, or the calls of the model that scored."""
     calls = recipe.get("calls") or {}
     return [
         *((name, recipe[name]) for name in ("encoder",) if recipe.get(name)),
@@ -143,7 +143,7 @@ class _Numbers(HTMLParser):
 
 
 def differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[int, list[str]]:
-    """How many numbers the report has, and each that is not the bundle's, in words."""
+    """Compare the report with the bundle: how many numbers it has, and each that differs."""
     with translation.override(settings.LANGUAGE_CODE):  # in which the report writes its numbers
         return _differences(html, files, manifest)
 
@@ -157,7 +157,7 @@ def _differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[
     parsed: dict[str, Any] = {}
     for place, value, text in read.found:
         try:
-            there = _at(files, parsed, place)
+            there = _value_at(files, parsed, place)
         except (Broken, KeyError, IndexError, ValueError, TypeError):
             wrong.append(f"{place} is not in the bundle")
             continue
@@ -168,7 +168,7 @@ def _differences(html: str, files: Mapping[str, bytes], manifest: Row) -> tuple[
     return len(read.found), wrong
 
 
-def _at(files: Mapping[str, bytes], parsed: dict[str, Any], place: str) -> Any:
+def _value_at(files: Mapping[str, bytes], parsed: dict[str, Any], place: str) -> Any:
     """The value at ``results/X.jsonl:12.estimate`` (lines from 1) or ``x.json:a.0.b``."""
     name, _, path = place.partition(":")
     if name not in parsed:

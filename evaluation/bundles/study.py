@@ -58,7 +58,7 @@ def study_lines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def asked_lines(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was asked: the label of each field, dimension or scale, and its options."""
+    """Yield the label and options of each field, dimension or scale asked."""
     for key in ASKED:
         for one in settings.get(key) or ():
             if not isinstance(one, dict) or not one.get("label"):

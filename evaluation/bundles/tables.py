@@ -34,17 +34,17 @@ class Bundled:
 
     @cached_property
     def recipe(self) -> Row:
-        """What gives the numbers again."""
+        """Recipe of the run."""
         return dict(json.loads(self.files[RECIPE]))
 
     @cached_property
     def figures(self) -> Row:
-        """Everything that is not a row of its own, by name."""
+        """Figures of the run by name: results that are not rows of a table."""
         return dict(json.loads(self.files[FIGURES]))
 
     @cached_property
     def names(self) -> Mapping[str, Mapping[str, str]]:
-        """What ids of workers, systems and items stand for."""
+        """Names behind the ids of workers, systems and items."""
         return dict(json.loads(self.files[NAMES]))
 
     @cached_property
@@ -55,7 +55,7 @@ class Bundled:
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """What the task calls its dimensions, scales or styles."""
+        """Labels of the task's dimensions, scales or styles, by name."""
         settings = self.version["settings"]
         asked = (settings.get(name) for name in ("dimensions", "scales", "styles"))
         return {one["name"]: one["label"] for one in next(filter(None, asked), ())}
@@ -92,14 +92,14 @@ class Table:
 
 
 def written(value: Any) -> str:
-    """How the report writes a number: counts whole, everything else with three decimals."""
+    """Format a number for the report: counts whole, others with three decimals."""
     if value is None:
         return NONE
     return count(value) if isinstance(value, int) else score(value, 3)
 
 
 def number(value: Any, place: str) -> SafeString:
-    """A number of the bundle that says where it stands there."""
+    """Render a number with its place in the bundle, so that it can be checked."""
     if value is None:
         return format_html('<span class="dim">{}</span>', NONE)
     return format_html(
@@ -108,7 +108,7 @@ def number(value: Any, place: str) -> SafeString:
 
 
 def dig(data: Row, path: str) -> Any:
-    """The entry at a path such as ``words.mean``; None where there is none."""
+    """Return the value at a path such as ``words.mean``; None if there is none."""
     value: Any = data
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -123,7 +123,7 @@ def measured(
     ends: tuple[str, str] = ("low", "high"),
     why: str = "",
 ) -> tuple[Column, ...]:
-    """A number with its interval and counts beside, by their paths in the bundle.
+    """Make the columns of a number with its interval, and of counts, by their paths.
 
     ``why`` stands in place of an interval where the row itself has no reason.
     """
@@ -132,7 +132,7 @@ def measured(
 
 
 def report_table(title: str, columns: Sequence[Column], lines: Sequence[Line]) -> Table:
-    """These columns of the lines, of which the first has the interval."""
+    """Make a report's table of these columns; the first is drawn with its interval."""
     main, *counts = columns
     shown = lines[:MOST]
     ends = (main.key, *(main.bounds or ()))

@@ -24,7 +24,7 @@ BY_VOTES = " by the votes; at equal length and style this is not shown"
 
 
 def nothing(found: Bundled) -> str:
-    """No sentence: the tables speak."""
+    """Return no sentence, for reports without a verdict."""
     return ""
 
 
@@ -39,7 +39,7 @@ class _Ranked:
 
 
 def first_ranked(found: Bundled) -> str:
-    """Who is first by the possible ranks, as the page says it; empty where nothing is ranked."""
+    """Say who is first by the possible ranks; "" if nothing is ranked."""
     for model, who in ((SystemScore, "system"), (WorkerScore, "worker")):
         rows = [row for row in found.rows(model) if not row["dimension"]]
         if any(row["rank_low"] for row in rows):
@@ -74,7 +74,7 @@ def _at_equal_length(found: Bundled, first: tuple[str, ...]) -> bool:
 
 
 def better_than_guessing(found: Bundled) -> str:
-    """Of how many workers it is shown that they do not guess."""
+    """Say how many workers are shown to do better than guessing."""
     numbers = (
         number(found.figures["summary"][key], f"{FIGURES}:summary.{key}")
         for key in ("better", "workers")
@@ -83,7 +83,7 @@ def better_than_guessing(found: Bundled) -> str:
 
 
 def as_good_as_people(found: Bundled) -> str:
-    """Which models pass the test at the run's margin."""
+    """Say which models pass the test at the run's epsilon."""
     told, epsilon = found.figures, found.recipe["params"]["epsilon"]
     if not told.get("curve"):
         return first_ranked(found)
@@ -99,12 +99,12 @@ def as_good_as_people(found: Bundled) -> str:
 
 
 def people_agree_more(found: Bundled) -> str:
-    """Whether people agree more after rescaling, as the page says it."""
+    """Say whether people agree more after rescaling."""
     return raised_words(found.figures.get("aggregate") or ())
 
 
 def follows_human_scores(found: Bundled) -> str:
-    """Whether scores of the checklist follow human ones, as the page says it."""
+    """Say whether scores of the checklist follow human scores."""
     rows = [
         row
         for row in found.figures["correlation"]
@@ -119,7 +119,7 @@ def follows_human_scores(found: Bundled) -> str:
 
 
 def who_writes_longer(found: Bundled) -> str:
-    """Whether people and models differ in length, as the page says it."""
+    """Say whether people and models write texts of different length."""
     topics = found.recipe["counts"].get("questions")
     found_verdict = length_verdict(found.figures["general"], too_few_topics(topics))
     return found_verdict.text if found_verdict else ""

@@ -33,17 +33,19 @@ def run_export(request: HttpRequest, project_id: int, number: int) -> HttpRespon
 @require_POST
 def run_bundle(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Ask for the run's bundle, and go where it will stand."""
-    return _ask(request, project_id, number, "bundle", "zip")
+    return _request_file(request, project_id, number, "bundle", "zip")
 
 
 @login_required
 @require_POST
 def run_report(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Ask for the run's report, and go where it will stand."""
-    return _ask(request, project_id, number, "report", request.POST.get("form", "html"))
+    return _request_file(request, project_id, number, "report", request.POST.get("form", "html"))
 
 
-def _ask(request: HttpRequest, project_id: int, number: int, what: str, form: str) -> HttpResponse:
+def _request_file(
+    request: HttpRequest, project_id: int, number: int, what: str, form: str
+) -> HttpResponse:
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
     request_export(

@@ -75,7 +75,7 @@ def parts(run: Run, told: dict[str, Any] | None = None) -> Iterator[bytes]:
 
 
 def manifest(run: Run, recipe: dict[str, Any]) -> dict[str, Any]:
-    """What the bundle is of, but for its files."""
+    """Return the manifest of a bundle of writing, without its files."""
     return manifest_of(
         recipe,
         task_type=run.task.type,
@@ -112,7 +112,7 @@ def files_of_result(run: Run, recipe: dict[str, Any]) -> Iterator[tuple[str, byt
 
 
 def recipe_of(run: Run) -> dict[str, Any]:
-    """The run's recipe as it was computed; counts as they were then, whatever was taken since."""
+    """Return the run's recipe with the counts of the time it was computed."""
     told = dict(run.figures.filter(name__in=("recipe", "left_out")).values_list("name", "data"))
     if "recipe" not in told or run.snapshot is None:
         raise Conflict(f"Run {run.number} has no recipe, so it cannot be bundled.")

@@ -19,26 +19,26 @@ LEFT, SPAN = 0.02, 0.95  # of the width, for the places of a sequence
 
 
 def heat_top(values: Sequence[float | None]) -> float:
-    """The value of the darkest step: .5, or 1 where a value lies above .55."""
+    """Return the value of the darkest heat step: .5, or 1 if a value exceeds .55."""
     return 1.0 if max((v for v in values if v is not None), default=0.0) > 0.55 else 0.5
 
 
 def heat_step(value: float | None, top: float) -> str:
-    """The class of a heat map's cell, ``h0`` to ``h5`` from 0 to ``top``; below 0 is ``h0``."""
+    """Return the class of a heat map's cell: ``h0`` to ``h5`` from 0 to ``top``."""
     if value is None:
         return "h0"
     return f"h{min(STEPS - 1, max(0, int(STEPS * value / top)))}"
 
 
 def heat_between(value: float | None, low: float, high: float) -> str:
-    """The same from ``low`` to ``high``, for values whose range is not that of a share."""
+    """Return the heat class of a value in the range ``low`` to ``high``."""
     if value is None or high <= low:
         return "h0"
     return heat_step(value - low, high - low)
 
 
 def agreement_scale(values: Sequence[float | None]) -> Scale:
-    """The common scale of the four estimates; 0 is always on it."""
+    """Return the scale shared by the four values of agreement; it includes 0."""
     return Scale.around(values, width=PLOT, count=6, include=[0.0])
 
 
@@ -51,7 +51,7 @@ def four_estimates(
     crossfit: Estimate | None,
     name: str,
 ) -> SafeString:
-    """Square, ring, cross and dot of a row; only the ground where nothing is known."""
+    """Draw the four values of agreement in a row; an empty row without a raw value."""
     if raw is None:
         return charts.forest_cell(scale, None, name=name)
     return charts.agreement_cell(
@@ -166,12 +166,12 @@ def share_cell(
         body += _bar(scale, against, y, "interval thin")
         x = scale.x(against.value)
         body += f'<rect class="square" x="{px(x - 3.5)}" y="{px(y - 3.5)}" width="7" height="7"/>'
-        said.append(_("one person %(share)s") % {"share": _said(against)})
+        said.append(_("one person %(share)s") % {"share": _estimate_text(against)})
     if estimate is not None:
         y = half + 6 if against is not None else half
         body += _bar(scale, estimate, y, "interval")
         body += f'<circle class="dot" cx="{px(scale.x(estimate.value))}" cy="{px(y)}" r="4"/>'
-        said.insert(0, _said(estimate))
+        said.insert(0, _estimate_text(estimate))
     sentence = f"{name}: " if name else ""
     return image(
         body,
@@ -187,10 +187,10 @@ def _bar(scale: Scale, found: Estimate, y: float, classes: str) -> str:
     return line(px(scale.x(found.low)), y, px(scale.x(found.high)), y, classes)
 
 
-def _said(found: Estimate) -> str:
+def _estimate_text(found: Estimate) -> str:
     return f"{score(found.value, 2)}{NBSP}({interval(found.low, found.high, 2)})"
 
 
 def known_estimate(value: float | None, low: float | None, high: float | None) -> Estimate | None:
-    """An estimate, or None where there is no value."""
+    """Make an estimate; None if there is no value."""
     return None if value is None else Estimate(value, low, high)

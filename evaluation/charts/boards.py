@@ -60,7 +60,7 @@ class Estimate:
     high: float | None = None
 
     def sentence(self) -> str:
-        """The estimate in words."""
+        """The estimate with its interval as text."""
         if self.low is None or self.high is None:
             return _("%(value)s without an interval") % {"value": score(self.value)}
         return _("%(value)s, 95%% CI %(interval)s") % {
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def overlap_band(intervals: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Where all intervals of a group overlap, or None where they do not."""
+    """Return the range in which all intervals overlap; None if there is none."""
     if len(intervals) < 2:
         return None
     low, high = max(i[0] for i in intervals), min(i[1] for i in intervals)
@@ -104,7 +104,7 @@ def _bar(scale: Scale, low: float | None, high: float | None, y: float, classes:
 
 
 def _sign(kind: str, x: float, y: float) -> str:
-    """One sign, centred."""
+    """Draw one centred sign."""
     if kind == "dot":
         return f'<circle class="dot" cx="{px(x)}" cy="{px(y)}" r="4"/>'
     if kind == "ring":
@@ -121,7 +121,7 @@ def _tick(value: float, scale: Scale) -> str:
 
 
 def forest_axis(scale: Scale, *, bottom: bool = False) -> SafeString:
-    """Tick labels, for the head of the plot column and again for its foot past eight rows."""
+    """Draw the axis of a forest plot with its ticks, above the rows or at the ``bottom``."""
     labels = "".join(text(px(scale.x(t)), 10, _tick(t, scale), "mid") for t in scale.ticks)
     said = (
         _("Scale below the rows, %(low)s to %(high)s")
@@ -143,7 +143,7 @@ def forest_cell(
     name: str = "",
     height: float = ROW,
 ) -> SafeString:
-    """One row of a forest plot: interval, dot, a second estimate's diamond, reference and band.
+    """Draw one row of a forest plot: interval, dot, diamond of a second estimate, reference, band.
 
     A diamond closer than ten pixels to the dot is lifted above the line, so that both are seen;
     ``secondary_said`` says what it is, where it is not the first-round score.
@@ -176,7 +176,7 @@ def agreement_cell(
     crossfit: Estimate | None = None,
     name: str = "",
 ) -> SafeString:
-    """Four estimates in a row, told apart by shape: square, ring, cross, and the dot to read."""
+    """Draw four values of agreement in a row: raw, null, corrected and cross-fitted."""
     middle, said = HEAT_ROW / 2, [_("raw %(score)s") % {"score": score(raw, 2)}]
     body = _ground(scale, height=HEAT_ROW)
     if crossfit is not None:
@@ -202,7 +202,7 @@ def convergence(
     stop: float = 1e-6,
     height: float = 216.0,
 ) -> SafeString:
-    """The change of the weights by round on a log scale, with thin resamples and the stop line.
+    """Draw the change of weights by round on a log scale, with resamples and the stop line.
 
     ``changes[k]`` is the change in round k + 1; a change of 0 is drawn at the foot.
     Raises ValueError without a round, or with a negative change.
@@ -245,7 +245,7 @@ def convergence(
 
 
 def _place(index: int, count: int) -> float:
-    """Where the index-th of ``count`` points stands, with room for the axis' name at the end."""
+    """Return the x of the index-th of ``count`` points, with room for the axis' name at the end."""
     return 0.03 + 0.84 * index / max(1, count - 1)
 
 
@@ -288,7 +288,7 @@ def histogram(
     this_label: str = "",
     what: str = "",
 ) -> SafeString:
-    """Everyone in grey, in equal bins from ``low`` to ``high``, and one line for this person."""
+    """Draw a histogram of everyone in grey, with a line for one person."""
     if not counts or high <= low:
         raise ValueError("A histogram needs bins and a range that is not empty.")
     most, width, plot = max(counts) or 1, 1000 / len(counts), 26.0

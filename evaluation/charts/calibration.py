@@ -27,7 +27,7 @@ class Forecasts:
 def reliability_curve(
     points: Sequence[Forecasts], *, name: str, across: str, up: str
 ) -> SafeString:
-    """Every point with its interval, joined; on the dashed diagonal what is said is what is found.
+    """Draw a reliability curve: forecasts against outcomes, with intervals and the diagonal.
 
     ``across`` and ``up`` name the axes, which have one scale.
     """

@@ -52,7 +52,7 @@ class Timeline:
 
     @cached_property
     def _cut(self) -> Sequence[float]:
-        """What the folds before each one, and before the end, leave out."""
+        """Return how much time the folds before each one, and before the end, leave out."""
         cut = [0.0]
         for fold in self.folds:
             cut.append(cut[-1] + fold.end - fold.start - fold.kept)
@@ -71,7 +71,7 @@ class Timeline:
         return fold.start - self._cut[k] + through * fold.kept
 
     def real(self, folded: float) -> float:
-        """The real time of a folded one."""
+        """Convert a position on the folded time line to real time."""
         folded = min(max(folded, 0.0), self.total)
         for k, fold in enumerate(self.folds):
             begins = fold.start - self._cut[k]
@@ -82,7 +82,7 @@ class Timeline:
         return folded + self._cut[-1]
 
     def share(self, real: float) -> float:
-        """Where a real time stands on a strip, 0 to 1."""
+        """Position of a real time on the strip, from 0 to 1."""
         return self.fold(real) / self.total if self.total else 0.0
 
     def inside(self, real: float) -> bool:

@@ -36,7 +36,7 @@ def drawn_votes(counts: Sequence[int]) -> bool:
 
 
 def vote_shapes(counts: Sequence[int], labels: Sequence[str]) -> SafeString:
-    """One shape a vote, in the order of the classes: circle, square, diamond, triangle, ring."""
+    """Draw one shape per vote, in the order of the classes: circle, square, diamond, ..."""
     body, at = "", 0
     for place, n in enumerate(counts):
         for _vote in range(n):
@@ -52,7 +52,7 @@ def vote_shapes(counts: Sequence[int], labels: Sequence[str]) -> SafeString:
 
 
 def class_key(place: int) -> SafeString:
-    """The legend's sign of a class; the word stands beside it."""
+    """Draw the shape of a class for the legend."""
     return mark_safe(  # noqa: S308 - constants and numbers only
         f'<svg class="chart" width="{px(STEP)}" height="{px(HEIGHT)}" aria-hidden="true">'
         f"{_shape(place, STEP / 2, HEIGHT / 2)}</svg>"
@@ -111,7 +111,7 @@ class Block:
 
 
 def agreement_over_time(blocks: Sequence[Block], *, height: float = 116.0) -> SafeString:
-    """Share of labels that agree with the others', block by block, with intervals; 0 to 100%.
+    """Draw the share of labels that agree with others', block by block, with intervals.
 
     ``blocks`` are in order and not empty; below each stands its last label's number.
     """

@@ -63,7 +63,7 @@ def _vote(side: str, x: float, y: float) -> str:
 def vote_strip(
     lines: Sequence[tuple[str, Sequence[str]]], breaks: Sequence[int] = ()
 ) -> SafeString:
-    """Votes as displayed, a line a dimension, in the order given from left to right.
+    """Draw a worker's votes as displayed, a line per dimension, in order.
 
     ``lines`` are (name, side of each vote, "" where none was given); ``breaks`` the places at which
     another assignment begins.

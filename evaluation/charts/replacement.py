@@ -25,7 +25,7 @@ HEIGHT = 180.0
 def winning_curve(
     epsilons: Sequence[float], rates: Sequence[float], at: int, *, half: float, name: str
 ) -> SafeString:
-    """The winning rate (0 to 1) at every epsilon, in steps, with a dot at the ``at``-th.
+    """Draw the winning rate at every epsilon as steps, with a dot at the ``at``-th.
 
     ``half`` is dashed: from there on the model passes.
     """

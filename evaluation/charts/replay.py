@@ -49,7 +49,7 @@ class Writing:
 
 
 def replay_strip(writing: Writing, *, now: float = 0.0) -> SafeString:
-    """The four lanes with the playhead at ``now``; what is not yet played is dimmed.
+    """Draw the four lanes of a replay with the playhead at ``now``.
 
     Raises ValueError for a strip without length.
     """
@@ -179,7 +179,7 @@ def _absence(start: float, end: float, line: Timeline) -> str:
 
 
 def _lengths(writing: Writing, line: Timeline) -> str:
-    """How long absences and folded pauses really were, each where there is room for the words.
+    """Write the real lengths of absences and folded pauses, each where the words fit.
 
     The longest are written first; a pause that an absence fills is not written twice.
     """
@@ -247,7 +247,7 @@ def _step(span: float, most: int) -> float:
 
 
 def _apart(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Those of the places that leave room for each other and for the end."""
+    """Return the places that leave room for each other and for the end."""
     kept: list[tuple[float, float]] = []
     for share, time in places:
         if share <= 1 - 1.5 * AXIS_ROOM and (not kept or share - kept[-1][0] >= AXIS_ROOM):

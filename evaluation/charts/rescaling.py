@@ -58,7 +58,7 @@ def _x(score: float) -> float:
 
 
 def _lane(row: Mapping[str, Any], top: float, total: int) -> str:
-    """One label: its name and share, the bar below them, and the scores beside."""
+    """Draw one label: its name and share, the bar below them, and the scores beside."""
     foot = top + LANE - 4
     share = row["n"] / total
     name = row["label"] if len(row["label"]) <= NAME else f"{row['label'][: NAME - 1]}…"

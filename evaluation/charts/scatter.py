@@ -26,7 +26,7 @@ class Point:
 def scatter(
     points: Sequence[Point], *, across: Axis, up: Axis, sentence: str, diagonal: bool = False
 ) -> SafeString:
-    """Every point as a dot; with ``diagonal`` a dashed line where both are the same."""
+    """Draw points as dots; ``diagonal`` adds a dashed line where both values are equal."""
 
     def x(value: float) -> float:
         return LEFT + SIZE * across.share(value)

@@ -24,12 +24,12 @@ def px(value: float) -> str:
 
 
 def percent_at(share: float) -> str:
-    """A horizontal place as a percentage, for charts that take the width they are given."""
+    """Format a horizontal position (0 to 1) as a percentage."""
     return f"{100 * share:.2f}%"
 
 
 def text(x: str, y: float, words: str, classes: str = "") -> str:
-    """One line of text at a place."""
+    """Render a line of text as SVG."""
     kind = f' class="{classes}"' if classes else ""
     return f'<text x="{x}" y="{px(y)}"{kind}>{escape(words)}</text>'
 
@@ -47,7 +47,7 @@ def path(points: Iterable[tuple[float, float]]) -> str:
 def image(
     body: str, *, sentence: str, width: float, height: float, classes: str = "chart"
 ) -> SafeString:
-    """A chart of a fixed size that says in one sentence what it shows."""
+    """Wrap SVG elements into a chart of fixed size; ``sentence`` is read by screen readers."""
     return mark_safe(  # noqa: S308 - body is built from escaped pieces
         f'<svg class="{classes}" role="img" aria-label="{escape(sentence)}" '
         f'width="{px(width)}" height="{px(height)}" '
@@ -56,7 +56,7 @@ def image(
 
 
 def wide_image(body: str, *, sentence: str, height: float, classes: str = "wide") -> SafeString:
-    """A chart as wide as its place: x in percent, so that text keeps its size on a phone."""
+    """Wrap SVG elements into a chart as wide as its container; x values are percentages."""
     return mark_safe(  # noqa: S308 - body is built from escaped pieces
         f'<svg class="chart {classes}" role="img" aria-label="{escape(sentence)}" '
         f'height="{px(height)}">{body}</svg>'
@@ -64,7 +64,7 @@ def wide_image(body: str, *, sentence: str, height: float, classes: str = "wide"
 
 
 def stretched(body: str, height: float) -> str:
-    """Shapes on a ground 1000 units wide, stretched to the chart; strokes keep their width."""
+    """Wrap shapes on a ground of 1000 units so that they stretch to the chart's width."""
     return (
         f'<svg x="0" y="0" width="100%" height="{px(height)}" viewBox="0 0 1000 {px(height)}" '
         f'preserveAspectRatio="none">{body}</svg>'
@@ -132,7 +132,7 @@ class Scale:
         count: int = 5,
         include: Sequence[float] = (),
     ) -> Scale:
-        """The scale that holds all values (None is left out) with room for dots at both ends."""
+        """Make a scale that holds all values (None is ignored) with room for dots at both ends."""
         known = [float(v) for v in (*values, *include) if v is not None and math.isfinite(v)]
         if not known:
             return cls(0.0, 1.0, width, nice_ticks(0.0, 1.0, count))
@@ -149,13 +149,13 @@ class Scale:
         return cls(low, high, width, nice_ticks(low, high, count))
 
     def x(self, value: float) -> float:
-        """The pixel of a value; what lies outside is held at the edge."""
+        """Horizontal pixel of a value; values outside the scale are drawn at its edge."""
         share = (float(value) - self.low) / (self.high - self.low)
         return self.width * min(1.0, max(0.0, share))
 
     @property
     def digits(self) -> int:
-        """Decimals that the ticks need."""
+        """Number of decimals that the ticks need."""
         if len(self.ticks) < 2:
             return 2
         step = self.ticks[1] - self.ticks[0]

@@ -65,7 +65,7 @@ def _said(what: str, parts: Sequence[str], none: str) -> str:
 
 
 def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
-    """The outline of a histogram: b + 1 edges and b heights, down to 0 at both ends."""
+    """Return the outline of a histogram from b + 1 edges and b heights."""
     points: list[Point] = [(edges[0], 0.0)]
     for k, height in enumerate(heights):
         points += [(edges[k], height), (edges[k + 1], height)]
@@ -73,12 +73,12 @@ def steps(edges: Sequence[float], heights: Sequence[float]) -> list[Point]:
 
 
 def bin_centres(edges: Sequence[float]) -> list[float]:
-    """The middle of each bin."""
+    """Return the centre of each bin."""
     return [(low + high) / 2 for low, high in itertools.pairwise(edges)]
 
 
 def shares(counts: Sequence[float]) -> list[float]:
-    """Counts as shares of their sum; all 0 where nothing was counted."""
+    """Convert counts to shares of their sum; all 0 if the sum is 0."""
     total = sum(counts)
     return [n / total for n in counts] if total else [0.0 for _ in counts]
 
@@ -92,7 +92,7 @@ def panel(
     height: float = 150.0,
     references: Sequence[tuple[float, str]] = (),
 ) -> SafeString:
-    """Curves over one another; without ticks of ``y`` the plot has the whole width."""
+    """Draw several curves in one plot; without ticks of ``y`` it takes the whole width."""
     foot = height - FOOT - (12 if x.name else 0)
 
     def up(value: float) -> float:
@@ -209,7 +209,7 @@ class ByRank:
 
 
 def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> SafeString:
-    """Shares by rank, with bands."""
+    """Draw the share of citations by rank of the passage, with bands for intervals."""
     most = max((len(row.value) for row in rows), default=1)
     known = [v for row in rows for v in (*row.value, *row.high) if v is not None]
     top = min(1.0, max(known, default=1.0) * 1.08) or 1.0
@@ -240,7 +240,7 @@ def by_rank(rows: Sequence[ByRank], *, what: str, height: float = 280.0) -> Safe
         Axis(0.5, most + 0.5, ticks, name=_("rank of the passage")),
         Axis(0, top, nice_ticks(0, top, 4), percent),
         height=height,
-        sentence=_said(what, said, _("nothing cited")),
+        sentence=_chart_sentence(what, said, _("nothing cited")),
     )
 
 
@@ -252,7 +252,7 @@ def cumulative(
     what: str,
     height: float = 170.0,
 ) -> SafeString:
-    """Share of (kind, share below each upper edge), from 0 at the first edge; dashed: threshold."""
+    """Draw cumulative shares of several kinds, with the threshold as a dashed line."""
     curves, said = [], []
     for kind, values in rows:
         points = [(edges[k + 1], v) for k, v in enumerate(values) if v is not None]
@@ -273,7 +273,7 @@ def cumulative(
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 4), name="BLEU"),
         Axis(0, 1, (0, 0.5, 1), short_tick),
         height=height,
-        sentence=_said(what, said, _("no statement cites a passage")),
+        sentence=_chart_sentence(what, said, _("no statement cites a passage")),
         references=[(threshold, "")],
     )
 
@@ -285,7 +285,7 @@ def density(
     what: str,
     height: float = 150.0,
 ) -> SafeString:
-    """(kind, density in equal bins over the text, mean place of the first citation)."""
+    """Draw the density of citations over the text, with the mean place of the first one."""
     curves, said = [], []
     for kind, values, first in rows:
         known = [0.0 if v is None else v for v in values]
@@ -311,7 +311,7 @@ def density(
         Axis(0, 1, (0, 0.5, 1), percent, name=_("place in the text")),
         Axis(0, top, ticks),
         height=height,
-        sentence=_said(what, said, _("no citation")),
+        sentence=_chart_sentence(what, said, _("no citation")),
     )
 
 
@@ -351,7 +351,7 @@ def readability(
         Axis(edges[0], edges[-1], nice_ticks(edges[0], edges[-1], 5), name=_("Flesch index")),
         Axis(0, 1.05 * top),
         height=height,
-        sentence=_said(what, said, _("nothing to show")),
+        sentence=_chart_sentence(what, said, _("nothing to show")),
         references=inside,
     )
 

@@ -21,7 +21,7 @@ WHOSE = "Demo, two editors"  # whose scores of the texts
 
 
 def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
-    """Both tasks and what came to them, in one go; says what was loaded."""
+    """Load both checklist tasks with their answers; return the tasks."""
     by, data = load.people["requester"], checklist.load()
     for who in {
         *(one["author"] for one in data["attributes"] if "strategy" not in one),

@@ -33,7 +33,7 @@ class DemoContext:
     events: int = 0
 
     def ago(self, days: float) -> dt.datetime:
-        """So many days ago, from a day on counted from noon.
+        """Return the time so many days ago; from one day on counted from noon.
 
         All comes in one order so, at whatever hour the demo is loaded: lots are drawn by the
         numbers of rows, and the figures of the demo follow them.
@@ -42,12 +42,12 @@ class DemoContext:
         return (self.now if days < 1 else noon) - days * DAY
 
     def by_day(self, days: float, part: float) -> dt.datetime:
-        """A time between 9 and 19 hours on the day so many days ago (one at least)."""
+        """Return a time between 9 and 19 hours so many days ago; ``part`` (0 to 1) of that span."""
         midnight = self.ago(days).replace(hour=0, minute=0, second=0, microsecond=0)
         return midnight + dt.timedelta(hours=9 + 10 * part, seconds=60 * part)
 
     def text(self, task: Task, text: demo.Text) -> None:
-        """A text with its questions, into the draft."""
+        """Add a text with its questions to the draft."""
         by = self.people["requester"]
         group = tasks.save_group(
             by=by,
@@ -113,7 +113,7 @@ class DemoContext:
     def store_log(
         self, user: User, assignment: Assignment, opened: dt.datetime, log: list[logs.Event]
     ) -> None:
-        """The log in batches, as the page sends it; the clock ends a moment after its last."""
+        """Store an event log in batches, as the page sends it, moving the clock along."""
         key, last = uuid.uuid4(), log[-1]["time"]
         self.clock.move_to(opened)
         events.open_stream(by=user, assignment=assignment, key=key)
@@ -149,12 +149,12 @@ class DemoTask:
         return task
 
     def publish(self, task: Task) -> Task:
-        """The task as it stands once it is published."""
+        """Publish the task and return it with its published version."""
         tasks.publish(by=self.loader.people["requester"], task=task)
         return Task.objects.select_related("project", "current").get(pk=task.pk)
 
     def take(self, task: Task, pseudonym: str, *, seconds: int = 5) -> Assignment:
-        """An assignment, claimed and opened so many seconds later."""
+        """Claim an assignment for a worker and open it after ``seconds``."""
         load = self.loader
         member, user = load.join(self.project, pseudonym), load.people[pseudonym]
         begun = load.clock.moment

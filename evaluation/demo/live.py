@@ -27,7 +27,7 @@ SO_FAR = 6  # assignments of the one that is open
 
 
 def make(load: DemoContext, project: Project) -> tuple[Task, Task]:
-    """Both tasks and what came to them; says what was loaded."""
+    """Make both tasks and what came to them; note what was loaded."""
     load.clock.move_to(load.ago(BEGIN))
     ended, going = Live(load, project, ENDED), Live(load, project, OPEN)
     times = len(PEOPLE)
@@ -67,7 +67,10 @@ class Live:
         live.add_outputs(by=by, task=self.task, key="demo", rows=rows)
 
     def judged(self, times: int) -> bool:
-        """So many assignments, each of the next person; whether they ended the evaluation."""
+        """Judge so many assignments, each by the next person.
+
+        Return whether the evaluation ended.
+        """
         for _ in range(times):
             self._judge()
         return live.check(self.evaluation.pk)

@@ -79,14 +79,14 @@ ASKED, ANNOUNCED = 6, 1.5
 
 
 def tasks_by_name(*names: str) -> list[Task]:
-    """The tasks that a demo which was loaded calls so; an earlier one may lack some."""
+    """Return the demo's tasks of these names; older demos may lack some."""
     entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
     wanted = [entry.detail.get(name) for name in names] if entry else []
     return list(Task.objects.select_related("project").filter(pk__in=wanted).order_by("-pk"))
 
 
 def loaded() -> Task | None:
-    """The demo's main task where the demo has been loaded, whatever it is called by now."""
+    """Return the demo's main task; None if the demo was not loaded."""
     return next(iter(tasks_by_name("task")), None)
 
 
@@ -252,7 +252,7 @@ class Loader(DemoContext):
         return agenda
 
     def _times(self, number: int, worker: demo.Worker) -> list[dt.datetime]:
-        """When somebody takes their two assignments: after each other, or days apart, by day."""
+        """Return when somebody takes their two assignments: in a row, or days apart, by day."""
         rng = logs.seeded("demo times", worker.id)
         if worker.id in (LOOK_FIRST, *(name for _, name in ACCOUNTS.values())):
             early, late = 11 + rng.random(), 1.2 + 0.15 * rng.random()  # paid or rejected; waiting
@@ -265,7 +265,7 @@ class Loader(DemoContext):
         return [first, second]
 
     def _work(self, task: Task, worker: demo.Worker) -> None:
-        """One assignment from its claim to its submit, with its log."""
+        """Do one assignment from its claim to its submit, with its log."""
         told = {answer.item: answer for answer in self.data.answers_of(worker.id)}
         given = {key: ("" if a.declined and not a.text else a.text) for key, a in told.items()}
         declined = {key for key, answer in told.items() if answer.declined}

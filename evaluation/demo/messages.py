@@ -42,6 +42,6 @@ def answer(load: DemoContext, task: Task) -> None:
 
 
 def announce(load: DemoContext, task: Task) -> None:
-    """All who worked on the task are told something."""
+    """Send an announcement to all who worked on the task."""
     by = load.people["requester"]
     actions.announce(by=by, task=task, text=ANNOUNCEMENT, key=uuid.uuid4())

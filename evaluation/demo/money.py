@@ -25,7 +25,7 @@ STATEMENT = "Transfer list of the first week.csv"
 
 
 def rules(load: DemoContext, task: Task) -> None:
-    """What proposals of the main task begin with, and what it is about."""
+    """Set the main task's domain and bonus rule."""
     by = load.people["requester"]
     tasks.set_domain(by=by, task=task, domain=DOMAIN)
     payout_bonus.set_rule(
@@ -40,7 +40,7 @@ def rules(load: DemoContext, task: Task) -> None:
 
 
 def settle_first_batch(load: DemoContext, task: Task) -> None:
-    """The manager notes that the first batch was paid, but for one line, and holds a list to it."""
+    """Mark the first batch as paid except for one line, and check a statement against it."""
     by = load.people["manager"]
     rows = list(Payment.objects.filter(assignment__task=task, amount__gt=0).order_by("pk"))
     payments.mark_sent(by=by, payments=rows[:-1])
@@ -81,7 +81,7 @@ def ways_in(load: DemoContext, task: Task) -> None:
 
 
 def choose(run: Run) -> str:
-    """The best of the run become a panel that is watched from then on; the sentence of it."""
+    """Make a watched panel of the run's best workers; return a sentence on it."""
     from evaluation.panels import choosing as panels
     from evaluation.panels import rules as panel_choice
     from evaluation.panels import watch as panel_watch

@@ -44,7 +44,7 @@ class RatingTask(DemoTask):
     data: rating.Ratings = field(default_factory=rating.load)
 
     def agenda(self) -> list[tuple[dt.datetime, Callable[[], None]]]:
-        """Every step with its time: everybody rates one document after another."""
+        """List the steps of the demo with their times."""
         documents = len({row["document_id"] for row in self.data.rows})
         turns = [rater for _ in range(documents) for rater in self.data.raters]
         apart = (FIRST - LAST) / (len(turns) - 1)
@@ -58,7 +58,7 @@ class RatingTask(DemoTask):
         ]
 
     def sentence(self) -> str:
-        """What was loaded, in one line."""
+        """Summarise what was loaded."""
         given = Answer.objects.filter(item__task=self.task)
         return (
             f"a rating task: {len(self.data.rows)} answers, {given.count()} ratings with "
@@ -82,7 +82,7 @@ class RatingTask(DemoTask):
         self._task = self.publish(task)
 
     def _rate(self, rater: rating.Rater) -> None:
-        """One assignment from its claim to its submit."""
+        """Do one assignment from its claim to its submit."""
         load, user = self.loader, self.loader.people[rater.id]
         held = self.take(self.task, rater.id)
         entries = list(held.entries.select_related("item").order_by("position"))

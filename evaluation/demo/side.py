@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make(load: DemoContext, project: Project) -> Task:
-    """Both tasks, and the first assignments of the one that has begun, which is returned."""
+    """Make both tasks, and the first assignments of the begun one, which is returned."""
     by = load.people["requester"]
     load.clock.move_to(load.ago(0.4))
     task = tasks.create_task(by=by, project=project, type="free_text", title=side_tasks.BEGUN_TITLE)

@@ -75,7 +75,7 @@ class Study(DemoTask):
         return self._panel
 
     def agenda(self) -> list[tuple[dt.datetime, Callable[[], None]]]:
-        """Every step with its time, but for what is still in work."""
+        """Return every step with its time, except what is still in work."""
         load = self.loader
         steps: list[tuple[dt.datetime, Callable[[], None]]] = [
             (load.ago(MADE), self.make),
@@ -97,13 +97,13 @@ class Study(DemoTask):
         return steps
 
     def _time(self, turn: int, worker: str) -> dt.datetime:
-        """When the assignment of this number is taken: so many a day, in their order."""
+        """Return when the assignment of this number is taken: so many a day, in their order."""
         day, place = divmod(turn, A_DAY)
         late = logs.seeded("demo judging times", worker, turn).uniform(0.0, 0.7)
         return self.loader.by_day(FIRST - day, (place + late) / A_DAY)
 
     def sentence(self) -> str:
-        """What was loaded, in one line."""
+        """Say what was loaded, in one line."""
         given = Answer.objects.filter(item__task=self.task, counts=True, worker__isnull=False)
         return (
             f"a pairwise study: {len(self.data.topics)} topics, {len(self._marks)} texts, "
@@ -181,8 +181,8 @@ class Study(DemoTask):
     # -- judging -------------------------------------------------------------------------------
 
     def _judge(self, judge: judging.Judge, task: Task | None = None) -> None:
-        """One assignment from its claim to its submit, with its log."""
-        held, entries = self._take(judge, task or self.task)
+        """Do one assignment from its claim to its submit, with its log."""
+        held, entries = self._claim(judge, task or self.task)
         ends = self._work(held, entries, judge.manner, len(entries))
         self.loader.clock.move_to(ends + dt.timedelta(seconds=3))
         needs = dt.timedelta(seconds=held.version.min_seconds + 2)  # the page holds them till then
@@ -191,7 +191,7 @@ class Study(DemoTask):
         by = self.loader.people[judge.worker]
         answers.submit_assignment(by=by, assignment=held, key=uuid.uuid4())
 
-    def _take(self, judge: judging.Judge, task: Task) -> tuple[Assignment, list[AssignmentItem]]:
+    def _claim(self, judge: judging.Judge, task: Task) -> tuple[Assignment, list[AssignmentItem]]:
         held = self.take(task, judge.worker, seconds=6)
         return held, list(held.entries.select_related("item").order_by("position"))
 
@@ -238,7 +238,7 @@ class Study(DemoTask):
         of = {judge.worker: judge for judge in self.data.judges}
         for worker, (minutes, pairs) in sorted(IN_WORK.items(), key=lambda row: -row[1][0]):
             self.loader.clock.move_to(self.loader.now - dt.timedelta(minutes=minutes))
-            held, entries = self._take(of[worker], self.task)
+            held, entries = self._claim(of[worker], self.task)
             self._work(held, entries, of[worker].manner, pairs)
 
     # -- a model, experts ----------------------------------------------------------------------
@@ -283,11 +283,11 @@ class Study(DemoTask):
         self._panel = self.publish(task)
 
     def close_panel(self) -> None:
-        """All experts are through, so nothing more is handed out."""
+        """Close the panel: all experts are through, so nothing more is handed out."""
         tasks.move(by=self.loader.people["requester"], task=self.panel, to="close")
 
     def _hard(self) -> list[Item]:
-        """By the votes so far, as the checks of a run would find them."""
+        """Return the hard items by the votes so far, as the checks of a run would find them."""
         frozen = judged.current_judgments(self.task)
         people = frozen.data.votes.first_votes()
         found = differentiable(frozen.data, people, needed=HARD_BELOW, share=HARD_SHARE)
@@ -297,7 +297,7 @@ class Study(DemoTask):
         return [items[pk] for pk in chosen]
 
     def _expert(self, expert: judging.Judge) -> None:
-        """All of the panel's pairs, in as many assignments as it takes."""
+        """Have an expert judge all of the panel's pairs, in as many assignments as it takes."""
         asked = self.panel.items.count()
         while (
             asked

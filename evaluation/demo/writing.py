@@ -37,7 +37,7 @@ class WritingTask(DemoTask):
     _ahead: Item | None = None
 
     def agenda(self) -> list[tuple[dt.datetime, Callable[[], None]]]:
-        """Every step with its time."""
+        """Return every step with its time."""
         load, rows = self.loader, self.data.responses
         steps: list[tuple[dt.datetime, Callable[[], None]]] = [
             (load.ago(MADE), self.make),
@@ -49,7 +49,7 @@ class WritingTask(DemoTask):
         return steps
 
     def sentence(self) -> str:
-        """What was loaded, in one line."""
+        """Say what was loaded, in one line."""
         given = Answer.objects.filter(item__task=self.task)
         people = given.filter(worker__isnull=False)
         return (
@@ -76,7 +76,7 @@ class WritingTask(DemoTask):
         self._task = self.publish(task)
 
     def _write(self, one: writing.Response) -> None:
-        """One assignment from its claim to its submit, with its log."""
+        """Do one assignment from its claim to its submit, with its log."""
         load, version = self.loader, self.task.current
         assert version is not None  # noqa: S101 (it was published)
         user = load.people[one.worker]

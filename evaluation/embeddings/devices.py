@@ -8,9 +8,11 @@ recipe of a run names which it had.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -51,7 +53,7 @@ class Device:
 
 
 def before_torch() -> None:
-    """Settings that torch and its companions read when they are loaded.
+    """Set environment variables that torch reads when it is loaded.
 
     Waiting threads sleep instead of spinning: with the cores shared (web, database), spinning
     took twice the processor time and left a half to a third of the speed.
@@ -62,7 +64,7 @@ def before_torch() -> None:
 
 
 def choose_device(asked: str, *, cuda: int, mps: bool) -> Device:
-    """The device for a setting: ``auto``, ``cuda``, ``cuda:<number>``, ``mps`` or ``cpu``.
+    """Choose the device for a setting: ``auto``, ``cuda``, ``cuda:<number>``, ``mps`` or ``cpu``.
 
     ``cuda`` is how many such devices there are. Raises Invalid for a device that is not there.
     """
@@ -83,7 +85,7 @@ def choose_device(asked: str, *, cuda: int, mps: bool) -> Device:
 
 @cache
 def device() -> Device:
-    """The device of this process, as CROWDQC_DEVICE says. Loads torch only where one may be."""
+    """Return the device that CROWDQC_DEVICE names, loading torch only if there may be one."""
     asked = settings.CROWDQC_DEVICE
     if asked == CPU or not _may_have_accelerator():
         return choose_device(asked, cuda=0, mps=False)
@@ -96,7 +98,7 @@ def device() -> Device:
 
 
 def in_batches(work: Callable[[int], Done], size: int) -> tuple[Done, int]:
-    """What ``work`` gives with batches of this size, halved until memory suffices; and the size."""
+    """Run ``work(size)``, halving the batch size until memory suffices; return result and size."""
     while True:
         try:
             return work(size), size
@@ -104,6 +106,33 @@ def in_batches(work: Callable[[int], Done], size: int) -> tuple[Done, int]:
             if size == 1 or not any(words in str(problem) for words in FULL):
                 raise
         size //= 2
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Bound torch's own threads within the block."""
+    before_torch()
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def folder_identity(folder: Path, name: str = "") -> str:
+    """Return a model's name (its folder's by default) and a hash over the folder's files.
+
+    The hash is the beginning of SHA-256 over the files' names and contents.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0")
+        with file.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return f"{name or folder.name}@{digest.hexdigest()[:16]}"
 
 
 def _may_have_accelerator() -> bool:

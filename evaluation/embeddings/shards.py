@@ -45,7 +45,7 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Texts a second since the first was claimed; 0 before one is done."""
+        """Texts encoded per second since the first was claimed; 0 before one is done."""
         return self.done / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -96,7 +96,7 @@ def claim(run_id: int, identity: str) -> EncodingShard | None:
 
 @contextmanager
 def renewing(shard: EncodingShard) -> Iterator[None]:
-    """Within it the lease is renewed, and with it the run's sign of life."""
+    """Renew the shard's lease and the run's heartbeat until the block ends."""
 
     def renew() -> None:
         now = timezone.now()
@@ -120,7 +120,7 @@ def release_expired(run_id: int) -> int:
 
 
 def tally(run_id: int) -> Tally | None:
-    """How far a run's shards are; None where it has none."""
+    """Return the progress of a run's shards; None if it has none."""
     leased = OPEN & Q(lease_until__gte=timezone.now())
     found = EncodingShard.objects.filter(run=run_id).aggregate(
         all=Sum("texts"),

@@ -59,7 +59,7 @@ def _has_tokens(encoder: Encoder) -> TypeGuard[SentenceModel]:
 def tokens_of(
     texts: Sequence[str], encoder: str = "minilm", *, progress: Progress | None = None
 ) -> list[TextTokens]:
-    """The tokens of each text with their vectors; as ``token_vectors``."""
+    """Return the tokens of each text with their vectors, as ``token_vectors`` makes them."""
     _model, forms, pieces = _pieces(texts, encoder, progress)
     return [pieces[form] for form in forms]
 
@@ -108,10 +108,8 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[TextTokens]:
     from sentence_transformers.util import batch_to_device
 
     special = torch.tensor(sorted(model.tokenizer.all_special_ids))
-    before = torch.get_num_threads()
-    torch.set_num_threads(encoder.threads)
     out: list[TextTokens] = []
-    try:
+    with torch_threads(encoder.threads):
         for start in range(0, len(texts), BATCH):
             features = model.preprocess(texts[start : start + BATCH])
             ids = features["input_ids"]
@@ -124,6 +122,4 @@ def _encode(encoder: SentenceModel, texts: list[str]) -> list[TextTokens]:
                 names = model.tokenizer.convert_ids_to_tokens(row)
                 tokens = tuple(name for name, own in zip(names, keep, strict=True) if own)
                 out.append(TextTokens(tokens, part[keep]))
-    finally:
-        torch.set_num_threads(before)
     return out

@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.embeddings.embeddings import Encoder, SpellingEncoder, text_hash
+from evaluation.embeddings.embeddings import (
+    ENDPOINT,
+    PATH,
+    TERMS,
+    Encoder,
+    SpellingEncoder,
+    get_encoder,
+    text_hash,
+)
 from evaluation.models import Embedding
 
 logger = logging.getLogger(__name__)
@@ -60,14 +68,14 @@ class StoredRows:
         return len(self), self[0:1].shape[1]
 
     def __getitem__(self, rows: slice | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """These rows (k, width); raises Conflict where one was deleted meanwhile."""
+        """Read these rows (k, width); raise Conflict where one was deleted meanwhile."""
         wanted = self.hashes[rows].astype(str).tolist()
         if not wanted:
             return np.empty((0, self.shape[1]), dtype=STORED)
         found: dict[str, bytes] = {}
         different = list(dict.fromkeys(wanted))
         for start in range(0, len(different), READ):
-            there = _of(self.identity, different[start : start + READ])
+            there = _rows_of(self.identity, different[start : start + READ])
             found.update(there.values_list("text_hash", "vector"))
         if len(found) < len(different):
             raise Conflict("Vectors of this run were deleted while it worked; start it again.")
@@ -85,7 +93,7 @@ _kept_only: ContextVar[bool] = ContextVar("kept_only", default=False)
 
 @contextmanager
 def stored_vectors_only() -> Iterator[None]:
-    """Within it no model is asked for a vector: a text without one raises Conflict."""
+    """Within the block, raise Conflict instead of encoding a text without a stored vector."""
     before = _kept_only.set(True)
     try:
         yield
@@ -116,12 +124,12 @@ class StoredVectors:
 
     @property
     def cached(self) -> int:
-        """How many have one."""
+        """Number of texts that have a stored vector."""
         return len(self.hashes) - len(self.missing)
 
 
 def look_up(texts: Sequence[str], identity: str) -> StoredVectors:
-    """Which texts have no vector of this encoder, in the order of encoding: shortest first.
+    """Look up the stored vectors of texts, and list the texts without one, shortest first.
 
     A text that is there twice is missing once. Those found count as used today. Raises Conflict
     for a missing one within ``stored_vectors_only``.
@@ -141,7 +149,7 @@ def look_up(texts: Sequence[str], identity: str) -> StoredVectors:
 def vectors_of(
     texts: Sequence[str], encoder: Encoder, *, advance: Advance | None = None
 ) -> Vectors:
-    """Vectors of distinct texts as one matrix; only those not yet stored are encoded."""
+    """Return the vectors of distinct texts as a matrix, encoding only those not stored."""
     if not encoder.cacheable:
         step = advance or (lambda done, cached: None)
         step(0, 0)
@@ -159,7 +167,7 @@ def vectors_of(
 def encode_missing(
     texts: Sequence[str], encoder: Encoder, found: StoredVectors, *, advance: Advance | None = None
 ) -> StoredRows:
-    """Encode here what was not found; the rows of all texts, read when they are asked for.
+    """Encode the texts that have no stored vector; return the rows of all texts.
 
     Each batch is stored as soon as it is encoded (outside any transaction of the caller's), so a
     killed run goes on where it ended. All vectors are then read back from the store: a run sees
@@ -182,7 +190,7 @@ def encode_missing(
 
 
 def store(identity: str, hashes: Hashes, matrix: Matrix) -> None:
-    """Keep vectors (k, width) of different texts; whoever stored a text first wins."""
+    """Store vectors (k, width) of different texts; stored ones are kept."""
     rows = np.ascontiguousarray(matrix, dtype=STORED)
     # In one order for all, so that two transactions never wait for each other.
     order = np.argsort(hashes)
@@ -201,6 +209,24 @@ def stored_vectors(identity: str, texts: Sequence[str]) -> NDArray[np.float32] |
     if set(hashes) != _stored(identity, hashes):
         return None
     return np.asarray(StoredRows(identity, np.array(hashes, dtype="S64")))
+
+
+def vectors_of_run(
+    slug: str, identity: str, texts: Sequence[str], *, load_model: bool
+) -> NDArray[np.float32] | None:
+    """Return the vectors that a run saw: the stored ones, or those of its encoder fitted again.
+
+    ``slug`` is the run's encoder and ``identity`` what its recipe calls it. Only encoders that are
+    fitted to the texts are run again; those with a model under them (spelling corrected first)
+    where ``load_model`` allows it. None where vectors are not kept any more.
+    """
+    kept = stored_vectors(identity, texts)
+    if kept is not None or slug.startswith((ENDPOINT, PATH)):
+        return kept
+    if slug not in TERMS and not load_model:
+        return None
+    encoder = get_encoder(slug)
+    return None if encoder.cacheable else encoder.encode(texts)
 
 
 def delete_unused() -> int:
@@ -222,14 +248,14 @@ def delete_unused() -> int:
     return count
 
 
-def _of(identity: str, hashes: Sequence[str]) -> QuerySet[Embedding]:
+def _rows_of(identity: str, hashes: Sequence[str]) -> QuerySet[Embedding]:
     return Embedding.objects.filter(encoder=identity, text_hash__in=hashes)
 
 
 def _stored(identity: str, hashes: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for start in range(0, len(hashes), READ):
-        rows = _of(identity, hashes[start : start + READ])
+        rows = _rows_of(identity, hashes[start : start + READ])
         found.update(rows.values_list("text_hash", flat=True))
     return found
 
@@ -239,4 +265,6 @@ def _mark_used(identity: str, hashes: Sequence[str]) -> None:
     today = timezone.localdate()
     recent = today - dt.timedelta(days=(settings.CROWDQC_VECTOR_DAYS or 300) // 10)
     for start in range(0, len(hashes), READ):
-        _of(identity, hashes[start : start + READ]).filter(used_on__lt=recent).update(used_on=today)
+        _rows_of(identity, hashes[start : start + READ]).filter(used_on__lt=recent).update(
+            used_on=today
+        )

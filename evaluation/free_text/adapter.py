@@ -45,7 +45,7 @@ def _redundancy(votes: int, now: float, more: float) -> tuple[str, ...]:
 
 
 def of_texts(build: Build) -> Precision:
-    """The interval of a worker's AQER score, where everybody takes one assignment."""
+    """Estimate the width of a worker's AQER interval in a drafted task."""
     cost, votes = build.cost(), build.version.redundancy
     per, items = cost.per_assignment, build.questions
     if votes < 2:

@@ -40,7 +40,7 @@ class Encoded:
 
 
 def rows_of(run: Run, steps: Recorder, frozen: AnswersDataset, encoder: Encoder) -> Encoded:
-    """Vectors of ``frozen.texts``, read from the store when they are asked for.
+    """Return the vectors of a run's texts, encoding missing ones.
 
     Raises Waiting where workers encode shards first; the run is taken up again after the last.
     """
@@ -118,7 +118,7 @@ def _wait(
 
 
 def _answer_of_each(frozen: AnswersDataset, found: vectors.StoredVectors) -> list[int]:
-    """One answer of each missing text, in the order in which these are encoded."""
+    """Return one answer of each missing text, in the order in which these are encoded."""
     answer = np.empty(len(frozen.texts), dtype=np.int64)
     answer[frozen.system_text] = frozen.system_answer_ids
     answer[frozen.text] = frozen.answer_ids

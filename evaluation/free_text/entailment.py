@@ -59,7 +59,7 @@ def _meetings(task: Task) -> list[tuple[AnswerText, AnswerText]]:
     ]
 
 
-def _asks(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQuestion]:
+def _questions(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQuestion]:
     template = load(PROMPT)
     return [
         ModelQuestion(
@@ -75,7 +75,7 @@ def _asks(pairs: Sequence[tuple[AnswerText, AnswerText]]) -> list[ModelQuestion]
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    """Plan what a run would ask; raises Invalid and Conflict that say what is missing."""
     model = chat_model(task, params["model"])
     pairs = _meetings(task)
     if not pairs:
@@ -93,7 +93,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
             "same words are asked once."
         )
     ) % {"model": model.name, "pairs": plural(len(pairs), "ordered pair")}
-    return Plan(model, _asks(pairs), sentence)
+    return Plan(model, _questions(pairs), sentence)
 
 
 def _next_step(run: Run, new: int) -> tuple[str, str, str]:
@@ -114,7 +114,7 @@ ASKING = LLMRunSpec(
 
 @dataclass(frozen=True, eq=False)
 class EntailmentRequest:
-    """What a run was told, before anything is written."""
+    """The result of asking a model about entailment, before it is stored."""
 
     model: str
     pairs: list[list[Any]]
@@ -127,7 +127,7 @@ def compute(run: Run, steps: Recorder) -> EntailmentRequest:
     pairs, asked = _meetings(run.task), plan(run.task, run.params)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(pairs))
-    replies = fetch_replies(run, asked.model, _asks(pairs), steps)
+    replies = fetch_replies(run, asked.model, _questions(pairs), steps)
     found: dict[tuple[str, str], float] = {}
     for (premise, hypothesis), reply in zip(pairs, replies, strict=True):
         chance = _chance(reply)
@@ -164,7 +164,7 @@ def _key(text: str) -> str:
 
 
 def write(run: Run, done: EntailmentRequest) -> Outcome:
-    """What the model said of each pair of texts."""
+    """Return what the run stores: the model's probabilities for each pair of texts."""
     recipe = {"method": SLUG, "version": run.version, "params": dict(run.params)}
     recipe |= {"prompt": load(PROMPT).ref, "model": done.model}
     return Outcome({}, {"asked": done.told, FIGURE: done.pairs, "recipe": recipe})
@@ -177,7 +177,7 @@ RUNS = RunType(ASKING, ("texts",), gettext_noop("free text"), (PREPARE, ASK), co
 
 
 def asked_runs(task: Task) -> list[tuple[str, str]]:
-    """The finished runs that asked, for a form: what AQER's option says, and words."""
+    """List the finished runs that asked a model, as (option of AQER, label)."""
     rows = task.runs.filter(method=SLUG, state=RunState.DONE).order_by("-number")
     figures = RunFigure.objects.filter(run__in=rows, name="asked").values_list("run_id", "data")
     names = {pk: data["model"] for pk, data in figures}

@@ -109,7 +109,7 @@ class TextPlanner(Planner):
 
 
 def design_of(votes: int, per: int) -> dict[str, int]:
-    """A study of about CELLS cells in which everybody gives ``per`` answers."""
+    """Return a study of about CELLS cells in which each worker gives ``per`` answers."""
     items = max(per, int(math.sqrt(CELLS * per / votes)))
     return {
         "workers": max(3, votes, math.ceil(items * votes / per)),
@@ -119,7 +119,7 @@ def design_of(votes: int, per: int) -> dict[str, int]:
 
 
 def verdict_of(reached: list[Reached], target: float) -> tuple[str, str]:
-    """How many answers per question the target takes, on average and in every simulated study.
+    """Say how many answers per question reach the target on average and in every simulation.
 
     The mean must lie above by more than the simulation leaves open: 1.96 of its errors are about
     OPEN of the range of STUDIES draws, which is 3.7 standard deviations.

@@ -74,8 +74,7 @@ STORED = ("encoder", "leave_one_out", "rank_by", "similarity", "start", "resampl
 
 
 def clean_encoder(slug: str) -> str:
-    """A known encoder, a model within CROWDQC_ENCODER_DIRS (its name, or ``path:<folder>``), or
-    ``endpoint:<model id>``; each also with ``+spelling``.
+    """Check an encoder's name and return it in its stored form.
 
     Raises Invalid for others. Whether a model is of the run's own project shows when it runs.
     """
@@ -141,7 +140,7 @@ def with_encoder(settings: dict[str, Any]) -> dict[str, Any]:
 def compute(
     run: Run, steps: Recorder, take: Callable[[Task], Snapshot] = snapshots.freeze_answers
 ) -> results.Computed:
-    """Freeze (by ``take``), embed, fit."""
+    """Freeze the answers (by ``take``), embed them and fit."""
     steps.begin(SNAPSHOT)
     snapshot = freezing.freeze(run, take)
     frozen = snapshots.load(snapshot)
@@ -192,11 +191,11 @@ def _pair_scores(
 
 
 def _scorer(run: Run) -> CrossEncoder | AskedEntailment | None:
-    """What judges entailment between answers, for a first round by it."""
+    """Return what judges entailment between answers, for a first round by it."""
     named = run.params.get(ENTAILMENT.name)
     if named and named.startswith(entailment.ASKED):
         return AskedEntailment(run.task, named)
-    return CrossEncoder(named.removeprefix(folders.PATH)) if named else None
+    return CrossEncoder(named.removeprefix(embeddings.PATH)) if named else None
 
 
 def fit(
@@ -232,12 +231,12 @@ def _say_counts(steps: Recorder, result: Result, resamples: int) -> None:
 
 
 def write(run: Run, done: results.Computed) -> results.Outcome:
-    """The rows and figures of a run."""
+    """Return the rows and figures of a run."""
     return results.write(run, done)
 
 
 def fail(run: Run, done: results.Computed) -> str:
-    """Keep what shows why it did not converge; returns the reason in words."""
+    """Store why the run did not converge, and return the reason as a sentence."""
     results.write_failure(run, done.result)
     return results.why_not_converged(done.result)
 
@@ -258,7 +257,7 @@ def model_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
         ],
         ENTAILMENT.name: [
             ("", none),
-            *((f"{folders.PATH}{at}", name) for name, at in there.items()),
+            *((f"{embeddings.PATH}{at}", name) for name, at in there.items()),
             *asked,
         ],
     }

@@ -147,7 +147,7 @@ def _drawn(task: Task, author: str, per_system: int, seed: int) -> list[int]:
 
 
 def order_for(grading: Grading, grader_id: int) -> list[int]:
-    """The answers in the order in which this grader meets them: shuffled, each in their own way."""
+    """Return the answers in this grader's own random order."""
     ids = list(grading.answer_ids)
     np.random.default_rng([grading.seed, grader_id]).shuffle(ids)
     return ids
@@ -193,7 +193,7 @@ def grade(*, by: User, grading: Grading, answer_id: int, value: int, note: str =
 
 @transaction.atomic
 def reconcile(*, by: User, grading: Grading, answer_id: int, value: int, note: str = "") -> Grade:
-    """The mark that both agreed on where theirs lay too far apart; either of them writes it."""
+    """Store the mark that the two graders agreed on; either of them may do so."""
     grading = Grading.objects.select_for_update(of=("self",)).get(pk=grading.pk)
     if by.pk not in (grading.first_id, grading.second_id):
         raise NotAllowed(gettext("Only the two graders reconcile their marks."))
@@ -253,7 +253,7 @@ def close(*, by: User, grading: Grading, now: dt.datetime | None = None) -> Grad
 
 
 def marks_of(grading: Grading) -> dict[int, Marks]:
-    """The marks so far by answer; one query."""
+    """Return the marks given so far, by answer (one query)."""
     found: dict[int, dict[str, int]] = {}
     names: Mapping[int | None, str] = {
         grading.first_id: "first",

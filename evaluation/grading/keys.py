@@ -45,7 +45,7 @@ def right_answers(grading: Grading) -> list[RightAnswer]:
 
 
 def right_answer_of(grading: Grading, answer_id: int) -> str:
-    """What is right of the question that an answer is to; "" where nobody wrote it."""
+    """Return the reference answer to the question of an answer; "" if there is none."""
     if not grading.keys:
         return ""
     item = Answer.objects.values_list("item_id", flat=True).get(pk=answer_id)
@@ -77,14 +77,14 @@ def keys_of(task: Task) -> dict[int, str]:
 
 
 def keys_hash(keys: Mapping[int, str]) -> str:
-    """SHA-256 of the right answers, for a run's recipe."""
+    """Hash the reference answers, for a run's recipe."""
     return hashlib.sha256(json.dumps(sorted(keys.items())).encode()).hexdigest()
 
 
 def key_cosines(
     frozen: AnswersDataset, keys: Mapping[int, str], encoder: Encoder, matrix: Any
 ) -> FloatArray:
-    """Cosine (n,) of each worker's answer with the right one to its question, NaN without one.
+    """Return the cosine (n,) of each worker's answer with the reference answer; NaN without one.
 
     ``matrix`` are the vectors of ``frozen.texts``. An encoder that is fitted to its texts is fitted
     anew to these and the right answers.

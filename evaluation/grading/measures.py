@@ -58,7 +58,7 @@ def measures_table(
     *,
     heading: str = "",
 ) -> ResultTable | None:
-    """A row a method, the highest Pearson's r first; None of a run from before these figures."""
+    """Make the table of methods by both measures; None for runs without these figures."""
     if not rows:
         return None
     found = {(row["measure"], row["method"]): row for row in rows}

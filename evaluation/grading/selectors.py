@@ -54,7 +54,7 @@ def newest_of_systems(task: Task) -> Grading | None:
 
 
 def staff(task: Task) -> list[User]:
-    """Who may grade: requesters and managers of the project."""
+    """List the people who may grade: requesters and managers of the project."""
     rows = (
         Membership.objects.filter(
             project=task.project_id,
@@ -69,7 +69,7 @@ def staff(task: Task) -> list[User]:
 
 
 def grading_progress(grading: Grading) -> dict[str, Any]:
-    """Counts, and Pearson's r of the two graders with its interval by Fisher's z."""
+    """Return the progress of a grading, and the two graders' Pearson correlation."""
     marks = marks_of(grading)
     both = [
         (m.first, m.second) for m in marks.values() if m.first is not None and m.second is not None
@@ -113,7 +113,7 @@ def next_answer(grading: Grading, grader: User) -> int | None:
 
 
 def place_of(grading: Grading, grader: User, answer_id: int) -> tuple[int, int | None, int | None]:
-    """Number of an answer in this grader's order (from 1), and the ones before and after it."""
+    """Return an answer's number in the grader's order (from 1), and its neighbours."""
     order = order_for(grading, grader.pk)
     at = order.index(answer_id)
     before = order[at - 1] if at else None
@@ -143,7 +143,7 @@ def answers_for_grader(answer_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def own_mark(grading: Grading, grader: User, answer_id: int) -> tuple[int | None, str]:
-    """What this grader gave so far."""
+    """Return the mark and note that the grader gave an answer; (None, "") if none yet."""
     found = grading.grades.filter(grader=grader, answer=answer_id).first()
     return (found.value, found.note) if found else (None, "")
 
@@ -151,7 +151,7 @@ def own_mark(grading: Grading, grader: User, answer_id: int) -> tuple[int | None
 def disagreements(
     grading: Grading, marks: Mapping[int, Marks] | None = None
 ) -> list[dict[str, Any]]:
-    """Answers whose marks lie too far apart, the widest gap first; unsettled ones before."""
+    """List answers whose marks lie too far apart: unsettled ones first, then by the gap."""
     marks = marks_of(grading) if marks is None else marks
     wide = [pk for pk, both in marks.items() if both.apart(grading.gap)]
     notes: dict[int, list[str]] = {}
@@ -206,7 +206,7 @@ class Line:
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The newest finished study of the task, or the one of this number."""
+    """Return the task's newest finished study, or the one of this number."""
     found = task.runs.filter(method=SLUG, state=RunState.DONE).select_related("snapshot")
     found = found.defer("snapshot__answer_ids")
     return (found.filter(number=number) if number else found).order_by("-id").first()
@@ -218,7 +218,7 @@ def judges(task: Task) -> list[Run]:
 
 
 def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The page of a finished study, from its figures alone."""
+    """Return the context of the page of a finished study."""
     frame, params = told["frame"], run.params
     sizes, titles = list(frame["sizes"]), frame["titles"]
     rows = {(row["method"], row["system"], row["size"]): row for row in told["study"]}
@@ -272,7 +272,7 @@ def page(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(frame: Mapping[str, Any], systems: int, repetitions: int) -> str:
-    """How much was graded, and how often workers were drawn."""
+    """Say how much was graded, and how often workers were drawn."""
     bare = len(frame["systems"]) - systems
     said = (
         gettext(
@@ -307,7 +307,7 @@ def _line(slug: str, title: str, cells: list[Cell], scale: Scale, against: str) 
 
 
 def _against(slug: str, row: Row | None) -> str:
-    """How a method stands to AQER on the same draws."""
+    """Say how a method compares with AQER on the same draws."""
     if slug == AQER or row is None:
         return ""
     if row["low"] is None:

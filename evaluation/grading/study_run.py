@@ -83,7 +83,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
 
 
 def grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
-    """The experts' grade (s,) of each system's answer, NaN without one, and what they rest on."""
+    """Return experts' grades (s,) of systems' answers, NaN if ungraded, with their source."""
     grading = Grading.objects.filter(pk=run.params["grading"], task=run.task_id).first()
     if grading is None:
         raise Conflict(_("The grading of this run is gone."))
@@ -97,7 +97,7 @@ def grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
 
 
 def judge_scores(run: Run, frozen: AnswersDataset) -> tuple[FloatArray | None, Row]:
-    """What a model gave each system's answer (s,) in a finished run of judging, if one is named."""
+    """Return a judge model's scores (s,) of the systems' answers, from the chosen run."""
     if not run.params["judge"]:
         return None, {}
     source = Run.objects.filter(
@@ -122,7 +122,7 @@ def judge_scores(run: Run, frozen: AnswersDataset) -> tuple[FloatArray | None, R
 
 
 def responses_of(frozen: AnswersDataset, encoder: str, *, bert: bool) -> Responses:
-    """The same answers as words, with token vectors where BERTScore is asked for and can be had."""
+    """Build the answers as words, with token vectors if BERTScore is asked for."""
     tokens = None
     if bert and encoder == text_runs.DEFAULT_ENCODER:
         tokens = token_vectors(frozen.texts)

@@ -110,7 +110,7 @@ class StudyForm(forms.Form):
         self.fields["judge"].choices = [("0", gettext("none")), *found]  # type: ignore[attr-defined]
 
     def clean_sizes(self) -> list[int]:
-        """Whole numbers between commas."""
+        """Parse whole numbers separated by commas."""
         parts = [part.strip() for part in self.cleaned_data["sizes"].split(",") if part.strip()]
         found = {number for part in parts if (number := parse_whole(part, high=9999)) is not None}
         if not parts or len(found) < len(set(parts)):
@@ -136,7 +136,7 @@ def _grading(task: Task) -> Grading:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """How far the grading is and where marks lie apart; or who shall grade."""
+    """Page of a grading: its progress and disagreements, or the form to open one."""
     access, task = _texts(request, project_id, task_id)
     found, people = reads.newest(task), reads.staff(task)
     context: dict[str, Any] = {"task": task, "title": run_reads.title_of(task), "grading": found}
@@ -185,7 +185,7 @@ def grading(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def grade_answer(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """One answer before one grader: question, text and answer, nothing else."""
+    """Page on which a grader marks one answer, seeing question and text."""
     access, task = _texts(request, project_id, task_id)
     found = _grading(task)
     if access.user.pk not in (found.first_id, found.second_id):
@@ -267,7 +267,7 @@ def settle_mark(
 @login_required
 @require_POST
 def save_keys(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """What the graders agreed on as right."""
+    """Save the reference answers that the graders agreed on."""
     access, task = _texts(request, project_id, task_id)
     found = _grading(task)
     if access.user.pk not in (found.first_id, found.second_id):
@@ -297,7 +297,7 @@ def end(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Each method against the experts, by number of workers and by system."""
+    """Page comparing methods with experts, by number of workers and by system."""
     _, task = _texts(request, project_id, task_id)
     run, found = reads.shown_run(task, number_of(request)), reads.newest_of_systems(task)
     context: dict[str, Any] = {

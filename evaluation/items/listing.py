@@ -130,7 +130,7 @@ def item_listing(access: Access, task: Task) -> Listing:
 
 
 def _item_states(task: Task) -> Filter:
-    """Which items are still asked about; earlier ones are of versions that are over."""
+    """Return the filter by state: open, complete, known answer, or of an earlier version."""
     now = Q(until=None)
     full = Q(held__gte=F("redundancy"))
     states = [

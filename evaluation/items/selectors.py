@@ -95,7 +95,7 @@ def item_page(task: Task, item: Item, number: Any) -> ItemPage:
 
 
 def _counted(task: Task, given: QuerySet[Answer]) -> int:
-    """How many answers count; a model's, where models stand beside people, is no vote."""
+    """Count the answers that count; a model's, where models stand beside people, is no vote."""
     beside = get_type(task.type).models_beside
     counted = given.filter(counts=True, **({"system__isnull": True} if beside else {}))
     return counted.count()
@@ -127,7 +127,7 @@ def _scores(run: Run | None, item: Item) -> list[ItemScore]:
 
 
 def _history(task: Task, item: Item) -> list[audit.Line]:
-    """What was decided about the item and its answers, the newest first."""
+    """List the decisions about the item and its answers, newest first."""
     answers = Answer.objects.filter(item=item).values("pk")
     about = Q(object_type="item", object_id=item.pk)
     about |= Q(object_type="answer", object_id__in=answers)

@@ -58,7 +58,10 @@ def decide_label(
 
 @transaction.atomic
 def revoke_decision(*, by: User, task: Task, item: Item, field: str) -> LabelDecision:
-    """End the decision on an item; an earlier one does not come back. Conflict without any."""
+    """End the decision on an item's label.
+
+    Conflict if there is none. Earlier decisions stay ended.
+    """
     found = (
         LabelDecision.objects.standing()
         .select_for_update(of=("self",))

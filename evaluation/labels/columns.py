@@ -51,14 +51,14 @@ WORKERS = (
 
 
 def soft_lines(extra: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """(method, label, probability) of an item."""
+    """Yield (method, label, probability) from an item's stored scores."""
     for method, shares in extra["soft"].items():
         for label, probability in shares.items():
             yield method, label, probability
 
 
 def confusion_lines(extra: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """(true, given, probability, low, high) of a worker; none for one who was not scored."""
+    """Yield (true, given, probability, low, high) from a worker's stored scores."""
     told = extra.get("confusion")
     if not told:
         return

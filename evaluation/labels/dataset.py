@@ -65,7 +65,7 @@ def freeze_labels(task: Task, field: LabelField) -> Snapshot:
 
 
 def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
-    """What was frozen, read again and found to be the same; raises Conflict where it is not."""
+    """Read frozen labels again; raise Conflict where they are not the same any more."""
     rows = collected.of_answers(snapshot.task, field, snapshot.answer_ids)
     if content_hash(rows, field) != snapshot.content_hash:
         raise Conflict(
@@ -76,14 +76,14 @@ def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
 
 
 def load(snapshot: Snapshot, field: LabelField) -> LabelsDataset:
-    """The frozen labels as arrays; raises Conflict as ``reload_labels``."""
+    """Load the frozen labels as arrays; Conflict if they changed."""
     found = to_arrays(reload_labels(snapshot, field), field)
     others = tuple(other_fields(snapshot.task, snapshot.answer_ids))
     return with_kinds(replace(found, others=others), item_metadata(snapshot.task))
 
 
 def with_kinds(frozen: LabelsDataset, metadata: Mapping[int, Mapping[str, str]]) -> LabelsDataset:
-    """The same with what columns say of its items (by id)."""
+    """Return the dataset with its items' metadata as columns, by which results can be split."""
     return replace(frozen, columns=columns_of([metadata.get(pk, {}) for pk in frozen.items]))
 
 

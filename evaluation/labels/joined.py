@@ -21,7 +21,7 @@ FIRST, LAST = ("id", "text"), ("votes", "label", "certainty", "decided_by", "kno
 def joined_table(
     run: Run, field: ShownField, *, chosen: str = "all", only: WorkersLabels | None = None
 ) -> Table:
-    """The items that a filter shows, a row each; certainty is empty where a person decided.
+    """Make the table of items under a filter, with their own columns and labels.
 
     Own columns are those that came with the items; one that has a name of ours begins with
     ``own_``.

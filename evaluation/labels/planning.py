@@ -51,10 +51,10 @@ class Plan:
     recipe: str
 
     def least(self, target: float, *, sure: bool = False) -> int | None:
-        """The fewest workers per item at which Dawid-Skene reaches ``target``, or its range does.
+        """Return the fewest workers per item that reach ``target``; None if no number does.
 
-        The mean must lie above by more than its Monte Carlo error leaves open. None where no number
-        up to the most simulated does.
+        The mean must lie above by more than its Monte Carlo error leaves open. Numbers up to the
+        most simulated are looked at.
         """
         for row in self.rows:
             if row.dawid_skene is None or row.low is None or row.error is None:
@@ -66,7 +66,7 @@ class Plan:
 
 
 def pool_of(run: Run, prevalence: Sequence[float]) -> LabelPool | None:
-    """The scored workers of a run with their estimated confusion matrices; None without any."""
+    """Return the run's scored workers with their confusion matrices; None without any."""
     matrices, sizes = [], []
     rows = WorkerScore.objects.filter(run=run).order_by("worker_id")
     for extra in rows.values_list("extra", flat=True):
@@ -91,7 +91,7 @@ def pool_of(run: Run, prevalence: Sequence[float]) -> LabelPool | None:
 def plan(
     pool: LabelPool, crowd: str, key: str, *, items: int, per_worker: int, votes: Any = VOTES
 ) -> Plan:
-    """The curve, kept a week under ``key``. Raises BadParameter."""
+    """Simulate the curve of right labels by votes per item. Cached under ``key`` for a week."""
     items = min(max(items, FEWEST), MOST)
 
     def simulated() -> Table:
@@ -123,7 +123,7 @@ def plan(
 
 
 def stated(accuracy: float, labels: int, **sizes: Any) -> Plan:
-    """The curve of workers whose single labels are right ``accuracy`` of the time."""
+    """Simulate the curve for workers of a stated accuracy."""
     crowd = _("single labels right %(accuracy)s, %(classes)s") % {
         "accuracy": percent(accuracy),
         "classes": plural(labels, "class", "classes"),
@@ -133,7 +133,7 @@ def stated(accuracy: float, labels: int, **sizes: Any) -> Plan:
 
 
 def precision_of(build: Build) -> Precision:
-    """How many labels will be right at the redundancy of the draft, at the usual accuracy."""
+    """Estimate the share of labels that will be right at the draft's redundancy."""
     fields = collected.fields_of(build.version)
     votes, cost = build.version.redundancy, build.cost()
     if not fields:

@@ -66,12 +66,12 @@ BY_METHOD = ("majority", "dawid_skene", "mace", "glad")
 
 
 def _code(frozen: LabelsDataset, index: int) -> str:
-    """What the index of a label stands for; nothing where there is none."""
+    """Return the label that an index stands for; "" where there is none."""
     return frozen.field.codes[index] if index >= 0 else ""
 
 
 def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
-    """A row a worker, over the whole field, so without a dimension; confusion in ``extra``."""
+    """Make the rows of workers, with their confusion matrix in ``extra``."""
     confusion = _confusion(frozen, result, len(frozen.field.codes))
     given = _votes(frozen, frozen.data.worker, len(frozen.workers))
     over_time = _over_time(result)
@@ -112,7 +112,7 @@ def worker_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _standings(result: Result) -> list[tuple[Row, str]]:
-    """Each worker's row, and how they surely stand to guessing, all workers compared at once.
+    """Return each worker's row and how they surely compare with guessing, all workers at once.
 
     MACE's competence begins at 0, so that chance is no bound of it.
     """
@@ -156,7 +156,7 @@ def _plain(grid: FloatArray) -> list[list[float | None]]:
 
 
 def label_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
-    """A row an item: Dawid-Skene's label with its posterior, and what the other methods say."""
+    """Make the rows of items: label and posterior by Dawid-Skene, and other methods' labels."""
     votes = _votes(frozen, frozen.data.item, len(frozen.items))
     soft = _soft(frozen, result)
     rows = []
@@ -189,7 +189,7 @@ def label_rows(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _over_time(result: Result) -> dict[int, Row]:
-    """Of each worker tested: both halves of their labels, what changed, and blocks in order."""
+    """Return each tested worker's two halves of labels, what changed, and blocks in order."""
     found: dict[int, Row] = {}
     for row in result.estimates["blocks"].rows():
         worker = row.pop("worker")
@@ -224,7 +224,7 @@ def _soft(frozen: LabelsDataset, result: Result) -> list[dict[str, dict[str, flo
 
 
 def figures(frozen: LabelsDataset, result: Result) -> Row:
-    """Everything that belongs to no worker and no item, by name."""
+    """Collect the results that belong to no single worker or item, by name."""
     tables = result.estimates
     agreement = tables["agreement"].rows()
     for row in agreement:
@@ -285,7 +285,7 @@ def _classes(frozen: LabelsDataset, result: Result) -> list[Row]:
 
 
 def _pooled(frozen: LabelsDataset, result: Result) -> Row:
-    """What all workers together take for what: each vote by how likely each label is true.
+    """Return what all workers together take for what: votes by how likely each label is true.
 
     ``votes`` is how many votes a row rests on.
     """
@@ -306,7 +306,7 @@ def _pooled(frozen: LabelsDataset, result: Result) -> Row:
 
 
 def _paired(result: Result) -> list[Row]:
-    """Each method against Dawid-Skene on the same known answers, by an exact sign test.
+    """Compare each method with Dawid-Skene on the same known answers, by an exact sign test.
 
     ``gained`` known answers are right by the method alone, ``lost`` by Dawid-Skene alone; level
     labels of the majority are left out of its line.
@@ -371,7 +371,7 @@ def _data(frozen: LabelsDataset) -> Row:
 
 
 def recipe(run: Run, frozen: LabelsDataset, result: Result) -> Row:
-    """Everything that gives the same numbers again; the field by its name, also the first one."""
+    """Return all that is needed to compute the run again."""
     snapshot = run.snapshot
     return {
         "method": result.name,
@@ -384,7 +384,7 @@ def recipe(run: Run, frozen: LabelsDataset, result: Result) -> Row:
 
 
 def beside_models(run: Run, frozen: LabelsDataset, result: Result) -> Row:
-    """Agreement that no model of labels gives: of every two workers, and in the further fields.
+    """Return the agreement of every two workers and in other fields, and similar workers.
 
     And which workers agree more than their quality explains.
     """
@@ -451,7 +451,7 @@ def _finite(value: Any) -> Any:
 def content(
     run: Run, frozen: LabelsDataset, result: Result
 ) -> tuple[Mapping[type[models.Model], list[Row]], Row]:
-    """A run's rows by model and its figures by name: what its hash is over. Reads no database."""
+    """Return a run's rows by model and figures by name, over which its hash is taken."""
     rows = {WorkerScore: worker_rows(frozen, result), ItemLabel: label_rows(frozen, result)}
     told = {**figures(frozen, result), "recipe": recipe(run, frozen, result)}
     return rows, {**told, **beside_models(run, frozen, result)}

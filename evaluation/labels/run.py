@@ -40,7 +40,7 @@ FIELD = Param(
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What a run has found before anything is written."""
+    """What a run has computed, before it is stored."""
 
     frozen: LabelsDataset
     result: Result
@@ -72,12 +72,12 @@ def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """The rows and figures of a run."""
+    """Return the rows and figures of a run."""
     return Outcome(*results.content(run, done.frozen, done.result))
 
 
 def fail(run: Run, done: Computed) -> str:
-    """The reason of a run that did not converge, in words."""
+    """Return why a run did not converge."""
     return str(done.result.diagnostics.get("why", "The fit did not converge; no score is shown."))
 
 
@@ -87,7 +87,7 @@ def field_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
 
 
 def label_counts(task: Task, params: Mapping[str, Any]) -> dict[str, int]:
-    """How many labels the field has."""
+    """Count the field's labels."""
     return {"labels": len(collected.field_of(task, params["field"]).codes)}
 
 

@@ -208,7 +208,7 @@ def _dimension(task: Task, wanted: str) -> str:
     return wanted or known[-1]
 
 
-def _held(task: Task) -> LiveEvaluation:
+def _lock_evaluation(task: Task) -> LiveEvaluation:
     """The task's open evaluation, locked; Conflict where there is none."""
     found = LiveEvaluation.objects.select_for_update().filter(task=task).first()
     if found is None:
@@ -230,7 +230,7 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
         raise Invalid(
             _("The outputs need a key."), fields={"key": _("Any text that you use once.")}
         )
-    evaluation = _held(task)
+    evaluation = _lock_evaluation(task)
     cells = ("prompt", "question", "system", "text")
     clean = [{name: row[name].replace("\x00", "").strip() for name in cells} for row in rows]
     digest = hashlib.sha256(json.dumps(clean, sort_keys=True).encode()).hexdigest()
@@ -277,13 +277,13 @@ def add_outputs(*, by: User, task: Task, key: str, rows: Rows) -> Batch:
 def raise_limits(
     *, by: User, task: Task, max_judgments: int | None = None, budget: Decimal | None = None
 ) -> LiveEvaluation:
-    """Let an open evaluation ask for more judgments, or cost more; None leaves a limit as it is.
+    """Raise an open evaluation's limits on judgments or cost; None leaves a limit as it is.
 
     The intervals hold at every look, so that collecting may go on after one. The precision that
     ends it stays, since they are made for it. Raises Invalid for less than it has, and Conflict
     where it has ended.
     """
-    evaluation = _held(task)
+    evaluation = _lock_evaluation(task)
     if evaluation.state != State.OPEN:
         raise Conflict(_("This live evaluation has ended."), code="ended")
     old = Limits(evaluation.max_judgments, evaluation.budget)
@@ -372,7 +372,7 @@ def check(pk: int) -> bool:
 
 
 def _used_up(evaluation: LiveEvaluation, task: Task, used: Used) -> str | None:
-    """Which limit it has come to; None where people or models have something to do.
+    """Name the limit that has been reached; None where people or models have something to do.
 
     Beside people, models that rest or have no money left hold up nothing.
     """
@@ -408,8 +408,8 @@ def _look(
 
 @transaction.atomic
 def end(*, by: User, task: Task) -> LiveEvaluation:
-    """End it by hand, with the result as it stands; one that has ended stays as it ended."""
-    evaluation = _held(task)
+    """End an evaluation by hand with its current result; an ended one is left as it is."""
+    evaluation = _lock_evaluation(task)
     if evaluation.state == State.OPEN:
         fresh = _task_of(evaluation)
         if evaluation.judges:
@@ -457,7 +457,7 @@ def _end(
 
 
 def event_of(evaluation: LiveEvaluation) -> dict[str, Any]:
-    """What other systems are told of the end."""
+    """Return the webhook payload that announces the end of an evaluation."""
     return {
         "evaluation": evaluation.pk,
         "task": evaluation.task_id,

@@ -43,6 +43,7 @@ class Used:
 
     @property
     def prompts_left(self) -> int:
+        """Return how many more prompts fit in the limit on judgments."""
         return self.room // self.prompt
 
     @property
@@ -53,7 +54,7 @@ class Used:
 
     @property
     def judgments_out(self) -> bool:
-        """Whether all judgments that may be asked for are given."""
+        """Whether all judgments that may be requested have been given."""
         return not self.leases and self.held >= self.asked and self.room < self.prompt
 
 

@@ -50,12 +50,12 @@ class LiveDataset:
 
     @property
     def alone(self) -> bool:
-        """Whether models decide."""
+        """Whether models alone decide, without people."""
         return self.decided_by == LiveEvaluation.DecidedBy.MODELS
 
 
 def read(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> LiveDataset:
-    """The votes as they stand now."""
+    """Read the current votes of an evaluation."""
     names = system_names(evaluation.systems)
     ids = [judge.system_id for judge in judges if judge.system_id is not None]
     alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
@@ -72,7 +72,7 @@ def read(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> Liv
 
 
 def content_hash(data: LiveDataset) -> str:
-    """SHA-256 over what is compared and who judges, and each vote."""
+    """Hash the settings, systems, judges and votes of an evaluation."""
     digest = hashlib.sha256()
     asked = [data.dimension, data.half_width, data.decided_by]
     head = ["live", *asked, [pk for pk, _ in data.systems], [pk for _, pk in data.judges]]
@@ -82,7 +82,7 @@ def content_hash(data: LiveDataset) -> str:
 
 
 def freeze(data: LiveDataset, task: Task) -> Snapshot:
-    """Keep which votes these are; the same content gives the same row again."""
+    """Store the ids of these votes as a snapshot; equal votes return the same snapshot."""
     counts = {
         "answers": len(data.people),
         "workers": len({vote.worker_id for vote in data.people}),
@@ -96,9 +96,9 @@ def freeze(data: LiveDataset, task: Task) -> Snapshot:
 
 
 def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapshot]:
-    """The votes that the result of an ended evaluation is of, read again.
+    """Read the votes behind the result of an ended evaluation.
 
-    Raises Conflict where they are not what they were, or it ended before they were kept.
+    Raises Conflict if they changed since, or if it ended before snapshots were taken.
     """
     result = evaluation.result or {}
     found = Snapshot.objects.filter(task=task, content_hash=result.get(SNAPSHOT, "")).first()
@@ -167,7 +167,7 @@ def _pairs(votes: Sequence[LiveVote]) -> list[Pair]:
 
 
 def _votes(pairs: Sequence[Pair], ids: Sequence[int | None]) -> list[Vote]:
-    """One vote a pair that all these judges have judged in both orders: the mean of what they say.
+    """Return a vote for each pair that all these judges judged in both orders: their mean.
 
     The two orders are one judgment, so that a leaning to a side cancels out.
     """
@@ -188,7 +188,7 @@ def _votes(pairs: Sequence[Pair], ids: Sequence[int | None]) -> list[Vote]:
 
 
 def _judges_shares(data: LiveDataset) -> tuple[WinShares, int, list[dict[str, Any]]]:
-    """What all judges together say of the pairs they share, of how many, and a row of each."""
+    """Return win shares of all judges on shared pairs, the number of these, and a row a judge."""
     pairs = _pairs(data.models)
     together, number = _fit(data, _votes(pairs, [pk for _, pk in data.judges]), by_prompt=True)
     rows = []
@@ -226,7 +226,7 @@ def _shares(data: LiveDataset, found: WinShares) -> dict[str, Any]:
 
 
 def board(data: LiveDataset) -> dict[str, Any]:
-    """What is kept and told of a look: whoever decides first, each model beside. No database."""
+    """Compute the board from the votes: whoever decides first, then each model. No database."""
     rows: list[dict[str, Any]] = []
     if data.judges:
         together, number, rows = _judges_shares(data)

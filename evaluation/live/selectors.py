@@ -38,13 +38,13 @@ NOT_OPEN = {
 
 
 def evaluation_of(task: Task) -> LiveEvaluation | None:
-    """The task's live evaluation, with who opened and ended it."""
+    """Return the task's live evaluation; None if there is none."""
     rows = LiveEvaluation.objects.select_related("opened_by", "ended_by")
     return rows.filter(task=task).first()
 
 
 def live_payload(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
-    """What the API tells of it: its limits, what is used, the last look or the result."""
+    """Return an evaluation for the API: limits, use, and the last look or the result."""
     used, names = used_by(evaluation, task), system_names(evaluation.systems)
     board = evaluation.result if evaluation.result is not None else evaluation.seen
     return {
@@ -74,7 +74,7 @@ def live_payload(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
 
 
 def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
-    """What the page shows of it."""
+    """Return the context of the evaluation's page."""
     used = used_by(evaluation, task)
     board = evaluation.result if evaluation.result is not None else evaluation.seen
     alone = evaluation.decided_by == LiveEvaluation.DecidedBy.MODELS
@@ -106,12 +106,12 @@ def page(evaluation: LiveEvaluation, task: Task) -> dict[str, Any]:
 
 
 def _place(board: dict[str, Any]) -> Place:
-    """Which system has surely the highest win rate; without a sentence where none is judged."""
+    """Find the system with surely the highest win rate; no sentence where none is judged."""
     return highest(_ranked(board), _("win rate"))
 
 
 def _screen(evaluation: LiveEvaluation, used: Used, task: Task, place: Place) -> Screen:
-    """Which system wins, and what people have to do."""
+    """Say which system wins, and what people have to do."""
     verdict = place.finding("win_rate") or MESSAGES.find("live_no_judgments")
     if evaluation.state != LiveEvaluation.State.ENDED:
         return arrange([verdict, *_open_actions(evaluation, used, task)])
@@ -124,7 +124,7 @@ def _screen(evaluation: LiveEvaluation, used: Used, task: Task, place: Place) ->
 
 
 def _open_actions(evaluation: LiveEvaluation, used: Used, task: Task) -> Iterator[Finding]:
-    """What an open evaluation waits for, most urgent first."""
+    """Yield what an open evaluation waits for, most urgent first."""
     send = Action(_("How to send"), "#send")
     if not used.asked:
         yield MESSAGES.find("send_outputs", action=send)
@@ -165,7 +165,7 @@ def _table(board: dict[str, Any], *, alone: bool) -> ResultTable | None:
 def judges_page(
     evaluation: LiveEvaluation, task: Task, board: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Each model that judges: what it says of the systems, and why it is asked nothing now."""
+    """List the judging models with their results, and why each is idle."""
     seen = {row["model"]: row for row in board.get("judges", [])}
     going = evaluation.state == LiveEvaluation.State.OPEN
     found = []
@@ -179,7 +179,7 @@ def judges_page(
 
 
 def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
-    """One sentence on what it waits for, or why it ended."""
+    """Say what the evaluation waits for, or why it ended."""
     if evaluation.state == LiveEvaluation.State.ENDED:
         return f"{evaluation.get_reason_display()}."
     if not used.asked:
@@ -198,7 +198,7 @@ def sentence(evaluation: LiveEvaluation, used: Used, task: Task) -> str:
 def figures(
     evaluation: LiveEvaluation, used: Used, board: dict[str, Any], currency: str
 ) -> list[dict[str, Any]]:
-    """Precision, judgments and money, each with what it is of."""
+    """Return the key figures of an evaluation: precision, judgments and money."""
     width, votes = board.get("half_width"), board.get("votes", 0)
     precision: dict[str, Any] = {
         "label": _("Precision"),

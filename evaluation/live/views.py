@@ -94,7 +94,7 @@ class OpenForm(forms.Form):
     )
 
     def clean_decided_by(self) -> str:
-        """People, where nothing was chosen."""
+        """Return who decides; people by default."""
         return self.cleaned_data["decided_by"] or LiveEvaluation.DecidedBy.PEOPLE
 
 

@@ -29,7 +29,7 @@ def fetch_replies(
     steps: Recorder | None = None,
     source: type[Chat] | None = None,
 ) -> list[Reply]:
-    """A reply for each question, in their order; finished calls are taken as they are.
+    """Return a reply for each question, in order, sending only those not answered before.
 
     ``source`` says how they are sent and read where that is not in words.
 
@@ -133,7 +133,7 @@ def _rows(run: Run, model: LanguageModel, asks: Sequence[ModelQuestion]) -> list
 
 
 def insert_or_get(project_id: int, rows: Mapping[str, LLMCall]) -> dict[str, int]:
-    """key -> id of the row of that key; whoever wrote it first wins."""
+    """Insert the rows that are missing and return the ids of all by key."""
     found = _ids(project_id, rows)
     missing = sorted(set(rows) - set(found))  # in one order everywhere, so that nobody deadlocks
     if missing:

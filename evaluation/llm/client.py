@@ -170,7 +170,7 @@ def _echo(told: Mapping[str, Any], status: int) -> Completion:
 
 
 def _speech(told: Mapping[str, Any], status: int) -> Completion:
-    """What was said; ``tokens_in`` are seconds of sound, where the endpoint tells them."""
+    """Read a transcript; ``tokens_in`` are seconds of sound, where the endpoint tells them."""
     usage = told.get("usage") or {}
     seconds = told.get("duration", usage.get("seconds"))
     known = isinstance(seconds, int | float) and math.isfinite(seconds)
@@ -190,7 +190,7 @@ def _count(value: Any) -> int | None:
 
 
 def plain(text: Any) -> str:
-    """Text that the database can hold: no NUL, no half of a surrogate pair."""
+    """Remove what the database cannot store from a text: NUL and half surrogate pairs."""
     return str(text).replace("\0", "").encode("utf-8", "replace").decode()
 
 
@@ -210,7 +210,7 @@ def _unreached(error: BaseException, seconds: float) -> Completion:
 
 def _status(error: APIStatusError, link: Link) -> Completion:
     status = error.status_code
-    said = plain(_said(error))
+    said = plain(_error_text(error))
     if link.key != keys.NO_KEY:
         said = said.replace(link.key, "(key)")
     reason = f"HTTP {status}{f': {said}' if said else ''}"[:250]
@@ -239,7 +239,7 @@ def _status(error: APIStatusError, link: Link) -> Completion:
     return Completion(outcome=Outcome.REJECTED, reason=reason, status=status, sent=False)
 
 
-def _said(error: APIStatusError) -> str:
+def _error_text(error: APIStatusError) -> str:
     """The endpoint's own words about an error, with its code."""
     body = error.body
     if isinstance(body, Mapping):
@@ -252,7 +252,10 @@ def _said(error: APIStatusError) -> str:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that Retry-After (a number or a date) asks for, an hour at most; None: nothing."""
+    """Parse Retry-After (a number or a date) into seconds, at most an hour.
+
+    None if there is none.
+    """
     told = headers.get("retry-after", "")
     try:
         seconds = float(told)

@@ -65,6 +65,9 @@ class Completion:
 
 
 def link_of(endpoint: Endpoint) -> Link:
-    """How to reach the endpoint; Conflict where no key can be used, Invalid for its address."""
+    """Return address and key of an endpoint.
+
+    Raises Conflict where no key can be used, Invalid for a forbidden address.
+    """
     addresses.check(endpoint.base_url)
     return Link(endpoint.base_url, keys.key_of(endpoint), float(endpoint.timeout_seconds))

@@ -35,7 +35,7 @@ NOBODY = "there is no such embedding model"
 
 
 def model_of(slug: str) -> LanguageModel:
-    """The model that ``endpoint:<id>`` names; Invalid where there is none to be used."""
+    """Return the embedding model that ``endpoint:<id>`` names; Invalid if it cannot be used."""
     number = slug.removeprefix(ENDPOINT)
     rows = LanguageModel.objects.select_related("endpoint__project").filter(
         use=LanguageModel.Use.EMBEDDING,
@@ -64,7 +64,7 @@ class EndpointEncoder:
         self.batch = 2 * A_CALL * model.endpoint.parallel
 
     def bound(self, run: Run, steps: Recorder) -> EndpointEncoder:
-        """This encoder for a run of its own project; Invalid for one of another."""
+        """Bind the encoder to a run of its own project; Invalid for another project."""
         if self.model.endpoint.project_id != run.project_id:
             slug = f"{ENDPOINT}{self.model.pk}"
             raise Invalid(f"There is no encoder {slug!r}.", fields={"encoder": NOBODY})
@@ -73,7 +73,7 @@ class EndpointEncoder:
 
     @property
     def identity(self) -> str:
-        """Address and model, with a hash in place of what does not fit."""
+        """Name of the encoder: address and model, shortened by a hash if too long."""
         address, name = self.model.endpoint.base_url, self.model.name
         whole = f"{ENDPOINT}{address} {name}"
         if len(whole) <= IDENTITY:
@@ -83,7 +83,7 @@ class EndpointEncoder:
 
     @property
     def dim(self) -> int:
-        """Width of the vectors, as the probe or a stored vector tells; else Conflict."""
+        """Width of the vectors, known from a probe or a stored vector; else Conflict."""
         known = self._known()
         if known is None:
             raise Conflict(f"{self.model.name} was not probed yet, so its width is not known.")
@@ -101,7 +101,7 @@ class EndpointEncoder:
         forms = [normal(text) for text in texts]
         unique = sorted(set(forms), key=lambda form: (len(form), form))
         parts = [unique[start : start + A_CALL] for start in range(0, len(unique), A_CALL)]
-        found = self._ask(parts, progress)
+        found = self._request_vectors(parts, progress)
         width = self._width(found)
         rows = np.array(found, dtype=np.float32).reshape(len(unique), width)
         at = {form: row for row, form in enumerate(unique)}
@@ -120,7 +120,7 @@ class EndpointEncoder:
             raise Conflict(f"{self.model.name} gave vectors of different widths: {widths}.")
         return widths[0] if widths else known or 0
 
-    def _ask(
+    def _request_vectors(
         self, parts: Sequence[Sequence[str]], progress: Progress | None
     ) -> list[Sequence[float]]:
         calls.may_start(self.model)
@@ -196,7 +196,7 @@ class Batches:
         return {"model": self.model.name, "input": [text or " " for text in self.texts[call_id]]}
 
     def read(self, call_id: int, found: Completion) -> ParsedAnswer:
-        """Vectors for every text, or the reason why the answer is none."""
+        """Parse the vectors of a batch's texts, or return why the answer is unusable."""
         wanted, vectors = len(self.texts[call_id]), found.vectors
         widths = {len(vector) for vector in vectors}
         if len(vectors) != wanted or len(widths) != 1 or 0 in widths:

@@ -50,10 +50,17 @@ class Source(Protocol):
 
     path: str
 
-    def size(self, call_id: int) -> Size: ...
-    def body(self, call_id: int) -> Mapping[str, Any]: ...
-    def read(self, call_id: int, found: Completion) -> ParsedAnswer: ...
-    def tries(self, call_id: int) -> int: ...
+    def size(self, call_id: int) -> Size:
+        """Return the tokens of a call's request, expected and at most."""
+
+    def body(self, call_id: int) -> Mapping[str, Any]:
+        """Return the request of a call, as JSON."""
+
+    def read(self, call_id: int, found: Completion) -> ParsedAnswer:
+        """Return what the model's reply to a call says."""
+
+    def tries(self, call_id: int) -> int:
+        """Return how often a call may be sent before it is given up."""
 
 
 @dataclass
@@ -145,7 +152,7 @@ class Engine:
         return self.endpoint.parallel - len(self.flying)
 
     def _patience(self, now: float) -> float:
-        """How long to wait for an answer before something else is to be done."""
+        """Return the seconds to wait for an answer before something else is to be done."""
         if self.ready and self._free() > 0 and self.hold <= now:
             return 0.0
         waits = [TICK]
@@ -179,7 +186,7 @@ class Engine:
         return found
 
     def _settle(self, flight: Flight, answer: Completion) -> tuple[Settled, float]:
-        """What an answer means for its call, and the seconds until it is asked again."""
+        """Return what an answer means for its call, and the seconds until it is asked again."""
         read = ParsedAnswer(outcome=answer.outcome, reason=answer.reason)
         if answer.outcome == Outcome.OK:
             read = self.source.read(flight.call_id, answer)
@@ -220,7 +227,7 @@ class Engine:
                 self.tried.pop(one.id, None)
 
     def _cost(self, flight: Flight, answer: Completion) -> str | None:
-        """What an attempt cost by its usage; without one what was reserved, if it was billed."""
+        """Return an attempt's cost by its usage; else what was reserved, if it was billed."""
         if self.model.price_in is None:
             return None
         if answer.tokens_in is not None and answer.tokens_out is not None:
@@ -281,7 +288,7 @@ class Engine:
             cap=self.cap,
         )
         self._written(settled, found)
-        self._take(wanted, found)
+        self._start_leased(wanted, found)
         if found.refused:
             raise Conflict(found.refused)
         if found.until is not None:
@@ -295,7 +302,7 @@ class Engine:
         elif found.leased:
             self.short_since = None
 
-    def _take(self, wanted: Sequence[LeaseRequest], found: Turn) -> None:
+    def _start_leased(self, wanted: Sequence[LeaseRequest], found: Turn) -> None:
         for one in wanted[: len(found.leased) + len(found.elsewhere)]:
             self.ready.popleft()
             number = found.leased.get(one.call_id)

@@ -17,7 +17,7 @@ PART = 500
 
 
 def blocking(model: LanguageModel) -> list[str]:
-    """Why no call may be made at all, in sentences: archived, no key, no price for a budget."""
+    """List why a model cannot be asked at all: archived, no key, no price for a budget."""
     endpoint, problems = model.endpoint, []
     if endpoint.archived_at is not None or model.archived_at is not None:
         what = endpoint.name if endpoint.archived_at is not None else model.name
@@ -38,7 +38,7 @@ def blocking(model: LanguageModel) -> list[str]:
 
 
 def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
-    """What these questions would cost; asks nothing and writes nothing.
+    """Estimate what these questions would cost, without asking them.
 
     Tokens to be expected: a token for four bytes, and answers half as long as they may be.
     """

@@ -93,7 +93,7 @@ def settle_and_lease(
     priced: bool = True,
     cap: Cap | None = None,
 ) -> Turn:
-    """Settle what came and lease what is wanted, as far as budget and limits allow, in order."""
+    """Book what came back and lease further calls, within budget and rate limits."""
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
     found = Turn(budget=endpoint.hard_budget)
     if settled:
@@ -138,7 +138,7 @@ WHERE a.sent_at >= %s AND a.call_id IN (SELECT call_id FROM evaluation_calluse W
 
 
 def spent_by(run_id: int, since: dt.datetime) -> Decimal:
-    """What attempts at the run's calls cost from ``since`` on; one in flight, what is reserved.
+    """Return the cost of a run's calls since a time; calls in flight count with their reserve.
 
     An attempt that another run made at such a call meanwhile is in it too.
     """
@@ -151,7 +151,7 @@ def spent_by(run_id: int, since: dt.datetime) -> Decimal:
 def _grant(
     endpoint: Endpoint, wanted: Sequence[LeaseRequest], found: Turn, cap: Cap | None
 ) -> list[LeaseRequest]:
-    """Those of the calls that may be sent now; says in ``found`` what became of the others."""
+    """Return the calls that may be sent now; note in ``found`` what became of the others."""
     now = timezone.now()
     if endpoint.paused_until is not None and endpoint.paused_until > now:
         found.until = endpoint.paused_until
@@ -276,7 +276,7 @@ def _settle(endpoint: Endpoint, lease: uuid.UUID, settled: Sequence[Settled]) ->
 
 
 def renew(lease: uuid.UUID) -> None:
-    """Keep what this process has in flight."""
+    """Renew the lease of this process' calls in flight."""
     LLMCall.objects.filter(lease=lease, state=CallState.SENT).update(
         lease_until=timezone.now() + LEASE
     )
@@ -297,7 +297,7 @@ WHERE id = ANY(%s)
 
 
 def sweep(endpoint_id: int) -> int:
-    """Give back calls whose lease has run out: their worker is dead. Returns how many.
+    """Release calls whose lease expired, as their worker died; return how many.
 
     The attempt that was in flight may have been billed, so it costs what was reserved for it.
     """

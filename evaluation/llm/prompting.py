@@ -50,6 +50,7 @@ class Template:
 
     @property
     def ref(self) -> str:
+        """Return name and version of the template, "name@version"."""
         return f"{self.name}@{self.version}"
 
     @property
@@ -59,19 +60,22 @@ class Template:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The places that must be filled."""
+        """Placeholders that must be filled."""
         text = OPTIONAL.sub("", f"{self.system}\n{self.user}")
         found = frozenset(PLACE.findall(text))
         return found if self.required is None else found & self.required
 
     @property
     def places(self) -> frozenset[str]:
-        """All places, also those of optional parts."""
+        """Return all placeholders, also those of optional parts."""
         text = f"{self.system}\n{self.user}"
         return frozenset(PLACE.findall(text)) | {name for name, _ in OPTIONAL.findall(text)}
 
     def render(self, **filled: str) -> Rendered:
-        """The messages; raises ValueError where a place is empty or one given does not exist."""
+        """Fill in the placeholders and return the messages.
+
+        ValueError if one is empty or unknown.
+        """
         given = {name: str(value) for name, value in filled.items() if str(value).strip()}
         unknown = sorted(set(filled) - self.places - self.offered)
         if unknown:
@@ -87,14 +91,14 @@ class Template:
 
 
 def _fill(text: str, given: Mapping[str, str]) -> str:
-    """One pass over the places, so that a text that holds braces fills nothing further."""
+    """Fill the places in one pass, so that a text that holds braces fills nothing further."""
     kept = OPTIONAL.sub(lambda found: found[2] if found[1] in given else "", text)
     return PLACE.sub(lambda found: given.get(found[1], ""), kept).strip()
 
 
 @cache
 def versions() -> dict[str, list[int]]:
-    """The versions that there are of each prompt, rising."""
+    """Return the version numbers of each built-in prompt, ascending."""
     found: dict[str, list[int]] = {}
     for path in sorted(FOLDER.glob("*.md")):
         match = FILE.fullmatch(path.name)
@@ -105,7 +109,7 @@ def versions() -> dict[str, list[int]]:
 
 @cache
 def load(name: str, version: int = 0) -> Template:
-    """A prompt of this name, the newest version unless one is asked for; raises Missing."""
+    """Load a built-in prompt, by default its newest version; Missing if there is none."""
     numbers = versions().get(name, [])
     number = version or (numbers[-1] if numbers else 0)
     if number not in numbers:

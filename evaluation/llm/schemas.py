@@ -63,7 +63,7 @@ class Schema:
             raise WrongForm(f"{where or 'The answer'}: {first['msg']}"[:200]) from None
 
     def json_schema(self) -> dict[str, Any]:
-        """What an endpoint is given that can hold a model to a schema."""
+        """Return the JSON schema for an endpoint that can hold a model to one."""
         if self.model is None:
             return {}
         return self.model.model_json_schema()
@@ -98,7 +98,7 @@ class YesNo(Strict):
 
 
 def first_number(text: str) -> dict[str, Any]:
-    """The first number from 0 to 100 of a text; raises WrongForm where there is none."""
+    """Parse the first number from 0 to 100 in a text; WrongForm if there is none."""
     for found in NUMBER.findall(text):
         value = float(found.replace(",", "."))
         if 0 <= value <= 100:
@@ -107,7 +107,7 @@ def first_number(text: str) -> dict[str, Any]:
 
 
 def yes_or_no(text: str) -> dict[str, Any]:
-    """Yes or no as the first word that is one of them; raises WrongForm."""
+    """Parse the first "yes" or "no" in a text; WrongForm if there is none."""
     found = re.search(r"\b(yes|no)\b", text.lower())
     if found is None:
         raise WrongForm("The answer says neither yes nor no.")
@@ -126,7 +126,7 @@ YES_NO = Schema(
 
 
 def telling(schema: Schema) -> str:
-    """What is added to a prompt for a model that cannot be held to the schema; "" for none."""
+    """Return the instruction on the answer's form for models without JSON schemas; "" if none."""
     if schema.model is None or not schema.example:
         return ""
     return f"Answer with one JSON object and nothing else, in this form:\n{schema.example}"

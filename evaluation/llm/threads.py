@@ -29,7 +29,7 @@ class Threads:
         self.abandoned: set[int] = set()
 
     def send(self, body: Mapping[str, Any]) -> int:
-        """Have a request sent; returns the token under which its answer will come."""
+        """Send a request in a thread; return the token under which its answer arrives."""
         token = next(self.tokens)
         self.out += 1
         if self.out > self.count:
@@ -39,7 +39,7 @@ class Threads:
         return token
 
     def collect(self, patience: float) -> list[tuple[int, Completion]]:
-        """All answers that are there, after waiting so many seconds at most for a first one.
+        """Return all answers that have arrived, waiting up to ``patience`` seconds for the first.
 
         With quick answers a little patience for those behind it saves half of the transactions.
         """
@@ -56,13 +56,13 @@ class Threads:
         return found
 
     def abandon(self, token: int) -> None:
-        """Give a request up that hangs: its thread ends when it comes back, another takes over."""
+        """Give up a request that hangs; its thread ends when it returns and is replaced."""
         self.abandoned.add(token)
         self.out -= 1
         self.count -= 1
 
     def stop(self) -> None:
-        """Let the threads end, and close the connections."""
+        """Stop the threads and close their connections."""
         for _ in range(self.count):
             self.jobs.put(None)
         self.sender.close()

@@ -33,7 +33,7 @@ Message = dict[str, str]
 
 
 def messages_of(model: LanguageModel, ask: ModelQuestion) -> list[Message]:
-    """What is sent: the prompt, with the form in words for a model that needs them."""
+    """Return the messages to send: the prompt, with the answer's form in words if needed."""
     messages = [dict(message) for message in ask.prompt.messages]
     if model.can.get("format", PLAIN) != JSON_SCHEMA and telling(ask.schema):
         messages[-1]["content"] += f"\n\n{telling(ask.schema)}"
@@ -46,7 +46,7 @@ def params_of(ask: ModelQuestion) -> dict[str, Any]:
 
 
 def key_of(model: LanguageModel, ask: ModelQuestion, messages: Sequence[Mapping[str, str]]) -> str:
-    """SHA-256 over everything that an answer depends on."""
+    """Hash everything that an answer depends on, as the key of its call."""
     parts = [
         model.endpoint.base_url,
         model.name,
@@ -75,7 +75,7 @@ def schema_json(schema: Schema) -> dict[str, Any]:
 def body_of(
     model: LanguageModel, ask: ModelQuestion, messages: Sequence[Message]
 ) -> dict[str, Any]:
-    """The body of a request, in the best format that the probe found."""
+    """Return the body of a request, in the best format that the model supports."""
     params = params_of(ask)
     limit = params.pop("max_tokens")
     body: dict[str, Any] = {"model": model.name, "messages": messages, **params}
@@ -95,7 +95,7 @@ def body_of(
 
 
 def by_chance(model: LanguageModel, ask: ModelQuestion) -> bool:
-    """Whether the answer is taken by probability: asked for, a few words, and told here."""
+    """Return whether the answer is read from the probabilities of its words."""
     return ask.by_chance and bool(ask.schema.words) and bool(model.can.get("logprobs"))
 
 
@@ -112,12 +112,12 @@ class Size:
 
     @property
     def granted(self) -> int:
-        """What counts against the tokens of a minute."""
+        """Tokens that count against the limit per minute."""
         return self.expected_in + self.most_out
 
 
 def size_of(messages: Sequence[Mapping[str, str]], schema: Schema | None, limit: int) -> Size:
-    """The size of a request with these messages, held to a schema."""
+    """Estimate the size in tokens of a request with these messages and answer schema."""
     told = sum(len(message["content"].encode("utf-8", "replace")) for message in messages)
     form = len(json.dumps(schema_json(schema))) if schema and schema.model else 0
     over = A_REQUEST + A_MESSAGE * len(messages)
@@ -125,7 +125,7 @@ def size_of(messages: Sequence[Mapping[str, str]], schema: Schema | None, limit:
 
 
 def size_of_request(model: LanguageModel, ask: ModelQuestion, messages: Sequence[Message]) -> Size:
-    """The size of a question; of speech its seconds, which stand in for tokens."""
+    """Estimate the size of a question; for speech in seconds instead of tokens."""
     params = params_of(ask)
     if model.use == LanguageModel.Use.SPEECH:
         seconds = math.ceil(params["seconds"])
@@ -134,18 +134,18 @@ def size_of_request(model: LanguageModel, ask: ModelQuestion, messages: Sequence
 
 
 def unpriced(model: LanguageModel) -> bool:
-    """Whether a price is missing that its calls need; vectors have none for what comes out."""
+    """Return whether a price is missing that the model's calls need."""
     chat = model.use == LanguageModel.Use.CHAT
     return model.price_in is None or (chat and model.price_out is None)
 
 
 def highest_cost(model: LanguageModel, size: Size) -> Decimal:
-    """The most that a request can cost; 0 where no price is known."""
+    """Return the highest cost that a request can have; 0 if no price is known."""
     return cost_of(model, size.most_in, size.most_out) or Decimal()
 
 
 def cost_of(model: LanguageModel, tokens_in: int, tokens_out: int) -> Decimal | None:
-    """What so many tokens cost, rounded up to eight places; None where a price is not known."""
+    """Return the price of so many tokens, rounded up; None if a price is unknown."""
     if model.price_in is None or (model.price_out is None and tokens_out):
         return None
     total = model.price_in * tokens_in + (model.price_out or 0) * tokens_out
@@ -193,13 +193,13 @@ def read(model: LanguageModel, ask: ModelQuestion, found: Completion) -> ParsedA
 
 
 def chances_of(schema: Schema, tops: Sequence[Top]) -> dict[str, float] | None:
-    """Probability of each word of the schema, where the answer's value begins; they sum to 1.
+    """Return the probabilities of the schema's words at the answer's value; None if unavailable.
 
     Endpoints tell log-probabilities of the whole vocabulary even where a grammar leaves but a few
     tokens, so those of the words are summed over their spellings and normalised over the words.
     None where no word is among the tokens told.
     """
-    place = _where(tops)
+    place = _value_place(tops)
     if place is None:
         return None
     found = dict.fromkeys(schema.words, 0.0)
@@ -213,7 +213,7 @@ def chances_of(schema: Schema, tops: Sequence[Top]) -> dict[str, float] | None:
     return {word: round(mass / total, 6) for word, mass in found.items()}
 
 
-def _where(tops: Sequence[Top]) -> int | None:
+def _value_place(tops: Sequence[Top]) -> int | None:
     """The place of the token that the value begins with: after the name in JSON, else the first."""
     text = "".join(top.token for top in tops)
     match = VALUE.search(text)

@@ -80,7 +80,7 @@ NONE = Examples({}, {})
 
 
 def label_of(params: Mapping[str, Any]) -> str:
-    """What a system's name says of its examples: another number is another system."""
+    """Return how the examples are named in the system's name; "" without examples."""
     n = params.get("examples", 0)
     if not n:
         return ""
@@ -98,7 +98,7 @@ def choose_examples(
     *,
     encode: bool,
 ) -> Examples:
-    """Examples for each item ``wanted`` among ``known``; none where a run asks for none.
+    """Choose examples for each ``wanted`` item among the ``known`` ones.
 
     ``fields``: those asked, and whether each may be left open. Examples by meaning need a model:
     a page that only foresees a run does not ``encode``, and counts with those nearest in words.
@@ -189,7 +189,7 @@ def _majorities(
 
 
 def with_examples(prompt: Rendered, turns: Sequence[tuple[Rendered, str]]) -> Rendered:
-    """The prompt after its examples: each as a question and the answer that was given to it."""
+    """Put examples before a prompt, each as a question with its answer."""
     *before, last = prompt.messages
     shown = [
         message
@@ -200,5 +200,5 @@ def with_examples(prompt: Rendered, turns: Sequence[tuple[Rendered, str]]) -> Re
 
 
 def subject_with(subject: str, kind: str, ids: Sequence[int]) -> str:
-    """The subject, with every item whose words stand in the prompt: erasing follows these."""
+    """Append the items whose words are in the prompt to a subject, so that erasure finds them."""
     return "/".join((subject, *(f"{kind}:{pk}" for pk in ids)))

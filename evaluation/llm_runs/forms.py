@@ -59,16 +59,16 @@ class AskForm(forms.Form):
                 self.fields[param.name] = field_of(replace(param, **others), choices)
 
     def lacks(self) -> dict[str, str]:
-        """What must be there before anything can be chosen: sentence, why, url, label; or {}."""
+        """Return what must exist before the form can be used: sentence, why, url, label; or {}."""
         return dict(self.asking.lacking(self.task))
 
     def params(self) -> dict[str, Any]:
-        """The options as a run takes them; to be asked of a valid form."""
+        """Return the options of a valid form, as a run takes them."""
         return dict(self.cleaned_data)
 
 
 def form_of(method: str) -> Callable[..., AskForm]:
-    """The form of a way of asking; raises Missing for a method that asks no model."""
+    """Return the form of a method; Missing if the method asks no model."""
     asking = asking_of(method)
     if asking is None:
         raise Missing(_("Models cannot be asked for this."))

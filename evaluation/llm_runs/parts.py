@@ -22,7 +22,7 @@ NOTHING_NEW = gettext_noop("Nothing new came, so nothing has to be run again."),
 
 
 def chat_model(task: Task, pk: Any, use: str = LanguageModel.Use.CHAT) -> LanguageModel:
-    """The model of the task's project; Invalid where there is none of this use."""
+    """Return a model of the task's project by id; Invalid if it is not usable for ``use``."""
     found = (
         LanguageModel.objects.filter(
             pk=pk if isinstance(pk, int) else 0,
@@ -75,25 +75,25 @@ WARMTH = gettext_noop("0: the most probable answer; higher: more varied ones.")
 
 
 def temperature(default: float = 0.0, help_text: str = WARMTH) -> Param:
-    """The option of how warm answers are."""
+    """Return the option for the model's temperature."""
     return real_number(
         "temperature", default, 0, 2, label=gettext_noop("Temperature"), help=help_text
     )
 
 
 def most_tokens(default: int, help_text: str) -> Param:
-    """The option of how long an answer may be."""
+    """Return the option for the most tokens of an answer."""
     label = gettext_noop("Most tokens of an answer")
     return whole_number("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
 
 
 def replicates(label: str, help_text: str) -> Param:
-    """The option of how often each question is asked."""
+    """Return the option for how often each question is asked."""
     return whole_number("replicates", 1, 1, MOST_REPLICATES, label=label, help=help_text)
 
 
 def refs(prefix: str) -> list[str]:
-    """``name@version`` of every prompt whose name begins so, without the prefix; newest first."""
+    """List ``name@version`` of the prompts with this prefix, without it, newest first."""
     return [
         f"{name.removeprefix(prefix)}@{number}"
         for name, numbers in prompting.versions().items()
@@ -109,7 +109,7 @@ def template(prefix: str, ref: str) -> prompting.Template:
 
 
 def prompts_told(asks: Sequence[ModelQuestion]) -> Row:
-    """Which prompts were asked by, and the SHA-256 of each before it was filled in."""
+    """Return the prompts that were used, with the SHA-256 of each template."""
     return {"prompts": {ask.prompt.ref: ask.prompt.digest for ask in asks}}
 
 
@@ -119,12 +119,12 @@ def sampling(params: Mapping[str, Any]) -> Row:
 
 
 def temperature_label(temperature: float) -> str:
-    """How a system's name tells its temperature."""
+    """Return how a temperature is written in a system's name."""
     return f"t={temperature:g}"
 
 
 def failures(replies: Sequence[Reply]) -> list[Row]:
-    """What has no answer, with the reason; as many as a figure holds."""
+    """List the questions without an answer and the reason, at most as many as a figure stores."""
     return [
         {"subject": reply.subject, "reason": reply.reason, "call": reply.call_id}
         for reply in replies
@@ -133,7 +133,7 @@ def failures(replies: Sequence[Reply]) -> list[Row]:
 
 
 def reasons(replies: Sequence[Reply]) -> Row:
-    """How often each reason kept an answer away, the most frequent first."""
+    """Count the reasons for missing answers, most frequent first."""
     found: dict[str, int] = {}
     for reply in replies:
         if reply.value is None:

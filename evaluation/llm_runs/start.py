@@ -43,7 +43,7 @@ def ways_of(task: Task) -> list[tuple[str, LLMRunSpec]]:
 
 
 def find_run_spec(task: Task, method: str) -> LLMRunSpec:
-    """One way of asking; Missing where there is none of this name for the task."""
+    """Return how a method asks models in this task; Missing if it does not fit the task."""
     found = dict(ways_of(task)).get(method)
     if found is None:
         raise Missing(_("Models cannot be asked for this in this task."))
@@ -51,7 +51,7 @@ def find_run_spec(task: Task, method: str) -> LLMRunSpec:
 
 
 def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
-    """Check the options and put together what would be asked.
+    """Check the options and plan the run with its cost; nothing is stored.
 
     Raises Invalid (an option, named), Missing (no such way, no such model) and whatever the plan
     says is lacking.
@@ -66,16 +66,16 @@ def prepare(*, task: Task, method: str, raw: Mapping[str, Any]) -> Prepared:
 
 
 def lane_of(asking: LLMRunSpec, params: Mapping[str, Any]) -> str:
-    """The model and the options in words: runs that differ in these may be in work at once."""
+    """Return the model and options that distinguish runs which may be in work at once."""
     words = [
         str(params.get(name))
         for name in sorted(asking.options.defaults)
-        if _tells(params.get(name))
+        if _is_short_text(params.get(name))
     ]
     return "/".join([str(params.get("model", "")), *words])[:LANE]
 
 
-def _tells(value: Any) -> bool:
+def _is_short_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 40
 
 

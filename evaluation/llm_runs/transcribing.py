@@ -93,7 +93,7 @@ def _subject(kept: Recording) -> str:
 
 
 def _question(kept: Recording) -> ModelQuestion:
-    """One recording as a question; what was recorded anew is another one."""
+    """Make the question on a recording; one that was recorded anew is another question."""
     told = f"recording {kept.pk} of {kept.kept_at.isoformat()}, sha256 {kept.sha256}"
     prompt = Rendered("transcription@1", ({"role": "user", "content": told},))
     seconds = {"seconds": kept.seconds}
@@ -142,7 +142,7 @@ class Speaking:
 
 
 def speech_source(speaking: Speaking) -> type[Chat]:
-    """How recordings are sent and their transcripts read, for ``fetch_replies``."""
+    """Return how recordings are sent and transcripts parsed, for ``fetch_replies``."""
 
     class Speech(Chat):
         """Recordings as the engine works on them; stores what comes at once."""
@@ -181,7 +181,7 @@ def speech_source(speaking: Speaking) -> type[Chat]:
 
 
 def compute(run: Run, steps: Recorder) -> Row:
-    """Send the recordings, and store the transcripts as they come."""
+    """Send the recordings and store each transcript as it arrives."""
     steps.begin(PREPARE)
     work = transcription_work(run.task)
     asked = _plan(run.task, run.params, work)

@@ -49,13 +49,13 @@ OPTIONS = Params(
 
 
 def purposes_of(task: Task) -> list[str]:
-    """What prompts can be written for in a task of this shape."""
+    """List the purposes of prompts that fit this task."""
     shape = get_type(task.type).shape
     return [slug for slug, one in PURPOSES.items() if shape in one.shapes]
 
 
 def full_plan(task: Task, prompt: OwnPrompt, model: int) -> Plan:
-    """Every question that a run with this prompt and else the usual options asks of the task.
+    """Plan all questions that a run with this prompt and default options would ask.
 
     Raises Conflict where such a task is not asked so, and what the way of asking says is lacking.
     """
@@ -76,13 +76,13 @@ def full_plan(task: Task, prompt: OwnPrompt, model: int) -> Plan:
 
 
 def row_of(ask: ModelQuestion) -> str:
-    """The row that a question is about: "item:7"."""
+    """Return the row that a question is about, like "item:7"."""
     found = SUBJECT.match(ask.subject)
     return f"{found[1]}:{found[2]}" if found else ask.subject
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """The one question; Conflict where the task has no such item."""
+    """Plan the single question of a trial; Conflict if the task has no such item."""
     prompt = own.by_ref(task.project_id, params["prompt"] or "")
     every = full_plan(task, prompt, params["model"])
     wanted = params["subject"]
@@ -98,7 +98,7 @@ def plan(task: Task, params: Mapping[str, Any]) -> Plan:
 
 
 def rows(task: Task, asks: Sequence[ModelQuestion]) -> list[tuple[str, str]]:
-    """The rows that these questions are about, the first ones, with words to choose one by."""
+    """List the first rows that the questions are about, each with a text to choose it by."""
     found = list(dict.fromkeys(row_of(ask) for ask in asks))[:OFFERED]
     ids: dict[str, list[int]] = {}
     for row in found:
@@ -166,7 +166,7 @@ class Tried:
 
 
 def compute(run: Run, steps: Recorder) -> Tried:
-    """Ask the one question."""
+    """Ask the model one question."""
     steps.begin(PREPARE)
     asked = plan(run.task, run.params)
     steps.begin(ASK, total=1)
@@ -174,7 +174,7 @@ def compute(run: Run, steps: Recorder) -> Tried:
 
 
 def write(run: Run, done: Tried) -> Outcome:
-    """What came; nothing is stored as an answer."""
+    """Return the result of a trial; nothing is stored as an answer."""
     reply, answered = done.reply, done.reply.value is not None
     counts = {
         "asked": 1,

@@ -13,11 +13,11 @@ class LabelDecisionQuerySet(models.QuerySet["LabelDecision"]):
     """Decisions, and those that count."""
 
     def standing(self) -> LabelDecisionQuerySet:
-        """Those that neither a later one nor a revocation ended."""
+        """Return decisions that neither a later one nor a revocation ended."""
         return self.filter(ended_at__isnull=True)
 
     def of_label(self) -> LabelDecisionQuerySet:
-        """The one that counts for the item and field of a row of ItemLabel, as its subquery."""
+        """Decision in force on an ItemLabel's item and field, as a subquery."""
         return self.standing().filter(item=OuterRef("item"), field=OuterRef("dimension"))
 
 

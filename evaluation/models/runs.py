@@ -99,7 +99,7 @@ class Run(models.Model):
 
     @property
     def is_published(self) -> bool:
-        """Whether it holds what was published or imported, so that nothing was computed here."""
+        """Whether the run's results were published or imported, not computed here."""
         return self.method == PUBLISHED
 
 

@@ -66,12 +66,13 @@ class Move:
 
     @property
     def steps(self) -> int | None:
-        """How many ranks it goes up (above 0) or down; None where it is not on both boards."""
+        """Return how many ranks it goes up (above 0) or down; None if not on both boards."""
         before, after = self._ranks
         return None if before is None or after is None else before - after
 
     @property
     def moves(self) -> bool:
+        """Whether the rank changes."""
         before, after = self._ranks
         return before != after
 
@@ -138,7 +139,7 @@ class OfficialEffect:
 
 
 def effect(run: Run) -> OfficialEffect:
-    """What becomes another if this run takes the place of the official one."""
+    """Return what changes if this run replaces the official one."""
     now = official_run(run.task)
     tables = [found for name in TABLES if (found := _table(name, now, run)).n]
     panels = [*_watched(now, run), *_selected(now, run)]
@@ -160,7 +161,7 @@ def effect(run: Run) -> OfficialEffect:
 
 
 def _stands(name: str, run: Run | None) -> dict[Place, BoardPlace]:
-    """Every row of a run's table with its rank among the estimates of its board."""
+    """Return every row of a run's table with its rank among the estimates of its board."""
     if run is None:
         return {}
     model, key = TABLES[name]
@@ -274,8 +275,10 @@ def _selected(now: Run | None, run: Run) -> list[PanelEffect]:
 # Money ------------------------------------------------------------------------------------------
 
 
-def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict[str, Decimal]:
-    """What the rule and promises give each worker for this work, by the scores of a run."""
+def _bonus_by_worker(
+    task: Task, rows: Sequence[Assignment], around: TaskEvidence
+) -> dict[str, Decimal]:
+    """Return each worker's bonus for this work by rule, promises and the scores of a run."""
     found = list(gather_evidence(rows, around, counted=False).values())
     lines = payout_form.start(found, payout_form.terms_of(task, around, found))
     sums: dict[str, Decimal] = {}
@@ -287,7 +290,10 @@ def _given(task: Task, rows: Sequence[Assignment], around: TaskEvidence) -> dict
 
 def _bonuses(task: Task, now: Run | None, then: TaskEvidence) -> Bonuses:
     rows = list(unsettled_assignments(task))
-    before, after = _given(task, rows, task_evidence(task, now)), _given(task, rows, then)
+    before, after = (
+        _bonus_by_worker(task, rows, task_evidence(task, now)),
+        _bonus_by_worker(task, rows, then),
+    )
     changed = [
         BonusRow(name, before[name], after[name])
         for name in sorted(after)

@@ -90,7 +90,7 @@ def _steps(row: Move) -> SafeString:
 
 
 def panel_table(effect: OfficialEffect) -> ResultTable | None:
-    """Panel rules with another outcome."""
+    """Table of panel rules whose outcome changes; None if none does."""
 
     def name(row: PanelEffect) -> SafeString:
         return link(reverse("panel", args=[effect.run.project_id, row.panel_id]), row.panel)
@@ -140,7 +140,7 @@ def pending_table(effect: OfficialEffect) -> ResultTable | None:
 
 
 def bonus_table(effect: OfficialEffect) -> ResultTable | None:
-    """Workers whose next bonus changes."""
+    """Table of workers whose next bonus changes; None if nobody's does."""
 
     def amount(value: Decimal) -> str:
         return money(value, effect.run.project.currency)

@@ -76,7 +76,7 @@ def add_to_samples(amounts: Mapping[str, float]) -> None:
 
 @transaction.atomic
 def note_failure(*, job: str, error: str, queue_role: str, args: list[Any]) -> None:
-    """Count a job that ended with an error; the page lists it unless a row of its own says so."""
+    """Count a job that ended with an error, and list it unless its own row shows the error."""
     add_to_samples({f"failed:{queue_role}": 1.0})
     if job in OWN_ROWS:
         return
@@ -151,7 +151,7 @@ ROWS: dict[str, Any] = {"run": Run, "file": ExportFile, "webhook": HookDelivery,
 
 @transaction.atomic
 def retry_failure(*, by: User, kind: str, row: int) -> None:
-    """Do again what failed. Raises Missing and Conflict where it has moved on."""
+    """Retry a failed job. Raises Missing, or Conflict if it has changed since."""
     if kind not in RETRIES:
         raise Missing(_("There is no such failure."))
     RETRIES[kind](by, row)

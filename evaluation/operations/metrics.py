@@ -25,7 +25,7 @@ def _gauge(name: str, said: str, values: Iterable[tuple[str, float]], label: str
     return family
 
 
-def _one(name: str, said: str, value: float) -> Family:
+def _single_gauge(name: str, said: str, value: float) -> Family:
     return _gauge(name, said, [("", value)])
 
 
@@ -58,9 +58,9 @@ def _runs() -> Iterator[Family]:
 
 def _leases() -> Iterator[Family]:
     found = figures.leases()
-    yield _one("leases", "Assignments that workers hold now.", found["active"])
+    yield _single_gauge("leases", "Assignments that workers hold now.", found["active"])
     said = "Assignments held beyond their time; a job frees them every 30 seconds."
-    yield _one("leases_overdue", said, found["overdue"])
+    yield _single_gauge("leases_overdue", said, found["overdue"])
 
 
 def _payments() -> Iterator[Family]:
@@ -84,36 +84,36 @@ def _models() -> Iterator[Family]:
 
 def _encoder() -> Iterator[Family]:
     said = "Texts a second that workers encoded in the past five minutes."
-    yield _one("encoder_texts_per_second", said, figures.encoder_rate())
+    yield _single_gauge("encoder_texts_per_second", said, figures.encoder_rate())
 
 
 def _database() -> Iterator[Family]:
-    yield _one("database_size_bytes", "Size of the database.", figures.database_bytes())
+    yield _single_gauge("database_size_bytes", "Size of the database.", figures.database_bytes())
 
 
 def _mail() -> Iterator[Family]:
     found = figures.mail()
-    yield _one("mail_waiting", "Mails that wait to be sent.", found["waiting"])
+    yield _single_gauge("mail_waiting", "Mails that wait to be sent.", found["waiting"])
     said = "How long the oldest mail has been due or tried; 0 where none is late."
-    yield _one("mail_overdue_seconds", said, found["oldest"] or 0.0)
+    yield _single_gauge("mail_overdue_seconds", said, found["oldest"] or 0.0)
     said = "Mails given up in the past day, by kind."
     yield _gauge("mail_failed_day", said, found["given_up"].items(), "kind")
 
 
 def _hooks() -> Iterator[Family]:
     found = figures.hooks()
-    yield _one("webhooks_waiting", "Webhook deliveries that wait.", found["waiting"])
+    yield _single_gauge("webhooks_waiting", "Webhook deliveries that wait.", found["waiting"])
     said = "How long the oldest delivery has waited; 0 where none does."
-    yield _one("webhooks_oldest_seconds", said, found["oldest"] or 0.0)
+    yield _single_gauge("webhooks_oldest_seconds", said, found["oldest"] or 0.0)
     said = "Webhook deliveries of the past day that were given up."
-    yield _one("webhooks_failed_day", said, found["failed"])
+    yield _single_gauge("webhooks_failed_day", said, found["failed"])
 
 
 def _backup() -> Iterator[Family]:
     at = figures.last_backup().made_at
     if at is not None:
         said = "When the last backup was made; absent: never."
-        yield _one("last_backup_timestamp_seconds", said, at.timestamp())
+        yield _single_gauge("last_backup_timestamp_seconds", said, at.timestamp())
 
 
 PARTS: dict[str, Callable[[], Iterator[Family]]] = {
@@ -138,10 +138,10 @@ def _listed(families: Callable[[], Iterator[Family]]) -> list[Family]:
 
 
 class Installation:
-    """A collector of prometheus-client."""
+    """Collector of this installation's figures for prometheus-client."""
 
     def describe(self) -> list[Family]:
-        """Nothing: asking for names would read everything twice."""
+        """Return no descriptions, since naming metrics would read everything twice."""
         return []
 
     def collect(self) -> Iterator[Family]:

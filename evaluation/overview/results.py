@@ -27,7 +27,7 @@ class TaskRow:
 
 
 def tasks(project: Project) -> list[TaskRow]:
-    """Every task that has results, in three queries."""
+    """List every task with results and its verdict (three queries)."""
     done = Run.objects.filter(task=OuterRef("pk"), state=RunState.DONE, method__in=main_methods())
     found = Task.objects.filter(project=project, type__in=judged_types()).annotate(
         scored=Exists(done)

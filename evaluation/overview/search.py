@@ -35,7 +35,7 @@ class SearchGroup:
 
 
 def search(access: Access, asked: str) -> list[SearchGroup]:
-    """What of the project holds every word, in five queries; nothing for no word.
+    """Find what in the project contains every word, by kind (five queries); [] without words.
 
     Workers are found by pseudonym, and by the ID of a file where the person may see it.
     """
@@ -48,7 +48,7 @@ def search(access: Access, asked: str) -> list[SearchGroup]:
     return [one for one in found if one.hits]
 
 
-def _found(
+def _search_group(
     title: str, rows: QuerySet[Any], hit: Callable[[Any], Hit], url: str = ""
 ) -> SearchGroup:
     first = list(rows[: MOST + 1])
@@ -63,7 +63,7 @@ def _tasks(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     def hit(task: Any) -> Hit:
         return task.title, task.get_state_display(), reverse("task", args=[pk, task.pk])
 
-    return _found(_("Tasks"), rows, hit, f"{reverse('task_list', args=[pk])}?{q}")
+    return _search_group(_("Tasks"), rows, hit, f"{reverse('task_list', args=[pk])}?{q}")
 
 
 def _items(access: Access, words: Sequence[str], q: str) -> SearchGroup:
@@ -77,7 +77,7 @@ def _items(access: Access, words: Sequence[str], q: str) -> SearchGroup:
         task = item.task.published_title or "draft"
         return item.question[:140] or item.key, f"{item.key}, {task}", url
 
-    return _found(_("Items"), rows.order_by("-task", "position", "pk"), hit)
+    return _search_group(_("Items"), rows.order_by("-task", "position", "pk"), hit)
 
 
 def _workers(access: Access, words: Sequence[str], q: str) -> SearchGroup:
@@ -89,7 +89,7 @@ def _workers(access: Access, words: Sequence[str], q: str) -> SearchGroup:
         return worker.pseudonym, words, reverse("worker_card", args=[pk, worker.pk])
 
     rows = matching(list_workers(access.project), words, places)
-    return _found(_("Workers"), rows, hit, f"{reverse('people', args=[pk])}?{q}")
+    return _search_group(_("Workers"), rows, hit, f"{reverse('people', args=[pk])}?{q}")
 
 
 def _staff(access: Access, words: Sequence[str], q: str) -> SearchGroup:
@@ -100,7 +100,7 @@ def _staff(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     def hit(member: Any) -> Hit:
         return str(member.user), member.get_role_display(), url
 
-    return _found(_("Requesters and managers"), rows.order_by("pk"), hit)
+    return _search_group(_("Requesters and managers"), rows.order_by("pk"), hit)
 
 
 def _runs(access: Access, words: Sequence[str], q: str) -> SearchGroup:
@@ -112,4 +112,4 @@ def _runs(access: Access, words: Sequence[str], q: str) -> SearchGroup:
         url = reverse("run", args=[pk, run.number])
         return _("Run %(number)s") % {"number": run.number}, f"{method_title(run)}, {task}", url
 
-    return _found(_("Runs"), rows, hit, f"{reverse('run_list', args=[pk])}?{q}")
+    return _search_group(_("Runs"), rows, hit, f"{reverse('run_list', args=[pk])}?{q}")

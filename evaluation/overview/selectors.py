@@ -46,12 +46,12 @@ SHOWS = (
 
 
 def items_noun(task: Any) -> str:
-    """What several items of the task are called: ``questions``."""
+    """Return the plural noun of the task's items, such as ``questions``."""
     return several(noun_of(task))
 
 
 def noun_of(task: Any) -> str:
-    """What one item of the task is called."""
+    """Return the noun of one item of the task."""
     return TYPES[task.type].item_noun if task.type in TYPES else "question"
 
 
@@ -109,23 +109,27 @@ class Facts:
 
     @property
     def spent(self) -> Decimal:
+        """Return what the project's tasks have cost so far."""
         return sum((row.progress.spent for row in self.rows), ZERO)
 
     @property
     def expected(self) -> Decimal:
+        """Return what the tasks will have cost once they are complete."""
         return self.spent + sum((p.ahead for p in self.published), ZERO)
 
     @property
     def submitted(self) -> int:
+        """Count the assignments submitted in published tasks."""
         return sum(p.submitted for p in self.published)
 
     @property
     def needed(self) -> int:
+        """Count the assignments that published tasks need in all."""
         return sum(p.needed for p in self.published)
 
     @property
     def budget(self) -> Decimal | None:
-        """The project's budget; without one, that of its tasks where all have one."""
+        """Budget of the project, or the sum of its tasks' budgets if all have one; else None."""
         if self.access.project.budget is not None:
             return self.access.project.budget
         budgets = [p.task.budget for p in self.published]
@@ -138,6 +142,7 @@ class Facts:
 
     @property
     def waiting_count(self) -> int:
+        """Count all that waits for somebody to look at it."""
         return sum(row["n"] for row in self.waiting.values())
 
 
@@ -195,7 +200,7 @@ def _row(
 
 
 def team_size(project: Project) -> int:
-    """How many people run the project."""
+    """Count the people who run the project."""
     staff = project.memberships.filter(removed_at=None).exclude(role=Role.WORKER)
     return staff.values("user").distinct().count()
 
@@ -215,7 +220,7 @@ def filter_rows(found: Facts, show: str) -> list[TaskRow]:
 
 
 def last_day(found: Facts) -> dt.date | None:
-    """When the last assignment arrives at the pace of the last seven days; None if unknown."""
+    """Estimate the day of the last assignment at last week's pace; None if it is unknown."""
     left = sum(p.needed - p.submitted for p in found.published if p.task.state == TaskState.OPEN)
     if not left or not found.submitted_this_week:
         return None

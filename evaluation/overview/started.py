@@ -45,6 +45,7 @@ class Started:
 
     @property
     def next(self) -> Step | None:
+        """Return the first step that is not done; None if all are."""
         return next((step for step in self.steps if step.state == "next"), None)
 
     @property
@@ -54,7 +55,7 @@ class Started:
 
     @property
     def sentence(self) -> str:
-        """The header's sentence."""
+        """Sentence on the steps done and the next one."""
         step = self.next
         said = (
             _("%(done)s of %(steps)s steps done. Next: %(next)s.")
@@ -70,7 +71,7 @@ class Started:
 
 
 def started(found: Facts) -> Started:
-    """The steps of the project; four queries beside those of ``found``."""
+    """Return the first steps of a project, with what is done (four queries besides ``found``)."""
     rows = [_create(found), _items(found), _invite(found), _run(found), _pay(found)]
     open_at = next((at for at, row in enumerate(rows) if not row.done), len(rows))
     return Started(
@@ -85,7 +86,7 @@ def started(found: Facts) -> Started:
     )
 
 
-def _at(found: Facts, view: str, *args: int) -> str:
+def _address(found: Facts, view: str, *args: int) -> str:
     return reverse(view, args=[found.access.project.pk, *args])
 
 
@@ -97,7 +98,7 @@ def _create(found: Facts) -> Step:
         return Step(_("Create a task"), text, False, _("Create a task"), url, other)
     row = found.rows[-1]
     text = f"{row.progress.title}, {row.kind.lower()}"
-    return Step(_("Create a task"), text, True, "", _at(found, "task", row.task.pk))
+    return Step(_("Create a task"), text, True, "", _address(found, "task", row.task.pk))
 
 
 def _items(found: Facts) -> Step:
@@ -107,22 +108,22 @@ def _items(found: Facts) -> Step:
     if published:
         row = published[-1]
         text = plural(row.progress.items, noun_of(row.task))
-        return Step(_("Add items"), text, True, "", _at(found, "task", row.task.pk))
+        return Step(_("Add items"), text, True, "", _address(found, "task", row.task.pk))
     if filled:
         row = filled[-1]
         there = plural(row.progress.items, noun_of(row.task))
         text = _(
             "%(items)s, not published yet. See the task as a worker does, then publish it."
         ) % {"items": there}
-        url = _at(found, "task_build", row.task.pk)
+        url = _address(found, "task_build", row.task.pk)
         return Step(_("Add items"), text, False, _("Preview and publish"), url)
     text = _("Questions, texts or pairs, from CSV or JSONL.")
-    url = _at(found, "task_build", found.rows[-1].task.pk) if found.rows else ""
+    url = _address(found, "task_build", found.rows[-1].task.pk) if found.rows else ""
     return Step(_("Add items"), text, False, _("Add items"), url)
 
 
 def _invite(found: Facts) -> Step:
-    project, url = found.access.project, _at(found, "people")
+    project, url = found.access.project, _address(found, "people")
     workers = project.memberships.filter(role=Role.WORKER, removed_at=None).count()
     invited = Invitation.objects.filter(project=project, role=Role.WORKER, revoked_at=None)
     if workers or invited.exists() or Recruitment.objects.filter(task__project=project).exists():
@@ -135,7 +136,7 @@ def _invite(found: Facts) -> Step:
     text, other = _("Send a link, or recruit them on a platform."), ("", "")
     if found.published:
         task = found.published[-1].task
-        other = (_("Recruit on a platform"), _at(found, "recruitment_list", task.pk))
+        other = (_("Recruit on a platform"), _address(found, "recruitment_list", task.pk))
         pay = money(found.expected, found.currency)
         text = _("%(assignments)s to answer; expected cost %(pay)s.") % {
             "assignments": plural(found.needed, "assignment"),
@@ -148,7 +149,7 @@ def _run(found: Facts) -> Step:
     project, title = found.access.project, _("Run the evaluation")
     runs = Run.objects.filter(project=project, state=RunState.DONE, method__in=main_methods())
     if number := runs.count():
-        return Step(title, plural(number, "finished run"), True, "", _at(found, "results"))
+        return Step(title, plural(number, "finished run"), True, "", _address(found, "results"))
     text = _("Starts by itself when enough answers are in.")
     if found.submitted:
         submitted = _("%(submitted)s of %(assignments)s submitted.") % {
@@ -157,7 +158,11 @@ def _run(found: Facts) -> Step:
         }
         text = f"{text} {submitted}"
     open_ones = [one for one in found.published if one.submitted]
-    url = _at(found, "run_start", open_ones[-1].task.pk) if open_ones else _at(found, "results")
+    url = (
+        _address(found, "run_start", open_ones[-1].task.pk)
+        if open_ones
+        else _address(found, "results")
+    )
     return Step(
         title, text, False, _("Start a run") if open_ones else _("See the results page"), url
     )
@@ -165,7 +170,7 @@ def _run(found: Facts) -> Step:
 
 def _pay(found: Facts) -> Step:
     """Done once a proposal was approved, or where every published task pays nothing."""
-    title, url = _("Approve payouts"), _at(found, "payout_list")
+    title, url = _("Approve payouts"), _address(found, "payout_list")
     settled = found.access.project.payout_batches.filter(state=PayoutBatch.State.APPROVED)
     if settled.exists():
         return Step(title, _("The first proposal is approved"), True, "", url)

@@ -46,7 +46,7 @@ class Todo:
 
 
 def todos(found: Facts) -> list[Todo]:
-    """All of it, what waits longest for people first."""
+    """List all that waits for somebody, longest waiting for people first."""
     return [
         *_rejections(found),
         *_reviews(found),
@@ -157,7 +157,7 @@ def _rejections(found: Facts) -> Iterator[Todo]:
 
 
 def _notes(found: Facts) -> Iterator[Todo]:
-    """What runs said of members of watched panels, and nobody has looked at."""
+    """Yield the notes of runs on members of watched panels that nobody has looked at."""
     for panel, name, n in panels.open_notes(found.access.project):
         url = reverse("panel", args=[found.access.project.pk, panel]) + "#watch"
         text = ngettext(
@@ -173,7 +173,7 @@ def _warnings(found: Facts) -> Iterator[Todo]:
     if not found.runs:
         return
     run = max(found.runs.values(), key=lambda one: one.pk)
-    told = _told(found, run)
+    told = _run_warnings(found, run)
     url = reverse("task_results", args=[found.access.project.pk, run.task_id])
     title = next((row.progress.title for row in found.rows if row.task.pk == run.task_id), "")
     for one in [note for note in told if note.severity == Severity.WARNING][:MOST_WARNINGS]:
@@ -187,8 +187,8 @@ def _warnings(found: Facts) -> Iterator[Todo]:
         )
 
 
-def _told(found: Facts, run: Run) -> list[Finding]:
-    """What the run says of itself."""
+def _run_warnings(found: Facts, run: Run) -> list[Finding]:
+    """Return the run's own warnings."""
     if run.method == CORE:
         task = next((row.task for row in found.rows if row.task.pk == run.task_id), None)
         asked = judgments.version_items(task.current) if task is not None and task.current else []
@@ -224,7 +224,7 @@ def _floor(found: Facts) -> Iterator[Todo]:
 
 
 def _lift(found: Facts, one: TaskProgress, rows: list[HourlyPay]) -> str:
-    """What more an assignment would bring all of them to the floor, for the work still open."""
+    """Say how much more an assignment would bring all of them to the floor, for the open work."""
     floor = found.access.project.hourly_floor
     if floor is None or not one.collecting or not one.open_assignments:
         return ""

@@ -12,7 +12,7 @@ from evaluation.runs.selectors.words import results_page
 
 
 def task_verdict(task: Task) -> dict[str, str] | None:
-    """The verdict on the run that counts, its basis, and the page; None where there is none."""
+    """Return the verdict on the task's shown run with its basis and page; None if there is none."""
     run = reads.shown_run(task) if task.current is not None else None
     shown = shown_findings(run) if run is not None else None
     if run is None or shown is None or shown.verdict is None:

@@ -83,7 +83,7 @@ def project_start_hide(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def task_precision(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """How exact a task's results will be; ``line``: short, for the line of costs."""
+    """Show how precise a task's results will be; ``line`` shows a short form."""
     access, task = get_task(request, project_id, task_id)
     context = {"access": access, "found": precision(task), "line": "line" in request.GET}
     return render(request, "evaluation/overview/precision.html", context)

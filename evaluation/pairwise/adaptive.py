@@ -53,7 +53,7 @@ class VoteCounts:
 
 
 def plan_of(task: Task) -> AdaptivePlan:
-    """The task's plan; without a row of its own the default one, not saved."""
+    """Return the task's adaptive plan, or an unsaved default."""
     found = AdaptivePlan.objects.filter(task=task).first()
     if found is not None:
         return found
@@ -104,7 +104,7 @@ def count_votes(task: Task, dimension: str) -> VoteCounts:
 
 
 def planned_votes(task: Task, plan: AdaptivePlan) -> tuple[VoteCounts, Plan]:
-    """What the method wants of every pair now; nothing is changed. Raises Invalid."""
+    """Return the votes so far, and how many each pair should have now; changes nothing."""
     have = count_votes(task, plan.dimension)
     return have, _plan(task, plan, have)
 
@@ -129,7 +129,7 @@ def _plan(task: Task, plan: AdaptivePlan, have: VoteCounts) -> Plan:
 
 
 def uniform_budget(task: Task, pairs: int) -> int:
-    """The votes that the task asked for before anything was saved."""
+    """Return the number of votes that equal redundancy would ask for."""
     return pairs * (task.current.redundancy if task.current is not None else 0)
 
 
@@ -159,14 +159,14 @@ def clean(task: Task, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def signature(plan: AdaptivePlan) -> str:
-    """What a simulation was made for: the settings, in short."""
+    """Hash the settings of a plan, to recognise the simulation made for them."""
     line = json.dumps([getattr(plan, name) for name in SETTINGS])
     return hashlib.sha256(line.encode()).hexdigest()[:16]
 
 
 @transaction.atomic
 def change(*, by: User, task: Task, raw: dict[str, Any]) -> AdaptivePlan:
-    """Save the settings; changed ones are switched off until they were simulated."""
+    """Save a plan's settings; changed ones stay off until they are simulated."""
     fields = clean(task, raw)
     plan, _ = AdaptivePlan.objects.update_or_create(
         task=task, defaults={**fields, "changed_by": by}
@@ -180,7 +180,7 @@ def change(*, by: User, task: Task, raw: dict[str, Any]) -> AdaptivePlan:
 
 @transaction.atomic
 def keep_simulation(*, by: User, plan: AdaptivePlan, said: dict[str, Any]) -> None:
-    """Keep what a simulation of these settings said."""
+    """Store the result of a simulation with the settings it is for."""
     plan.simulated = {**said, "of": signature(plan), "at": timezone.now().isoformat()}
     plan.save(update_fields=["simulated"])
     record(by=by, project=plan.task.project, action="adaptive.simulate", on=plan.task)
@@ -228,7 +228,7 @@ def _apply(plan: AdaptivePlan, have: VoteCounts) -> int:
 
 
 def planning_in_words(task: Task, have: VoteCounts, found: Plan) -> dict[str, Any]:
-    """What the page tells of a planning: votes, pairs that are certain, what is saved."""
+    """Summarise a planning for the page: votes given, certain pairs, votes saved."""
     redundancy = task.current.redundancy if task.current is not None else 0
     given = have.votes.sum(axis=1)
     return {

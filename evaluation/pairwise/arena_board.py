@@ -48,7 +48,7 @@ def core_run(task: Task, number: int | None = None) -> Run:
 
 
 def board(run: Run, dimension: str, component: int = 1) -> dict[str, Any]:
-    """One component's sources of texts on one dimension, the best by the arena's ratings first.
+    """Return the board of one dimension and component with an arena's ratings, best first.
 
     ``competitors``, ``ratings``, ``rating_lower``, ``rating_upper`` and ``variances`` are as
     arena-rank computes them from the votes of the run's win matrix; None where there is no finite

@@ -35,7 +35,7 @@ class Offer:
 
     @property
     def cost(self) -> str:
-        """At most, in words."""
+        """Highest cost of the further votes, as text."""
         return self.price.words(self.votes)
 
 
@@ -46,7 +46,7 @@ def _pairs(task: Task) -> QuerySet[Item]:
 
 
 def offer(task: Task, run: Run, times: float) -> Offer | None:
-    """What ``times`` the judgments of the run would ask beyond those given or in work.
+    """Return the further votes that ``times`` the run's judgments would need, or None.
 
     A fixed number of queries. None where no more than now would be asked for, where somebody else
     decides what is collected (adaptive collection, a live evaluation), or nobody could claim it.

@@ -90,6 +90,7 @@ class SnapshotParts:
 
     @property
     def hash(self) -> str:
+        """Return the hash over pairs, votes and dimensions that names the snapshot."""
         return _content_hash(self.rows, self.votes, self.keys, [one.name for one in self.asked])
 
 
@@ -104,7 +105,7 @@ def _read(task: Task, headers: list[Judgment]) -> SnapshotParts:
 
 
 def freeze_judgments(task: Task) -> Snapshot:
-    """Freeze the counting judgments of a task; the same content gives the same row again.
+    """Freeze the counting judgments of a task; the same content returns the same snapshot.
 
     Raises Conflict when no judgment of a person counts.
     """
@@ -191,7 +192,10 @@ def load(snapshot: Snapshot, *, counted: bool = False) -> PairsDataset:
 
 
 def counts_of(texts: Sequence[TextRow]) -> dict[int, tuple[int, ...]]:
-    """What is counted in each text, as STYLE names it; texts that say nothing are left out."""
+    """Count the words and style marks of each text, by candidate.
+
+    Texts without words are left out.
+    """
     ids = [row.candidate_id for row in texts]
     found: dict[int, tuple[int, ...]] = {}
     for at in range(0, len(ids), collected.CHUNK):
@@ -220,7 +224,7 @@ def arranged_ratings(
     *,
     metadata: Metadata | None = None,
 ) -> RatingsDataset:
-    """What was read as arrays, with the texts it is about, their sources' names, and columns."""
+    """Convert rows of ratings to arrays, with their texts, sources and metadata."""
     people = [row for row in read.rows if row.worker_id is not None]
     texts = {row.candidate_id: row for row in known}
     used = sorted({read.items[row.item_id].first_id for row in people})
@@ -264,7 +268,7 @@ def _items_of(read: SnapshotParts, texts: Sequence[int]) -> list[int]:
 
 
 def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
-    """What was frozen, read again and found to be the same."""
+    """Read the judgments of a snapshot again; Conflict if they changed."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
     if read.hash != snapshot.content_hash:
@@ -291,7 +295,7 @@ def to_arrays(
     counts: Counts | None = None,
     metadata: Metadata | None = None,
 ) -> PairsDataset:
-    """What was read as arrays, with the texts, their sources' names, counts, and items' columns."""
+    """Convert rows of judgments to arrays, with texts, sources, counts and metadata."""
     pairs: dict[tuple[int, int | None], int] = {}  # pair -> the item that stands for it
     for item in sorted(read.items.values()):
         pairs.setdefault(_pair(item), item.item_id)
@@ -346,7 +350,7 @@ def to_arrays(
 def _columns(
     metadata: Metadata | None, items: Sequence[int], topics: Sequence[str]
 ) -> dict[str, Column]:
-    """What splits pairs or texts into kinds; nothing where columns were not asked for."""
+    """Return the columns that split pairs or texts into kinds; none where not asked for."""
     if metadata is None:
         return {}
     return columns_of([metadata.get(item, {}) for item in items], topics)
@@ -424,7 +428,7 @@ def _shown(
 
 
 def _positions(author: IntArray) -> IntArray:
-    """Each row's number among its author's, from 1; rows of an author stand in their order."""
+    """Number each author's rows (n,) from 1, in their order."""
     order = np.argsort(author, kind="stable")
     first = np.r_[0, np.flatnonzero(np.diff(author[order])) + 1]
     starts = np.repeat(first, np.diff(np.r_[first, len(order)]))

@@ -13,7 +13,7 @@ Told = Mapping[str, Any]
 
 
 def preferred(names: tuple[str, str], head: Told) -> str:
-    """In how many of the decided votes the better of two was preferred, and how sure that is.
+    """Say in how many decided votes the better of two was preferred, with its interval.
 
     ``head`` is a row of ``methods.pairwise``: ``names`` are those of system_a and system_b.
     """

@@ -30,7 +30,7 @@ class Measured:
 
 
 def measured(task: Task, run: Run | None) -> Measured | None:
-    """That of the first two of the board a page opens with; None where the run has no such board.
+    """Return the measured lead of the first two on the opening board; None without such a board.
 
     Of decided votes the first wins tanh(difference of log-merits / 2) more than the second; the
     share of ties between the two, as counted, is taken off. The bounds are those of the board: what

@@ -38,7 +38,7 @@ def tokens_rouge(text: str, stemmed: Callable[[str], str] = stem) -> list[str]:
 
 
 def pairs_of(topic: IntArray) -> tuple[IntArray, IntArray]:
-    """All ordered pairs (p,), (p,) of texts of one topic; ``topic`` is (n,)."""
+    """Return all ordered pairs (p,), (p,) of texts of the same topic; ``topic`` is (n,)."""
     first, second = np.nonzero(topic[:, None] == topic[None, :])
     return first[first != second], second[first != second]
 
@@ -107,7 +107,7 @@ def by_topic(
 
 
 def intervals(full: FloatArray, ends: FloatArray, level: float) -> dict[str, Any]:
-    """What one dimension's rho of each topic (topics,) say together, as plain JSON.
+    """Summarise a dimension's rho of all topics (topics,) with intervals, as JSON.
 
     ``full``: their mean with a t interval over topics. ``ends``: rho of two texts is 1 or -1, so
     Wilson's interval of the share of topics in which the better text is the more similar one,
@@ -137,7 +137,7 @@ def _number(value: float) -> float | None:
 def overlap(
     core: Run, frozen: PairsDataset, *, advance: Callable[[int, int], None]
 ) -> list[dict[str, Any]]:
-    """Every measure against the grades of the core run, a row a measure and dimension."""
+    """Compare every overlap measure with the core run's grades: a row per measure and dimension."""
     grade = _grades(core, frozen)
     topic = frozen.data.topic
     if not grade.any():

@@ -169,7 +169,7 @@ def _design(pairs: int, votes: int, each: float, gap: float) -> dict[str, Any]:
 
 
 def _more_pairs(pairs: int, target: float, gap: float, each: float, price: Price) -> str:
-    """How many pairs would do with the most judges, by further simulations."""
+    """Say how many pairs would do with the most judges, by further simulations."""
     votes, tried = VOTES[-1], [n for n in MORE_PAIRS if n > pairs]
 
     def enough(at: int) -> bool:
@@ -199,7 +199,7 @@ def _falls(reached: Sequence[Reached], at: int) -> bool:
 
 
 def _why_falling(reached: Sequence[Reached]) -> str:
-    """What makes the chance fall with more judges, where it does."""
+    """Say why the chance falls with more judges; "" where it does not."""
     if not any(_falls(reached, at) for at in range(len(reached))):
         return ""
     return _(
@@ -247,7 +247,7 @@ def start_of(found: Measured) -> float:
 
 
 def start_in_words(found: Measured, run: int, usual: Mapping[str, Any]) -> PlanStart:
-    """Where the plan starts from, how sure that is, and what else could be planned for."""
+    """Describe what the plan starts from, how certain it is, and the alternatives."""
     told = {
         "run": run,
         "first": found.first,

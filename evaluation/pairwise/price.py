@@ -15,7 +15,7 @@ def price_cells(price: Price, judgments: int) -> list[str]:
 
 
 def price_sentence(price: Price, judgments: int) -> str:
-    """What so many judgments take."""
+    """Say what so many judgments cost."""
     told = {
         "judgments": plural(judgments, "judgment"),
         "cost": money(price.cost(judgments), price.currency),
@@ -27,7 +27,7 @@ def price_sentence(price: Price, judgments: int) -> str:
 
 
 def price_basis(price: Price) -> str:
-    """What the cost is made of."""
+    """Say what the cost consists of: pay, pairs per assignment, fee."""
     told = {
         "pay": money(price.pay, price.currency),
         "n": plural(price.per_assignment, "pair"),

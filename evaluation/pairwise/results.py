@@ -23,7 +23,7 @@ SCORE = ("component", "estimate", "low", "high", "n", "rank_low", "rank_high", "
 
 
 def ids_of(frozen: Frozen) -> dict[str, Sequence[Any]]:
-    """What the index columns of a table stand for."""
+    """Return the ids behind the index columns of the tables, by column."""
     if isinstance(frozen, RatingsDataset):
         return {
             "worker": frozen.workers,
@@ -86,7 +86,7 @@ def system_rows(frozen: Frozen, table: Table) -> list[Row]:
 
 
 def candidate_rows(frozen: Frozen, table: Table) -> list[Row]:
-    """A row a text and dimension: its merit among those of its topic, its grade beside it."""
+    """Make the rows of texts by dimension: merit within their topic, and grade."""
     return [_scored(row, "candidate", "merit") for row in name_rows(frozen, table)]
 
 
@@ -113,12 +113,12 @@ def label_rows(frozen: Frozen, table: Table) -> list[Row]:
 
 
 def _code(label: int) -> str:
-    """What a label stands for; nothing where there is none."""
+    """Return the code that a label stands for; "" where there is none."""
     return STORED[label] if label >= 0 else ""
 
 
 def figures(frozen: Frozen, result: Result) -> dict[str, Any]:
-    """Every table that has no rows of its own, and the diagnostics, by name."""
+    """Collect the tables without rows in the database, and the diagnostics, by name."""
     machines = frozen.machines if isinstance(frozen, PairsDataset) else ()
     told: dict[str, Any] = {
         name: name_rows(frozen, table)
@@ -130,7 +130,7 @@ def figures(frozen: Frozen, result: Result) -> dict[str, Any]:
 
 
 def recipe(run: Run, result: Result) -> Row:
-    """Everything that gives the same numbers again."""
+    """Return all that is needed to compute the run again: method, parameters, snapshot."""
     snapshot = run.snapshot
     return {
         "method": result.name,

@@ -113,7 +113,7 @@ def fail(run: Run, done: Computed) -> str:
 
 
 def system_counts(task: Task, params: Mapping[str, Any]) -> dict[str, int]:
-    """How many systems wrote the texts of the task's items."""
+    """Count the systems that wrote the texts of the task's items."""
     items = task.items.order_by()
     first = items.filter(first__isnull=False).values_list("first__system")
     second = items.filter(second__isnull=False).values_list("second__system")

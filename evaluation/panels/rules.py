@@ -62,11 +62,12 @@ class Row:
 
     @property
     def chosen(self) -> bool:
+        """Whether the rule takes the worker into the panel."""
         return self.place == IN
 
     @property
     def sure(self) -> bool:
-        """Whether there is an interval to go by."""
+        """Whether the row has an estimate with an interval."""
         return self.low is not None and self.high is not None and self.estimate is not None
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,7 +101,7 @@ class RuleRequest:
     workers: tuple[int, ...] = ()  # by hand
 
     def params(self) -> dict[str, Any]:
-        """What the selection keeps beside the rule."""
+        """Parameters of the rule, as a selection stores them."""
         told: dict[str, Any] = {"dimension": self.dimension, "part": self.part}
         if self.rule == Rule.TOP:
             told["k"] = self.k
@@ -127,6 +128,7 @@ class Choice:
 
     @property
     def border(self) -> list[Row]:
+        """Return the workers at the rule's border, on either side."""
         return [row for row in self.rows if row.border]
 
     @property
@@ -183,7 +185,7 @@ def is_question_adjusted(run: Run, part: int) -> bool:
 
 
 def parts(rows: Iterable[Row]) -> dict[int, int]:
-    """Boards by number, with how many workers stand on each; only a board's own compare."""
+    """Count the workers on each board, by its number."""
     sizes: dict[int, int] = {}
     for row in rows:
         if row.component:
@@ -192,7 +194,7 @@ def parts(rows: Iterable[Row]) -> dict[int, int]:
 
 
 def bounds_of_all(rows: Collection[Row]) -> tuple[list[float], list[float]]:
-    """Low and high of rows that have intervals, stretched so that they hold for all at once."""
+    """Widen the intervals of these rows so that they hold for all at once."""
     known = np.array([(row.estimate, row.low, row.high) for row in rows], dtype=np.float64)
     low, high = family_bounds(*known.reshape(-1, 3).T)
     return low.tolist(), high.tolist()
@@ -229,7 +231,7 @@ def choose(run: Run, wanted: RuleRequest) -> Choice:
 
 
 def apply_rule(made: Choice, board: list[Row]) -> None:
-    """Place the rows of a board, all with intervals, by the rule that was asked for."""
+    """Apply the chosen rule to the rows of a board, setting the place of each."""
     of = {Rule.TOP: _top, Rule.THRESHOLD: _threshold, Rule.HAND: _hand}
     of[Rule(made.wanted.rule)](made, board)
 
@@ -244,7 +246,7 @@ def _check(wanted: RuleRequest) -> None:
 
 
 def names(rows: Iterable[Row]) -> str:
-    """``teal-owl, red-fox and blue-jay``."""
+    """Join the rows' names, like ``teal-owl, red-fox and blue-jay``."""
     told = [row.name for row in rows]
     return get_text_list(told, _("and"))
 
@@ -284,7 +286,7 @@ def _top(made: Choice, board: list[Row]) -> None:
 
 
 def _threshold(made: Choice, board: list[Row]) -> None:
-    """Whose bounds lie at or above the threshold, all workers at once; its border is within."""
+    """Choose workers whose interval lies at or above the threshold; mark those around it."""
     limit = made.wanted.threshold or 0.0
     for row, low, high in zip(board, *bounds_of_all(board), strict=True):
         row.place = IN if low >= limit else OUT
@@ -319,7 +321,7 @@ def _hand(made: Choice, board: list[Row]) -> None:
 
 
 def _aside(made: Choice) -> list[str]:
-    """What is to be known of the order itself, and of whom it says nothing."""
+    """List what is to be known of the order, and of which workers it says nothing."""
     told = []
     lost = [row for row in made.rows if row.place == GONE]
     if lost and made.wanted.rule == Rule.TOP:

@@ -27,10 +27,10 @@ SLUG = "aqer_panel"
 
 def compute(run: Run, steps: Recorder) -> results.Computed:
     """Freeze the members' answers, embed, fit."""
-    return text_runs.compute(run, steps, take=partial(_take, run))
+    return text_runs.compute(run, steps, take=partial(_freeze_members, run))
 
 
-def _take(run: Run, task: Task) -> Snapshot:
+def _freeze_members(run: Run, task: Task) -> Snapshot:
     """The snapshot of the panel's members, of one task or of two."""
     panel = Panel.objects.filter(project=run.project_id, pk=run.params["panel"]).first()
     if panel is None:

@@ -28,7 +28,7 @@ DONE = {
 
 
 def _number(rows: QuerySet[Any], of: str = "panel") -> Coalesce:
-    """How many of these rows belong to each panel, as a column."""
+    """Count how many of these rows belong to each panel, as a column."""
     counted = rows.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(n=Count("pk"))
     return Coalesce(Subquery(counted.values("n"), output_field=IntegerField()), 0)
 

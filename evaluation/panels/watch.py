@@ -43,7 +43,7 @@ def watch(
     incentive: Decimal | None,
     active: bool = True,
 ) -> PanelWatch:
-    """Say what is looked at after each run of the task. Raises Invalid naming a field."""
+    """Set what is checked after each run of the task. Raises Invalid naming a field."""
     if task.project_id != panel.project_id:
         raise Invalid(
             gettext("Choose a task of this project."),
@@ -94,7 +94,7 @@ def watch(
 
 
 def note_run(run: Run) -> int:
-    """Write what the official run says of watched members; returns how many notes are new.
+    """Write notes on watched members from an official run; return how many are new.
 
     A run that is not official, or no longer, says nothing.
     """
@@ -139,12 +139,12 @@ def _note(watch: PanelWatch, run: Run) -> int:
     gone = [note.pk for key, note in open_notes.items() if key not in said]
     WatchNote.objects.filter(pk__in=gone).update(done=OVERTAKEN)
     if new:
-        _tell(watch, run, new)
+        _notify_staff(watch, run, new)
     return len(new)
 
 
 def watch_findings(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
-    """Whose interval lies below the threshold, and who is certainly among the best so many.
+    """Find members whose interval lies below the threshold, and those certainly among the best.
 
     Both hold for all workers of the board at once.
     """
@@ -165,7 +165,7 @@ def watch_findings(watch: PanelWatch, run: Run) -> dict[str, list[Row]]:
 
 
 def _detail(watch: PanelWatch, run: Run, row: Row) -> dict[str, object]:
-    """What was known when the note was written; the rule of then stays with it."""
+    """Return what was known when the note was written, with the rule of that time."""
     return {
         "estimate": row.estimate,
         "low": row.low,
@@ -180,7 +180,7 @@ def _detail(watch: PanelWatch, run: Run, row: Row) -> dict[str, object]:
     }
 
 
-def _tell(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
+def _notify_staff(watch: PanelWatch, run: Run, new: list[WatchNote]) -> None:
     notify(
         to=people_of(run.project),
         kind="panel.watch",
@@ -249,7 +249,7 @@ def _unpaid(task: Task, workers: Iterable[Membership]) -> list[WatchNote]:
 
 
 def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple[Decimal, str]]:
-    """What people proposed as incentives and nobody has paid: worker -> (amount, why).
+    """Return proposed incentives that are still unpaid, by worker: (amount, reason).
 
     It belongs to one line of the worker. ``take_incentives`` says that a proposal holds them.
     """
@@ -271,11 +271,10 @@ def incentives_for(task: Task, workers: Iterable[Membership]) -> dict[int, tuple
 
 @transaction.atomic
 def take_incentives(batch: PayoutBatch) -> int:
-    """Bind the incentives to the proposal whose lines hold them, so that no other does.
+    """Bind incentives to the proposal that pays them; return how many were bound.
 
     A worker's notes go to their first line, approved or held for a look, whose bonus covers them;
-    lines that were cut below it, or rejected, free the note for a later proposal. Returns how many
-    were bound.
+    lines that were cut below it, or rejected, free the note for a later proposal.
     """
     lines = list(
         batch.lines.filter(live=True, decision__in=GOING, bonus__gt=0)

@@ -304,7 +304,7 @@ def get_batch(request: Request, project_id: int, number: int) -> tuple[Access, P
 
 
 def proposal_payload(request: Request, project_id: int, number: int, status: int = 200) -> Response:
-    """A proposal as it stands."""
+    """Return the API response for a proposal."""
     access, batch = get_batch(request, project_id, number)
     return Response(PayoutOut(batch, context={"user": access.user}).data, status=status)
 

@@ -24,7 +24,7 @@ ZERO = Decimal("0.00")
 
 @dataclass(frozen=True)
 class Payee:
-    """What the rule looks at of one line."""
+    """What the bonus rule needs to know of one line."""
 
     evidence: Evidence
     base: Decimal
@@ -42,7 +42,7 @@ class Bonus:
 
 @dataclass(frozen=True)
 class Frame:
-    """What bounds all of it: the floor, the money's name, and what was given before."""
+    """What limits all bonuses: floor, currency, and bonuses paid before."""
 
     currency: str
     floor: Decimal | None = None
@@ -50,6 +50,7 @@ class Frame:
     given: Mapping[int, Decimal] | None = None  # worker -> bonus of this task so far
 
     def bonus_before(self, worker: int) -> Decimal:
+        """Return the bonus that a worker was given before; 0 without any."""
         return (self.given or {}).get(worker, ZERO)
 
 
@@ -62,7 +63,7 @@ def apply_rule(rule: PayoutRule, payees: Sequence[Payee], frame: Frame) -> list[
     paid = _capped_total(rule, each, [min(a, b) for a, b in zip(floors, each, strict=True)], frame)
     found = []
     for at, one in enumerate(payees):
-        said = _said(one, steps[at], floors[at], frame)
+        said = _bonus_reasons(one, steps[at], floors[at], frame)
         if each[at] < wanted[at]:
             said.append(f"cut by the cap of {money(rule.cap_each, frame.currency)} a person")
         if paid[at] < each[at]:
@@ -118,7 +119,7 @@ def _why_uncertain(score: WorkerScore | None, ranked: bool, frame: Frame) -> str
 
 
 def _to_floor(rule: PayoutRule, one: Payee, frame: Frame) -> Decimal:
-    """What the base lacks of the hourly floor, where the rule fills that up."""
+    """Return what the base lacks of the hourly floor, where the rule fills that up."""
     if not (rule.top_up and one.takes_part and one.worked and frame.floor):
         return ZERO
     return max(ZERO, one.worked.needed(frame.floor) - one.base)
@@ -127,7 +128,7 @@ def _to_floor(rule: PayoutRule, one: Payee, frame: Frame) -> Decimal:
 def _capped_each(
     rule: PayoutRule, payees: Sequence[Payee], wanted: Sequence[Decimal], frame: Frame
 ) -> list[Decimal]:
-    """At most so much a person in this task, with what they were given before."""
+    """Cap bonuses at so much a person in this task, with what they were given before."""
     if rule.cap_each is None:
         return list(wanted)
     left: dict[int, Decimal] = {}
@@ -143,7 +144,7 @@ def _capped_each(
 def _capped_total(
     rule: PayoutRule, wanted: Sequence[Decimal], floors: Sequence[Decimal], frame: Frame
 ) -> list[Decimal]:
-    """At most so much in this task: the floors first, then the rest, each at the same share."""
+    """Cap bonuses of this task in all: the floors first, then the rest by one share."""
     before = sum((frame.given or {}).values(), ZERO)
     if rule.cap_total is None or before + sum(wanted, ZERO) <= rule.cap_total:
         return list(wanted)
@@ -161,7 +162,7 @@ def _cents(amount: Decimal) -> int:
     return int(amount * 100)
 
 
-def _said(one: Payee, step: Bonus, floor: Decimal, frame: Frame) -> list[str]:
+def _bonus_reasons(one: Payee, step: Bonus, floor: Decimal, frame: Frame) -> list[str]:
     """Why this much was wanted: the step, or what the floor needs, or why neither."""
     if floor > step.amount and one.worked and frame.floor:
         reached = [step.note] if step.amount else []

@@ -65,14 +65,14 @@ class DraftLine:
 
     @property
     def pay(self) -> Decimal:
-        """What approving it pays; 0 while it is held, rejected or wrong."""
+        """Pay on approval; 0 while the line is held, rejected or invalid."""
         if self.line is None or self.line.decision != Decision.APPROVE:
             return ZERO
         return (self.line.base or ZERO) + self.line.bonus
 
     @property
     def is_below_agreed(self) -> bool:
-        """Whether its base is under what was agreed, so that the worker is owed a reason."""
+        """Whether the base is below the agreed pay, so that the worker is owed a reason."""
         try:
             base = amount(self.base, self.evidence.assignment.pay, self.currency)
         except NotAnAmount:
@@ -95,6 +95,7 @@ class Totals:
 
     @property
     def pay(self) -> Decimal:
+        """Return base pay and bonuses together."""
         return self.base + self.bonus
 
 
@@ -112,7 +113,7 @@ def terms_of(task: Task, around: TaskEvidence, rows: Sequence[Evidence]) -> Term
 
 
 def start(rows: Sequence[Evidence], terms: Terms, decision: str = "") -> list[DraftLine]:
-    """The form as it opens: the agreed pay, the rule's bonus; what stands out is looked at."""
+    """Make the lines of a new form: agreed pay, the rule's bonus; conspicuous work is held."""
     lines = [
         DraftLine(
             evidence=row,
@@ -216,7 +217,7 @@ def check(lines: list[DraftLine], terms: Terms) -> list[DraftLine]:
     _add_incentives(lines, terms)
     for draft in lines:
         draft.line = _line(draft, terms)
-        draft.under = _under(draft, terms.frame.floor)
+        draft.under = _rate_below_floor(draft, terms.frame.floor)
     return lines
 
 
@@ -242,7 +243,7 @@ def _payee(draft: DraftLine) -> Payee:
     return Payee(draft.evidence, base, draft.worked, draft.decision != Decision.REJECT)
 
 
-def _under(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
+def _rate_below_floor(draft: DraftLine, floor: Decimal | None) -> Decimal | None:
     if draft.line is None or draft.worked is None or not floor:
         return None
     if draft.line.decision == Decision.REJECT:
@@ -319,7 +320,7 @@ def _amount(draft: DraftLine, name: str, text: str, default: Decimal) -> Decimal
 
 
 def totals(lines: Sequence[DraftLine]) -> Totals:
-    """The sums of the form."""
+    """Sum up the form's lines."""
     ready = [draft.line for draft in lines if draft.line is not None]
     paid = [line for line in ready if line.decision == Decision.APPROVE]
     ids = {line.assignment_id for line in paid}
@@ -367,7 +368,7 @@ def part_key(key: UUID, number: int) -> UUID:
 
 @transaction.atomic
 def propose(**proposal: Any) -> PayoutBatch:
-    """As ``propose_payout``; an incentive that a line holds is in no other proposal."""
+    """Propose a payout, and bind the incentives that its lines pay."""
     batch = propose_payout(**proposal)
     if batch.state == PayoutBatch.State.PROPOSED:
         take_incentives(batch)

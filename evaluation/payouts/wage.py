@@ -36,7 +36,7 @@ class WorkedTime:
             raise ValueError("There is no rate without time.")
 
     def rate(self, pay: Decimal) -> Decimal:
-        """The pay by the hour."""
+        """Return the pay per hour."""
         return round_money(pay * HOUR / self._exact)
 
     def is_below_floor(self, pay: Decimal, floor: Decimal) -> bool:
@@ -53,7 +53,7 @@ class WorkedTime:
 
 
 def worked_time(evidence: Evidence, usual: float | None) -> WorkedTime | None:
-    """How long this assignment was worked at; ``usual`` is the task's middle time, if known.
+    """Measure how long an assignment was worked on; None if it cannot be told.
 
     None for imported work, and for what took no time that could be measured: there is no rate
     without time.

@@ -36,7 +36,7 @@ class CardFigureOut(serializers.Serializer[Any]):
 
 
 class CardScoreOut(serializers.Serializer[Any]):
-    """One score of one run."""
+    """A worker's score in one run."""
 
     task = serializers.IntegerField(source="task.pk")
     run = serializers.IntegerField(source="run.pk")

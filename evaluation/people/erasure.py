@@ -129,7 +129,7 @@ def waiting_erasures() -> list[int]:
 
 
 def erase_due() -> int:
-    """Erase the texts that were kept for as long as their projects say; how many assignments."""
+    """Erase texts whose retention time is over; return in how many assignments."""
     due: dict[int, list[int]] = {}
     for pk, project in reads.due(timezone.now()).values_list("pk", "task__project_id"):
         due.setdefault(project, []).append(pk)
@@ -161,7 +161,7 @@ def _erase(scope: Scope) -> int:
 
 @transaction.atomic
 def mark_spoiled(scope: Scope, calls: Collection[int]) -> int:
-    """Mark the runs that read these answers or used these calls: none can be computed again."""
+    """Mark the runs that used these answers or calls as no longer reproducible."""
     runs = Run.objects.filter(project=scope.project, spoiled="")
     snapshots = [
         pk
@@ -180,17 +180,17 @@ def mark_spoiled(scope: Scope, calls: Collection[int]) -> int:
 
 
 def blank_calls(scope: Scope, since: int = 0) -> list[int]:
-    """Empty what was said to models about these texts and came back; hash, choices and cost stay.
+    """Blank the texts of calls on these answers; hash, choices and cost stay. Returns their ids.
 
     A call that was about somebody else's same words too stays theirs. Returns the calls' ids.
     """
-    found = _about(scope, since)
+    found = _calls_about(scope, since)
     for part in _parts(found, CHUNK):
         _blank(part)
     return found
 
 
-def _about(scope: Scope, since: int) -> list[int]:
+def _calls_about(scope: Scope, since: int) -> list[int]:
     """Calls about nothing but these answers, texts made of them and their checklists."""
     items = Item.objects.filter(models.Q(first__in=scope.texts) | models.Q(second__in=scope.texts))
     shown = set(items.values_list("pk", flat=True))
@@ -339,7 +339,7 @@ def _hashes(words: Iterable[str]) -> set[str]:
 
 
 def plan(worker: Membership) -> tuple[reads.HeldData, int]:
-    """What erasing this worker takes away, and how many finished runs could not be redone."""
+    """Return what erasing a worker would remove, and how many runs it would spoil."""
     ids: Sequence[int] = list(worker.assignments.values_list("pk", flat=True))
     answers = reads.answers_with_words(ids)
     snapshots = [

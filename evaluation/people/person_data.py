@@ -17,14 +17,14 @@ SCORES = "Your scores, run by run, in projects that show workers theirs; low and
 
 
 def own_data(user: User) -> Iterator[bytes]:
-    """Everything of everywhere, for the person themself."""
+    """Yield a ZIP of all data about the person, for themself."""
     told = [("scores", SCORES, _scores)]
     return cells.stream_zip(person.files(person.members_of(user), user=user, extra=told))
 
 
 @transaction.atomic
 def of_worker(*, by: User, worker: Membership) -> Iterator[bytes]:
-    """One project's, for its staff to hand to the worker; the audit log says that they did."""
+    """Yield a ZIP of a worker's data in one project, for its staff; it is logged."""
     record(by=by, project=worker.project, action="worker.data", on=worker)
     return cells.stream_zip(person.files([worker], extra=[("scores", SCORES, _scores)]))
 

@@ -57,12 +57,12 @@ class Frozen:
 
 
 def newest_draw(task: Task, asked: ChoiceField) -> ItemDraw | None:
-    """The draw of items that stands for the field, if there is one."""
+    """Return the newest draw of items for the field; None if there is none."""
     return draws_of(task, asked).first()
 
 
 def draws_of(task: Task, asked: ChoiceField) -> QuerySet[ItemDraw]:
-    """All draws of items for the field, the newest first."""
+    """Return all draws of items for the field, newest first."""
     return ItemDraw.objects.filter(task=task, field=asked.name).order_by("-pk")
 
 
@@ -131,7 +131,7 @@ def draw_of(snapshot: Snapshot) -> ItemDraw | None:
 
 
 def reload_choices(snapshot: Snapshot, asked: ChoiceField) -> tuple[list[Choice], Frozen]:
-    """What was frozen, read again and found to be the same; raises Conflict where it is not."""
+    """Read a snapshot's choices again; Conflict if they changed."""
     task, wanted = snapshot.task, set(snapshot.answer_ids)
     rows = collected.of_answers(task, asked, wanted)
     again = [row for row in collected.repeats_of(task, asked, rows) if row.answer_id in wanted]
@@ -145,7 +145,7 @@ def reload_choices(snapshot: Snapshot, asked: ChoiceField) -> tuple[list[Choice]
 
 
 def topics_of(task: Task) -> dict[int, tuple[int, str]]:
-    """Of each item its group and the group's category (1 query)."""
+    """Return each item's group and the group's category, by item id (one query)."""
     rows = task.items.values_list("pk", "group_id", "group__category")
     return {pk: (group, category) for pk, group, category in rows}
 
@@ -153,7 +153,7 @@ def topics_of(task: Task) -> dict[int, tuple[int, str]]:
 def topic_arrays(
     items: Sequence[int], topics: Mapping[int, Sequence[Any]]
 ) -> tuple[IntArray | None, IntArray | None]:
-    """The topic, and the kind of topic, of each item; None where there is one alone, or none.
+    """Return topic and kind of topic of each item as arrays; None if they do not split the items.
 
     Groups of one item each are no topics either.
     """
@@ -169,7 +169,7 @@ def topic_arrays(
 
 
 def texts_of(task: Task) -> dict[int, list[tuple[int | None, str]]]:
-    """Of each item that judges texts: how many words each has (None: unknown), and whose it is."""
+    """Return for each item the texts it shows as (words, source); words are None if unknown."""
     items = judgments.items(task)
     if not items:
         return {}
@@ -192,7 +192,7 @@ def load(snapshot: Snapshot, asked: ChoiceField) -> ChoicesDataset:
 
 
 def names_of(rows: Sequence[Choice]) -> dict[int, str]:
-    """What the systems among these rows are called, by their ids (1 query)."""
+    """Return the names of the systems in these rows, by id (one query)."""
     systems = {row.system_id for row in rows if row.system_id is not None}
     return {one.pk: str(one) for one in System.objects.filter(pk__in=systems)}
 
@@ -253,7 +253,7 @@ def to_arrays(
 def _of_models(
     rows: Sequence[Choice], system_at: Mapping[int, int], items: Mapping[int, int]
 ) -> dict[str, Any]:
-    """All answers of models, repeated ones too, as ``Aside`` has them."""
+    """Return all answers of models, repeated ones too, as ``Aside`` has them."""
     return {
         "model": np.array([system_at[row.system_id or 0] for row in rows], dtype=np.int64),
         "item": np.array([items[row.item_id] for row in rows], dtype=np.int64),
@@ -275,7 +275,7 @@ def _of_texts(items: Mapping[int, int], names: Sequence[str], more: Frozen) -> d
 
 
 def _sides(asked: ChoiceField) -> tuple[int, int] | None:
-    """Where the two texts of a pair stand among the labels."""
+    """Return where the two texts of a pair stand among the labels."""
     if FIRST in asked.codes and SECOND in asked.codes:
         return asked.codes.index(FIRST), asked.codes.index(SECOND)
     return None

@@ -54,11 +54,14 @@ class Candidates:
 
     @property
     def free(self) -> int:
-        """How many items can be drawn."""
+        """Number of items that can be drawn."""
         return int((~self.known).sum())
 
     def people_labels(self, label: int) -> tuple[FloatArray, FloatArray]:
-        """What people say of the quantity on each item (n,), 0 where nobody did; and the model."""
+        """Return people's mean of a quantity on each item (n,), 0 without any; and the model's.
+
+        And the model's.
+        """
         data, size = self.frozen.data, self.frozen.data.model.shape[1]
         people, models = data.quantity(label)
         given = np.bincount(data.item, minlength=size).clip(1)
@@ -66,8 +69,7 @@ class Candidates:
         return mean[self.place], models[self.at][self.place]
 
     def errors(self) -> FloatArray:
-        """Expected squared error (n,) of the model: of classes, how often people say otherwise; of
-        checklists, how many of the questions they answer otherwise."""
+        """Return the model's expected squared error on each item (n,)."""
         data, size = self.frozen.data, self.frozen.data.model.shape[1]
         own = data.model[self.at][data.item]
         if data.score == ACCURACY:
@@ -192,7 +194,7 @@ def check_wanted(found: Candidates, wanted: int, way: str) -> None:
 
 
 def suggested(free: int, needed: float | None, items: int) -> int:
-    """How many items to ask about: what would decide the test, or the usual number; 0 for none."""
+    """Suggest how many items to ask about: enough to decide the test; 0 if too few are free."""
     wanted = math.ceil(needed - items) if needed and needed > items else USUAL
     return min(max(wanted, LABELS), free, MOST) if free >= LABELS else 0
 

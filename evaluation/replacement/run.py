@@ -73,7 +73,7 @@ def fit(run: Run, frozen: ChoicesDataset, hooks: Hooks) -> Computed:
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """Figures only: the method's tables, and what their numbers stand for."""
+    """Return the run's figures: the method's tables with the names behind their numbers."""
     return Outcome({}, content(run, done))
 
 
@@ -106,14 +106,14 @@ def content(run: Run, done: Computed) -> dict[str, Any]:
 
 
 def draw_facts(drawn: Drawn | None) -> dict[str, Any]:
-    """How items were chosen for people, if they were, for the page."""
+    """Return for the page how items were drawn for people; {} if they were not."""
     if drawn is None:
         return {}
     return {"drawn": {"items": int(drawn.chosen.sum()), "even": drawn.even}}
 
 
 def usual_epsilon(task: Task) -> dict[str, Any]:
-    """How much worse a model may be beside those who label here: .10 where a crowd was recruited.
+    """Return the default epsilon for this task's people: .10 for a crowd, else the method's.
 
     Calderon et al. (2025), section 3.2; where nothing is known, the default of the method stands.
     """

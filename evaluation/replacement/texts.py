@@ -57,7 +57,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
 
 
 def names_of(frozen: AnswersDataset) -> dict[int, str]:
-    """What the systems are called, by their ids (1 query)."""
+    """Return the names of the dataset's systems, by id (one query)."""
     return {one.pk: str(one) for one in System.objects.filter(pk__in=frozen.systems)}
 
 

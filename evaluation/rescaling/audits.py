@@ -123,7 +123,7 @@ def give_verdict(
 
 @transaction.atomic
 def close(*, by: User, audit: ExplanationAudit) -> ExplanationAudit:
-    """End the judging, so that everybody sees what came of it; twice is once.
+    """Close an audit so that its result is shown to all; closing it again changes nothing.
 
     The judge may once everything is judged, a requester at any time. Raises NotAllowed and
     Conflict (explanations that the judge has not seen yet).

@@ -98,7 +98,7 @@ def answer_of_use(use: CallUse) -> int:
 
 
 def given_scores(run: Run) -> list[GivenScore]:
-    """What the calls that a run used say, in the order in which they were asked.
+    """Return what the run's calls say of each explanation, in the order asked.
 
     Of an explanation that was asked about twice, as prompts had changed, the last call stands.
     """
@@ -114,7 +114,7 @@ def given_scores(run: Run) -> list[GivenScore]:
 
 
 def to_scores(given: Sequence[GivenScore], told: Mapping[str, Any]) -> ScoredExplanations:
-    """Scores by answer, and the hash over the calls; ``told`` is what is known of them."""
+    """Collect scores by answer with a hash over the calls; ``told`` describes the model."""
     digest = hashlib.sha256()
     for one in given:
         digest.update(json.dumps([one.key, one.score]).encode() + b"\n")

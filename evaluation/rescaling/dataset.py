@@ -23,7 +23,7 @@ KIND = "ratings with explanations"
 
 
 def scale_of(task: Task, name: str = "") -> RatingScale:
-    """The scale of this name, or the task's first; Conflict where there is none."""
+    """Return the task's scale of this name, or its first; Conflict if there is none."""
     if task.current is None:
         raise Conflict(_("The task was never published."))
     found = explanations.scales(task.current)
@@ -57,7 +57,7 @@ def content_hash(rows: Sequence[Explained], scale: RatingScale) -> str:
 
 
 def freeze_explanations(task: Task, scale: RatingScale) -> Snapshot:
-    """Freeze what people rated on one scale and why; the same content gives the same row again.
+    """Freeze the ratings and explanations on a scale; the same content returns the same snapshot.
 
     Raises Conflict when no rating of a person counts.
     """
@@ -131,7 +131,7 @@ def current_explanations(task: Task, scale: RatingScale) -> ExplanationsDataset:
 
 
 def to_dataset(rows: Sequence[Explained], scale: RatingScale) -> ExplanationsDataset:
-    """Rows in the order of a snapshot, with the ids that indices stand for."""
+    """Make the dataset from rows of a snapshot, with the ids behind its indices."""
     return ExplanationsDataset(
         tuple(rows),
         scale,

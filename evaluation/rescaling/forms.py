@@ -15,7 +15,7 @@ from evaluation.runs.forms import field_of
 
 
 def scale_field(task: Task) -> forms.Field:
-    """Which scale of the version in force."""
+    """Return the form field that chooses a scale of the version in force."""
     return field_of(SCALE, scale_choices(task))
 
 
@@ -34,7 +34,7 @@ class ImportedForm(forms.Form):
         ]
 
     def params(self) -> dict[str, Any]:
-        """The options as a run takes them; to be asked of a valid form."""
+        """Return the options of a valid form, as a run takes them."""
         chosen = dict(self.cleaned_data)
         run = next(one for one in self.imports if one.pk == chosen["imported"])
         return {**chosen, "scale": run.params["scale"]}

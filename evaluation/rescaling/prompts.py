@@ -89,7 +89,7 @@ PURPOSE, INPUTS = "rescale", ("label", "article", "question", "answer")
 
 
 def subject_of(answer_id: int) -> str:
-    """What a call is about, in CallUse."""
+    """Return the subject of a call about an answer, as CallUse stores it."""
     return f"answer:{answer_id}"
 
 
@@ -117,13 +117,13 @@ def rating_questions(
     """
     variant = VARIANTS[slug]
     if not ref:
-        return list(_asks(task, frozen, variant, load(variant.prompt)))
+        return list(_questions(task, frozen, variant, load(variant.prompt)))
     template = own.template_for(task.project_id, PURPOSE, ref)
     told = tuple(name for name in INPUTS if name in template.places)
-    return list(_asks(task, frozen, Variant(ref, ref, ref, told, ""), template))
+    return list(_questions(task, frozen, Variant(ref, ref, ref, told, ""), template))
 
 
-def _asks(
+def _questions(
     task: Task, frozen: ExplanationsDataset, variant: Variant, template: Template
 ) -> Iterator[ModelQuestion]:
     scale = frozen.scale

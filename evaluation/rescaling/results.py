@@ -122,7 +122,7 @@ def worker_rows(done: Computed, level: float) -> list[Row]:
 
 
 def item_rows(done: Computed) -> list[Row]:
-    """A row an item: mean and spread of its ratings, before (from 0 to 100) and after."""
+    """Make a row per item: mean and spread of its ratings before (0 to 100) and after."""
     data, place = done.data, to_percent(done.data)
     order = np.argsort(data.item, kind="stable")
     ends = np.flatnonzero(np.diff(data.item[order])) + 1
@@ -148,7 +148,7 @@ def item_rows(done: Computed) -> list[Row]:
 
 
 def figures(run: Run, done: Computed) -> Row:
-    """Everything that is not a row of its own, by name."""
+    """Collect the results that are not rows of a table, by name."""
     data, level = done.data, run.params["level"]
     why = [row["extra"]["why"] for row in answer_rows(done)]
     told: Row = {
@@ -215,7 +215,7 @@ def _recipe(run: Run, done: Computed) -> Row:
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """Every row and figure of a run."""
+    """Return all rows and figures of a run."""
     rows: dict[type[models.Model], list[Row]] = {
         AnswerScore: answer_rows(done),
         WorkerScore: worker_rows(done, run.params["level"]),

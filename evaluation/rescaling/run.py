@@ -94,7 +94,7 @@ def _with_source(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run with these options would ask; raises a DomainError that says what is missing."""
+    """Plan a run: its questions and cost. Raises a DomainError if something is missing."""
     chosen = {**OPTIONS.defaults, **params}
     model = chat_model(task, chosen["model"])
     scale = rescaling_data.scale_of(task, chosen["scale"])

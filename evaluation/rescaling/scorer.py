@@ -55,7 +55,7 @@ class Computed:
 
 
 def load(task: Task) -> Training:
-    """The newest finished rescaling run's explanations; raises Invalid where there is none."""
+    """Load the explanations of the newest finished rescaling run; Invalid if there is none."""
     rows = Run.objects.filter(task=task, method=RESCALING, state=RunState.DONE)
     source = rows.select_related("snapshot").order_by("-pk").first()
     if source is None or source.snapshot is None:
@@ -80,7 +80,7 @@ def training_shortage(training: Training) -> str:
 
 
 def refuse(task: Task, params: Mapping[str, Any]) -> None:
-    """Raise Invalid where there are no scores to learn from, or too few."""
+    """Raise Invalid if there are too few scores to learn from."""
     if why := training_shortage(load(task)):
         raise Invalid(why[:1].upper() + why[1:] + ".", fields={"encoder": why})
 
@@ -117,7 +117,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """How near the scorer is, and the scores that it gives explanations without one."""
+    """Return the scorer's error and its scores of explanations that had none."""
     training = done.training
     rows = [
         {

@@ -59,7 +59,7 @@ class Row:
 
     @classmethod
     def of(cls, pk: int, name: str, detail: str, stored: Sequence[Any], **more: Any) -> Self:
-        """The row of a stored score, of which ``stored`` are the values of STORED."""
+        """Make a row from a stored score; ``stored`` are the values of STORED."""
         component, estimate, low, high, n, best, worst, group, extra = stored
         values: dict[str, Any] = {
             **{"component": component, "estimate": estimate, "low": low, "high": high, "n": n},
@@ -70,17 +70,17 @@ class Row:
 
     @property
     def in_sentence(self) -> str:
-        """The name with what it goes by beside it."""
+        """Name with its detail in brackets, for sentences."""
         return f"{self.name} ({self.detail})" if self.detail else self.name
 
     @property
     def rank(self) -> str:
-        """The possible ranks as words."""
+        """Possible ranks as text."""
         return rank_words(self.best, self.worst)
 
     @property
     def sure(self) -> bool:
-        """Whether it stands in the order of the board."""
+        """Whether the row is ranked on the board."""
         return self.group is not None
 
 
@@ -105,7 +105,7 @@ class Board:
         note: Words = "",
         sorts: Mapping[str, Mapping[str, str]] | None = None,
     ) -> ResultTable:
-        """Its rows under these columns; ``note`` stands beside its heading."""
+        """Return the board as a table with these columns; ``note`` is shown beside its heading."""
         return ResultTable(
             f"{title}: {self.heading}" if self.heading else title,
             columns,
@@ -160,7 +160,7 @@ def _score(row: Row) -> float:
 
 
 def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, dict[str, Any]]:
-    """For each column the link of its head; the sorted one turns round."""
+    """Return the sort link of each column; the current one reverses the order."""
     made = {}
     for name in SORTS:
         turned = name == by and not ascending
@@ -312,5 +312,5 @@ def _grouped(
 
 
 def page_of(rows: Sequence[Row], number: Any) -> Page:
-    """One page of a long board."""
+    """Return one page of a long board."""
     return Paginator(rows, PER_PAGE).get_page(number)

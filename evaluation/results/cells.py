@@ -24,12 +24,12 @@ def dim(text: Html) -> SafeString:
 
 
 def hidden(text: Html) -> SafeString:
-    """What only those who hear the page get."""
+    """Render a text for screen readers only."""
     return format_html('<span class="hidden">{}</span>', text)
 
 
 def empty_cell() -> SafeString:
-    """What stands for no value, paler than one."""
+    """Render a missing value as a pale "none"."""
     return dim(_("none"))
 
 
@@ -44,22 +44,22 @@ def chip(text: Html, kind: str = "plain") -> SafeString:
 
 
 def note_below(text: Html, note: Html) -> SafeString:
-    """A note below the text, in small type, where there is one."""
+    """Put a note below a text in small type, if there is one."""
     return format_html("{}<small>{}</small>" if note else "{}", text, note)
 
 
 def beside(text: Html, note: Html) -> SafeString:
-    """A note beside the text, paler, where there is one."""
+    """Put a pale note beside a text, if there is one."""
     return format_html('{} <span class="dim">{}</span>' if note else "{}", text, note)
 
 
 def inline(text: Html, note: Html) -> SafeString:
-    """A note beside the text, in small type, where there is one."""
+    """Put a note beside a text in small type, if there is one."""
     return format_html('{} <small class="inline">{}</small>' if note else "{}", text, note)
 
 
 def count_of_total(part: int, every: int) -> str:
-    """``3 of 12``."""
+    """Format a count of a total, like ``3 of 12``."""
     return _("%(n)s of %(all)s") % {"n": numbers.count(part), "all": numbers.count(every)}
 
 

@@ -162,24 +162,24 @@ class Column:
         return cls(key, label, Format.LINK, short, **more)
 
     def read(self, row: Any) -> Any:
-        """What it shows of a row; None without the part of the row that has it."""
+        """Return the column's value in a row; None if the row lacks it."""
         return read(row, self.key) if self.value is None else self.value(row)
 
     @property
     def decimals(self) -> int:
-        """With how many decimals a value is written."""
+        """Number of decimals of a value."""
         return DECIMALS.get(self.format, 2) if self.digits is None else self.digits
 
     @property
     def narrow_label(self) -> Words:
-        """What stands beside a value on a narrow screen."""
+        """Label beside a value on narrow screens; "" if none is needed."""
         if self.short is not None:
             return self.short
         return self.label if self.format in NUMBERS and not self.is_main else ""
 
     @property
     def head_class(self) -> str:
-        """The class of its head: numbers stand on the right."""
+        """CSS class of the column's head; heads of numbers are right-aligned."""
         known = HEADS.get(self.format, "" if self.format in LEFT else "num")
         return f"{known} {self.head_classes}".strip()
 
@@ -205,7 +205,7 @@ def name_column(label: Words, **more: Any) -> Column:
 
 
 def head_column(key: str, label: Words, **more: Any) -> Column:
-    """A column of text that is the head of its row."""
+    """Make the text column that names its row."""
     return Column(key, label, names_row=True, **more)
 
 

@@ -22,7 +22,7 @@ COUNTS = frozenset(
 
 
 def stored(*names: str, inside: str = "", prefix: str = "") -> tuple[Column, ...]:
-    """Columns that only files have: of the model, or keys ``inside`` one of its JSON columns."""
+    """Make columns for files only, from fields or from keys ``inside`` a JSON field."""
     within = f"{inside}." if inside else ""
     return tuple(
         Column("", "", Format.FILE, exports={prefix + name.replace(".", "_"): within + name})
@@ -67,13 +67,13 @@ class StoredTable:
 
     @cached_property
     def paths(self) -> dict[str, str]:
-        """By name in the file: where a value is stored, behind a dot a key of a JSON column."""
+        """Path of each stored value by its name in the file; a dot leads into a JSON field."""
         every = [one for column in self.columns for one in column.exports.items()]
         return dict(sorted(every, key=_order))
 
     @property
     def header(self) -> list[str]:
-        """The columns of the file."""
+        """Names of the file's columns."""
         return [*self.paths, *(self.spread[0] if self.spread else ()), *self.beside]
 
     def records(self, found: QuerySet[Any]) -> Iterator[dict[str, Any]]:
@@ -108,7 +108,7 @@ def _dig(value: Any, path: str) -> Any:
 
 
 def strip_zero_decimals(value: Any) -> Any:
-    """120 for 120.0."""
+    """Convert a whole float to int: 120 for 120.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

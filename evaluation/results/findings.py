@@ -135,7 +135,7 @@ def _write(text: Words, values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Screen:
-    """What stands above a result: a verdict, one action, a few warnings; the rest folds."""
+    """What a page shows above a result: verdict, one action, a few warnings; the rest is folded."""
 
     verdict: Finding | None = None
     action: Finding | None = None
@@ -144,7 +144,7 @@ class Screen:
 
     @property
     def findings(self) -> list[Finding]:
-        """All of them in order."""
+        """All findings in order."""
         head = [one for one in (self.verdict, self.action) if one is not None]
         return [*head, *self.warnings, *self.folded]
 
@@ -182,5 +182,5 @@ def arrange(findings: Iterable[Finding | None]) -> Screen:
 
 
 def minor(finding: Finding) -> Finding:
-    """The same warning, to be folded before others."""
+    """Mark a warning as minor, so that it is folded before others."""
     return replace(finding, is_minor=True)

@@ -54,7 +54,7 @@ def image(tables: Sequence[ResultTable], *, title: str, notes: Sequence[str], me
         if table.heading:
             y += 24
             parts.append(text("16", y, str(table.heading), "group"))
-        parts.append(_at(PLOT, y - 10, table.axis))
+        parts.append(_translate(PLOT, y - 10, table.axis))
         y += 8
         for group in table.groups:
             rows = group.rows[: MOST - shown]
@@ -91,7 +91,7 @@ def _row(row: Any, y: float) -> str:
     name = text("16", middle, _cut(f"{row.name}, {detail}" if detail else row.name, NAME))
     parts = [name]
     if row.plot:
-        parts.append(_at(PLOT, y, row.plot))
+        parts.append(_translate(PLOT, y, row.plot))
     if row.plot and row.estimate is not None:
         parts.append(text(px(SCORES), middle, score(row.estimate, 2), "end"))
     known = row.low is not None and row.high is not None
@@ -99,7 +99,7 @@ def _row(row: Any, y: float) -> str:
     return "".join([*parts, text(px(NUMBERS), middle, told, "dim end")])
 
 
-def _at(x: float, y: float, drawn: str) -> str:
+def _translate(x: float, y: float, drawn: str) -> str:
     return f'<g transform="translate({px(x)} {px(y)})">{drawn}</g>'
 
 

@@ -16,6 +16,6 @@ def _names(kind: Any) -> frozenset[str]:
 
 
 def typed(kind: type[T], stored: Mapping[str, Any], **more: Any) -> T:
-    """A row of this dataclass: what ``stored`` has by the names of its fields, and ``more``."""
+    """Make a row of this dataclass from ``stored`` values of its fields, and ``more``."""
     known = _names(kind)  # type: ignore[arg-type]
     return kind(**{name: value for name, value in stored.items() if name in known} | more)

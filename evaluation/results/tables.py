@@ -39,7 +39,7 @@ class Line:
     classes: str = ""
 
     def markup(self, explain: Explain) -> SafeString:
-        """Its cells as elements."""
+        """Render the line's cells as HTML."""
         return format_html_join("", "{}", ((cell.markup(explain),) for cell in self.cells))
 
 
@@ -108,7 +108,7 @@ class ResultTable:
 
     @cached_property
     def shown(self) -> list[Column]:
-        """The columns of a page; others stand in files alone."""
+        """Columns shown on pages; the others are for files only."""
         return [one for one in self.columns if one.format is not Format.FILE]
 
     @property
@@ -116,7 +116,7 @@ class ResultTable:
         return len(self.shown)
 
     def heads(self) -> list[Head]:
-        """A head a column."""
+        """Heads of the shown columns."""
         return [
             Head(one, **self.sorts.get(one.sort, {}), content=self._axis_head(one))
             for one in self.shown
@@ -131,7 +131,7 @@ class ResultTable:
         return spans if any(label for label, _ in spans) else []
 
     def body(self) -> Iterator[tuple[Group, list[Line]]]:
-        """Each group with the lines of its rows."""
+        """Yield each group with its lines."""
         for group in self.groups:
             lines = self._lines(group.rows)
             if self.empty and not lines:
@@ -139,7 +139,7 @@ class ResultTable:
             yield group, lines
 
     def total_lines(self) -> list[Line]:
-        """The rows below all others."""
+        """Lines of the totals below all groups."""
         return self._lines(self.total)
 
     def footer(self) -> Line:
@@ -149,7 +149,7 @@ class ResultTable:
         return Line([*[Cell("")] * at, Cell(self.foot, "plot"), rest])
 
     def public(self) -> ResultTable:
-        """The same without what only people of the project see."""
+        """Return the table without the columns for members of the project."""
         return replace(self, columns=[one for one in self.columns if one.is_public], sorts={})
 
     def _axis_head(self, column: Column) -> SafeString | str:
@@ -216,7 +216,7 @@ def _cell(column: Column, row: Any) -> Cell:
 
 
 def _content(column: Column, row: Any) -> tuple[SafeString | str, str]:
-    """What stands in the cell, and what class it has by that."""
+    """Return what stands in the cell, and the CSS class that follows from it."""
     if column.html is not None:
         return column.html(row), ""
     if column.format is Format.INTERVAL:

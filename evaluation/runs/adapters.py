@@ -134,7 +134,7 @@ class ShapeAdapter:
 
     @property
     def first_run_when(self) -> str:
-        """When the first run starts by itself, behind "when"."""
+        """Condition of the automatic first run, as a phrase after "when"."""
         return gettext("%(workers)s have %(answers)s each") % {
             "workers": plural(FIRST_WORKERS, "worker"),
             "answers": plural(FIRST_ANSWERS, self.answer_noun),
@@ -142,26 +142,26 @@ class ShapeAdapter:
 
     @property
     def fixed_words(self) -> Words:
-        """What no option of a run changes, for the page that starts one."""
+        """Sentence on what no option changes, for the form of a run."""
         return gettext(
             "Intervals are 95%%. The same seed on the same %(nouns)s gives the same numbers."
         ) % {"nouns": several(self.answer_noun)}
 
     @property
     def score_name(self) -> str:
-        """What the score of a worker is called beside their work."""
+        """Label of a worker's score beside their work."""
         return gettext("AQER score") if self.worker_score == AQER_SCORE else gettext("Competence")
 
     def votes_url(self, task: Task, worker_id: int) -> str:
-        """Where everything stands that a worker said in the task."""
+        """Address of the page with everything a worker answered in the task."""
         return reverse("pair_worker", args=[task.project_id, task.pk, worker_id])
 
     def whole_label(self, task: Task, params: Mapping[str, Any]) -> str:
-        """What competence without a dimension is of, in a run with these options."""
+        """Label of a competence that is not of a single dimension."""
         return str(_("All together"))
 
     def beside_competence(self, extra: Mapping[str, Any]) -> tuple[float, int, str]:
-        """Of a score's ``extra``: how many were right, of how many, and what these are."""
+        """Read from a score's ``extra`` how many answers agreed, of how many, and their noun."""
         n = extra.get("n_others") or 0
         return (extra.get("with_others") or 0) * n, n, "pair"
 
@@ -170,7 +170,7 @@ class ShapeAdapter:
         return None
 
     def first_run(self, given: list[int]) -> FirstRun:
-        """How far it is, by the answers of each worker; those who are compared must be several."""
+        """Say how many workers have enough answers for the first run, from the answers of each."""
         best = [*given, *([0] * FIRST_WORKERS)][:FIRST_WORKERS]
         enough = sum(n >= FIRST_ANSWERS for n in given)
         missing = sum(max(0, FIRST_ANSWERS - n) for n in best)
@@ -181,11 +181,11 @@ class ShapeAdapter:
         return judgments.counting_rows(task)
 
     def tally(self, task: Task, max_id: int) -> Tally:
-        """How many of them there are up to an id and above it, and the hash of the former."""
+        """Count the answers up to an id and above it, with a hash of the former."""
         return tally_from_counts(judgments.counts_of(task), self.counting_rows(task), max_id)
 
     def precision(self, build: Build) -> Precision:
-        """How exact the results of a drafted task will be."""
+        """Estimate how precise the results of a drafted task will be."""
         return Precision(why_not="not simulated for ratings")
 
 
@@ -199,12 +199,12 @@ def _adapters() -> Mapping[str, ShapeAdapter]:
 
 
 def adapter_of(task: Task) -> ShapeAdapter:
-    """The adapter of a task's answers; one that knows nothing where their shape has none."""
+    """Return the adapter for the task's kind of answers; a default one for unknown kinds."""
     return _adapters().get(get_type(task.type).shape, UNKNOWN)
 
 
 def precision(task: Task) -> Precision:
-    """What the newest version of a task would show, once every slot is filled."""
+    """Estimate how precise the newest version's results will be once every slot is filled."""
     build = Build(task)
     if not build.questions:
         return Precision(why_not="nothing to simulate yet")

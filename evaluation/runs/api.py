@@ -200,7 +200,7 @@ class ItemLabelOut(serializers.Serializer[Any]):
 
 
 def run_for(request: Request, run_id: int) -> Run:
-    """A run, under the rules of its project; an outsider cannot tell it from none."""
+    """Return a run that the caller may see; Missing for others, as if it did not exist."""
     missing = Missing("There is no such run.")
     run = selectors.run(run_id)
     if run is None:

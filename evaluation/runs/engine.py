@@ -113,7 +113,7 @@ def start(
 
 
 def _unknown(method: str) -> Invalid:
-    """What is wrong with a method that cannot be run, and which can."""
+    """Return the error on a method that cannot be run, which names those that can."""
     can = ", ".join(sorted(run_types.run_types()))
     why = reason_missing(method)
     text = (
@@ -183,7 +183,7 @@ def _claim(run_id: int) -> Run | None:
         notify_finished(run, RunState.CANCELLED)
         return None
     if run.attempts >= MAX_ATTEMPTS:
-        _give_up(run, now)
+        _fail_abandoned(run, now)
         return None
     # Whose ``started_at`` stands owns the run: one that was taken over finds another time there.
     run.state, run.started_at, run.heartbeat_at = RunState.RUNNING, now, now
@@ -192,7 +192,7 @@ def _claim(run_id: int) -> Run | None:
     return run
 
 
-def _give_up(run: Run, now: dt.datetime) -> None:
+def _fail_abandoned(run: Run, now: dt.datetime) -> None:
     """Fail a run at which every worker fell silent: a further one would only do the same."""
     seen = (
         f"No heartbeat for {ABANDONED_SECONDS} seconds, in each of {run.attempts} attempts: "
@@ -212,7 +212,7 @@ def _close(run: Run, state: str, error: str, now: dt.datetime) -> None:
 
 
 def park(run: Run, steps: Recorder) -> None:
-    """Leave a run to jobs that have it taken up again; part of a transaction that locks it.
+    """Park a run until its jobs are done; they resume it. Part of a transaction that locks it.
 
     It stays in work and alive by what these jobs write. Raises Superseded, Cancelled.
     """
@@ -222,7 +222,7 @@ def park(run: Run, steps: Recorder) -> None:
 
 
 def resume_run(run: Run) -> None:
-    """Have a parked run worked on again; part of the transaction that closed the last job."""
+    """Resume a parked run, in the transaction that closed its last job."""
     Run.objects.filter(pk=run.pk).update(heartbeat_at=None)
     enqueue(run.pk)
 
@@ -373,7 +373,7 @@ def _end(run: Run, state: str, steps: list[dict[str, Any]], error: str) -> None:
 
 
 def resume_abandoned() -> int:
-    """Queue runs again whose worker gave no sign of life, or whose job never came.
+    """Queue runs again whose worker died or whose job was lost; return how many.
 
     Embeddings that were finished stay; everything else is computed anew, which gives the same
     rows. One whose workers fell silent MAX_ATTEMPTS times is failed. What a finished run leads to
@@ -403,7 +403,7 @@ def resume_abandoned() -> int:
                 _close(run, RunState.CANCELLED, "", timezone.now())
                 continue
             if run.attempts >= MAX_ATTEMPTS:
-                _give_up(run, timezone.now())
+                _fail_abandoned(run, timezone.now())
                 continue
             run.state, run.heartbeat_at = RunState.QUEUED, timezone.now()
             run.save(update_fields=["state", "heartbeat_at"])
@@ -413,7 +413,7 @@ def resume_abandoned() -> int:
 
 
 def notify_finished(run: Run, state: str) -> None:
-    """Tell who started it; of a failed automatic run staff, and only of the first."""
+    """Notify who started the run; if an automatic run fails for the first time, the staff."""
     data = {"run": run.number, "task": run.task_id, "method": run.method, "state": state}
     emit(project=run.project, event="run.finished", data=data)
     if state == RunState.CANCELLED or (state == RunState.DONE and run.trigger in PARTS):

@@ -77,7 +77,7 @@ class RunScores:
 
     @property
     def scored_workers(self) -> int:
-        """Workers who have a score."""
+        """Number of workers with a score."""
         own = self.scores["workers"].items()
         return len({place[0] for place, one in own if one.estimate is not None})
 
@@ -93,6 +93,7 @@ class ScoreChange:
 
     @property
     def change(self) -> float | None:
+        """Return the estimate after less before; None where either is missing."""
         if self.before is None or self.after is None:
             return None
         if self.before.estimate is None or self.after.estimate is None:
@@ -267,7 +268,7 @@ def _bounded(
 def _outcome(
     task: Task, method: str, params: dict[str, Any], seed: int, without: Membership | None
 ) -> RunScores:
-    """What the run would write, read back before it is all taken back."""
+    """Return what the run would write, read back before it is all rolled back."""
     found: list[RunScores] = []
     try:
         with transaction.atomic(), vectors.stored_vectors_only():
@@ -351,7 +352,7 @@ def _numbers(
 
 
 def _table(name: str, title: str, before: RunScores, after: RunScores, worker: Membership) -> Table:
-    """Every place of either side but the worker's own; boards may be numbered anew."""
+    """Compare every row of either side but the worker's own; boards may be numbered anew."""
     sides = [
         {place[:2]: one for place, one in side.scores[name].items()} for side in (before, after)
     ]
@@ -380,7 +381,7 @@ def _known(one: ScoreChange) -> bool:
 
 
 def names_of(name: str, ids: list[int]) -> dict[int, str]:
-    """What the rows of a table are called on pages."""
+    """Return the names of a table's rows, by id."""
     if name == "workers":
         return pseudonyms(ids)
     if name == "systems":

@@ -11,7 +11,8 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from crowdqc.numbers import several
 from crowdqc.web.edits import EditForm
-from evaluation.embeddings.folders import PATH, is_sentence_model, model_folders
+from evaluation.embeddings.embeddings import PATH
+from evaluation.embeddings.folders import is_sentence_model, model_folders
 from evaluation.methods.core.params import CHOICE, FLAG, TEXT, WHOLE, Param, Params
 from evaluation.models import LanguageModel
 from evaluation.runs import engine as runs

@@ -24,7 +24,7 @@ def available_bytes() -> int:
 
 
 def exceeded_message() -> str:
-    """Why a run failed that found no more memory."""
+    """Return the message for a run that ran out of memory."""
     return _(
         "The run needed more memory than the %(most)s MB that it may take, and was stopped. Score "
         "fewer answers, or have whoever runs this site raise CROWDQC_JOB_MEMORY."
@@ -59,13 +59,13 @@ def refuse_if_too_large(method: Method, size: Size, params: Mapping[str, Any]) -
 
 
 def refuse_task_if_too_large(kind: RunType, task: Task, params: Mapping[str, Any]) -> None:
-    """The same for a run on what a task has collected."""
+    """Raise Conflict if a run on the task's answers would need too much memory."""
     if isinstance(kind.recipe, Method):
         refuse_if_too_large(kind.recipe, size_of_task(kind, task, params), params)
 
 
 def size_of_task(kind: RunType, task: Task, params: Mapping[str, Any]) -> Size:
-    """Counts of the answers that people gave to a task's items."""
+    """Count the answers, items and workers of a task, for estimating memory."""
     rows = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
     by_item = rows.order_by().values("item").annotate(n=Count("pk"))
     sums = by_item.aggregate(

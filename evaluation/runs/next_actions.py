@@ -37,7 +37,7 @@ def choose_action(
 
 
 def run_action(state: StudyState) -> Finding | None:
-    """What comes before anything else: a run in progress, new answers, a trial."""
+    """Return the most urgent action: a run in progress, new answers, or a trial; None if none."""
     run = state.run
     if run is None:
         return None
@@ -70,7 +70,7 @@ def _trial_action(state: StudyState) -> Finding | None:
 
 
 def collect_action(state: StudyState) -> Finding | None:
-    """How to get more answers: those outstanding first, then the plan of more per item."""
+    """Return how to get more answers: outstanding ones first, then more per item."""
     if state.collection in (Collection.UPLOADED, Collection.DRAFT) or not state.slots.wanted:
         return None
     task, pending = state.task, state.slots.pending
@@ -140,7 +140,7 @@ def answers_in_words(state: StudyState, n: int) -> str:
 def page_screen(
     study: StudyState | None, findings: Iterable[Finding | None], *, settled: bool = True
 ) -> Screen:
-    """Arrange a page's findings; its own actions are the candidates of ``choose_action``."""
+    """Arrange a page's findings on its screen, with one of its actions."""
     given = [one for one in findings if one is not None]
     own = [one for one in given if one.severity == Severity.ACTION]
     return arrange([choose_action(study, *own, settled=settled), *given])

@@ -8,6 +8,6 @@ from evaluation.models import Run
 
 
 def next_number(project_id: int) -> int:
-    """The number that the project's next run gets; whoever asks holds the project's row locked."""
+    """Return the next run number of the project, whose row the caller has locked."""
     last = Run.objects.filter(project_id=project_id).aggregate(n=Max("number"))["n"]
     return (last or 0) + 1

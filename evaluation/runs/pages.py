@@ -37,7 +37,7 @@ def number_of(request: HttpRequest, name: str = "run") -> int | None:
 
 
 def run_frame(task: Task, run: Run | None, *, noun: str = "answer") -> dict[str, Any]:
-    """What every page of results says of its run: whether it counts, and what is new since."""
+    """Return what all result pages show of a run: its state, and what is new since."""
     standing, active = run_standing(run), reads.active_of(task)
     last = schedules.last_run(task, standing.official_run if standing else None)
     since = schedules.count_new_answers(task, last)
@@ -78,12 +78,12 @@ def view_links(
 
 
 def kept_run(request: HttpRequest, run: Run | None, mark: str = "&") -> str:
-    """The run that was asked for by number, for the links of its page; else nothing."""
+    """Return the query part that keeps the requested run in a page's links; "" if none."""
     return f"{mark}run={run.number}" if run is not None and request.GET.get("run") else ""
 
 
 def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict[str, Any]:
-    """What the page of another method on a task's texts says of its run."""
+    """Return what the page of another method shows of its run."""
     active = reads.active_of(task, method)
     study = read_state(task, run, active=active) if run is not None else None
     return {

@@ -41,7 +41,7 @@ def step_of(stage: str) -> str:
 
 
 def fresh_steps(names: Sequence[str] = TEXT_STEPS) -> list[dict[str, Any]]:
-    """All steps of a run, none begun."""
+    """Make all steps of a run, none begun."""
     return [
         {"name": name, "state": "draft", "done": 0, "total": 0, "seconds": None} for name in names
     ]
@@ -66,7 +66,7 @@ class Recorder:
         self._began = self._written = time.monotonic()
 
     def begin(self, name: str, *, total: int = 0, sub: str = "") -> None:
-        """End the current step and begin the named one; what stands after it is not yet done."""
+        """End the current step and begin the named one; later steps are reset to not begun."""
         self._close()
         at = self.names.index(name)
         for later in self.names[at:]:
@@ -84,7 +84,7 @@ class Recorder:
             self.current.update(said)
 
     def advance(self, done: int, total: int | None = None) -> None:
-        """Say how far the current step is; written when the last write is old enough."""
+        """Set how much of the current step is done; stored at intervals."""
         if self.current is not None:
             self.current["done"] = done
             if total is not None:
@@ -154,7 +154,7 @@ class Recorder:
             raise Cancelled("somebody asked for it")
 
     def finish(self) -> list[dict[str, Any]]:
-        """All steps done; returns them for the last write."""
+        """Mark all steps as done and return them for storing."""
         self._close()
         self.current = None
         for step in self.steps.values():  # a method need not go through all of them

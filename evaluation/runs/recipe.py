@@ -23,18 +23,18 @@ class Recipe(NamedTuple):
 
 
 def main_method(task: Task) -> str:
-    """The method that runs by itself on tasks of this type; empty where there is none."""
+    """Return the method that runs automatically on this task; "" if there is none."""
     return adapter_of(task).main_run
 
 
 def default_recipe(task: Task) -> Recipe:
-    """What a run is computed by that starts automatically, while no run is official.
+    """Return the recipe of automatic runs while no run is official.
 
     Those are the options of the task's schedule; those it leaves open are the method's own. Raises
     Invalid where this installation cannot compute by them.
     """
     chosen = RunSchedule.objects.filter(task=task).values_list("params", flat=True).first()
-    return _whole(task, chosen or {}, DEFAULT_SEED)
+    return _complete_recipe(task, chosen or {}, DEFAULT_SEED)
 
 
 def recipe_in_force(task: Task) -> Recipe:
@@ -45,10 +45,10 @@ def recipe_in_force(task: Task) -> Recipe:
     official = official_run(task)
     if official is None:
         return default_recipe(task)
-    return _whole(task, official.params, official.seed)
+    return _complete_recipe(task, official.params, official.seed)
 
 
-def _whole(task: Task, options: Mapping[str, Any], seed: int) -> Recipe:
+def _complete_recipe(task: Task, options: Mapping[str, Any], seed: int) -> Recipe:
     """The recipe as a run stores it: with options that the method has got since."""
     return Recipe(run_types.run_types()[main_method(task)].clean_params(options), seed)
 

@@ -33,14 +33,19 @@ class Recipe(Protocol):
     """What a run is computed by: a method, a way of asking models, or what was imported."""
 
     @property
-    def slug(self) -> str: ...
+    def slug(self) -> str:
+        """The name by which runs store what computed them."""
+
     @property
     def version(self) -> str: ...
     @property
     def title(self) -> str: ...
     @property
-    def options(self) -> Params: ...
-    def check(self, **params: Any) -> None: ...
+    def options(self) -> Params:
+        """The options that a run can be given."""
+
+    def check(self, **params: Any) -> None:
+        """Raise BadParameter on a bad value of an option."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Imported:
 
     @property
     def options(self) -> Params:
-        """None: they are what came with the import."""
+        """Return no options: they are what came with the import."""
         return Params(self.slug, ())
 
     def check(self, **params: Any) -> None:
@@ -178,17 +183,17 @@ class RunType:
 
     @property
     def slug(self) -> str:
-        """The method of its runs."""
+        """Method of the type's runs."""
         return self.recipe.slug
 
     @property
     def asking(self) -> LLMRunSpec | None:
-        """Its way of asking models; None for a type that fits a method."""
+        """Return how the type asks models; None if it fits a method."""
         return self.recipe if isinstance(self.recipe, LLMRunSpec) else None
 
     @cached_property
     def options(self) -> Params:
-        """Everything that a run takes."""
+        """Return all options of a run."""
         return Params(self.slug, (*self.own, *self.recipe.options.options))
 
     def fits(self, task: Task) -> bool:
@@ -225,7 +230,7 @@ def run_types() -> Mapping[str, RunType]:
 
 
 def type_of(method: str) -> RunType:
-    """The type of a run, also of one that only an import makes, or that fits no task any more."""
+    """Return the type of a run, also for methods that only imports use or that no longer exist."""
     registry = load_registry()
     found: RunType | None = registry.RUN_TYPES.get(method) or registry.IMPORTED.get(method)
     title = method.replace("_", " ").capitalize()
@@ -255,7 +260,7 @@ def without_texts() -> list[str]:
 
 
 def require_fit(task: Task, method: str, otherwise: DomainError) -> None:
-    """The guard of whatever shows, or acts on, runs of a method: raise where it does not fit."""
+    """Raise ``otherwise`` if the method does not fit the task."""
     if not fits(task, method):
         raise otherwise
 
@@ -273,7 +278,7 @@ def notify_packages(run: Run) -> None:
 
 
 def title_of(method: str) -> str:
-    """What a run of this method is called on pages."""
+    """Return the title of a method's runs."""
     return gettext(type_of(method).recipe.title)
 
 

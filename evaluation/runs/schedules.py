@@ -40,10 +40,11 @@ class NewAnswers:
 
     @property
     def any(self) -> int:
+        """Number of answers that are new or changed."""
         return self.new + self.changed
 
 
-def _seen(last: Run | None) -> dict[str, Any]:
+def _mark_of(last: Run | None) -> dict[str, Any]:
     """The mark that was set when the run froze its answers; empty where it froze none."""
     counts = last.snapshot.counts if last is not None and last.snapshot else {}
     mark: dict[str, Any] = counts.get("mark", {})
@@ -52,7 +53,7 @@ def _seen(last: Run | None) -> dict[str, Any]:
 
 def count_new_answers(task: Task, last: Run | None) -> NewAnswers:
     """Compare the task's counting answers with what the last run saw, by their hash."""
-    seen = _seen(last)
+    seen = _mark_of(last)
     max_id = seen.get("max_id", 0)
     tally = adapter_of(task).tally(task, max_id)
     if tally.digest == seen.get("digest", ""):
@@ -73,7 +74,7 @@ def _changed(task: Task, last: Run | None, max_id: int) -> int:
 
 
 def last_run(task: Task, official: Run | None = None) -> Run | None:
-    """The latest run by the recipe in force, in whatever state, with its snapshot's counts.
+    """Return the latest run with the current recipe, in any state.
 
     ``official`` is the task's official run where the caller has it already. While no run is
     official, it is the latest of the task's own method, by whatever recipe.
@@ -92,12 +93,12 @@ def _last_by(task: Task, recipe: Recipe) -> Run | None:
 
 
 def first_run(task: Task) -> FirstRun:
-    """How far the task is from its first run by itself."""
+    """Return how far the task is from its first automatic run."""
     return adapter_of(task).first_run(answers.answers_by_worker(task))
 
 
 def schedule_of(task: Task) -> RunSchedule:
-    """The task's schedule; without a row of its own the default one, not saved."""
+    """Return the task's schedule, or an unsaved default."""
     found = RunSchedule.objects.filter(task=task).first()
     return found or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
 
@@ -112,7 +113,7 @@ def change_schedule(
     every_minutes: int | None,
     params: dict[str, Any] | None = None,
 ) -> RunSchedule:
-    """Say when the task's runs start automatically, and with which options."""
+    """Set when the task's runs start automatically, and their options."""
     if after_answers is not None and not 1 <= after_answers <= 1_000_000:
         raise Invalid(
             gettext("The number is out of range."),
@@ -176,7 +177,7 @@ def _saw_nothing_newer(task: Task, last: Run) -> bool:
 
 def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
     """Whether nobody has answered for a while, or people have been answering for long."""
-    oldest, newest = answers.arrivals(task, max_id=_seen(last).get("max_id", 0))
+    oldest, newest = answers.arrivals(task, max_id=_mark_of(last).get("max_id", 0))
     if newest is None or oldest is None:
         return True
     return now - newest >= QUIET or now - oldest >= PATIENCE

@@ -54,7 +54,7 @@ class Slots:
 
     @property
     def pending(self) -> int:
-        """Answers that are asked for and not given."""
+        """Number of requested answers that are missing."""
         return self.free + self.working
 
 
@@ -79,7 +79,7 @@ class StudyState:
 
     @cached_property
     def able_workers(self) -> int:
-        """Workers who may take the task and are not left out of its results; one query."""
+        """Number of workers who may take the task and are not excluded (one query)."""
         return count_able_workers(self.task)
 
     @cached_property
@@ -89,7 +89,7 @@ class StudyState:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """How far the collection is, as names and values; none where nobody was asked."""
+        """List the progress of collection as (name, value); empty if nobody was asked."""
         if self.collection == Collection.UPLOADED or not self.slots.wanted:
             return []
         slots, noun = self.slots, adapter_of(self.task).answer_noun
@@ -108,7 +108,7 @@ class StudyState:
 
     @property
     def missing_workers(self) -> int:
-        """How many people more it takes until an item can get all answers that it asks for."""
+        """Number of further workers needed before an item can get all its answers."""
         return max(0, self.redundancy - self.able_workers)
 
 

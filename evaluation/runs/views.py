@@ -137,7 +137,7 @@ def run(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
 @login_required
 @require_safe
 def run_progress(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
-    """The live part alone; it asks for itself again until the run has ended."""
+    """Fragment with the run's progress; it reloads itself until the run ends."""
     return _live(request, project_id, number, fragment=True)
 
 
@@ -154,7 +154,7 @@ def run_cancel(request: HttpRequest, project_id: int, number: int) -> HttpRespon
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_official(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
-    """What changes if this run becomes official, and the button that makes it so."""
+    """Page on what changes if this run becomes official, with the button."""
     access = get_access(request, project_id)
     found = reads.get_run(access.project, number)
     stands = run_standing(found)

@@ -86,7 +86,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
 
 
 def scoring(file: ImportFile) -> dict[str, Any]:
-    """The same while the run of a table is at work."""
+    """Return the context of the page while a table's run is in work."""
     assert file.task is not None  # noqa: S101 (a run is one of a task)
     run = file.task.runs.order_by("number").first()
     said = gettext("Results are shown here as soon as they are there. You can close this page.")
@@ -119,7 +119,7 @@ def _at_work(file: ImportFile) -> tuple[str, str, str]:
 
 
 def _reading(file: ImportFile) -> dict[str, Any] | None:
-    """How a file of separated values was read, with what may be chosen; None where nothing may."""
+    """Return how a file of separated values was read, with what may be chosen; None if nothing."""
     if file.stored_id is None or file.sheet["kind"] != "CSV":
         return None
     said = {"header": None, "encoding": "", **file.sheet.get("reading", {})}
@@ -132,7 +132,7 @@ def _reading(file: ImportFile) -> dict[str, Any] | None:
 
 
 def _fixes(problem: dict[str, Any], about: dict[str, Any]) -> list[dict[str, str]]:
-    """What can be done about a problem with a click."""
+    """List what can be done about a problem with a click."""
     where = (problem["column"], problem["value"])
     return [one for one in about["offers"] if (one["column"], one["value"]) == where]
 
@@ -176,7 +176,7 @@ def _state(file: ImportFile, rows: int, used: int, about: dict[str, Any]) -> tup
 
 
 def _kinds(file: ImportFile) -> list[dict[str, Any]]:
-    """Each kind of table, and what the file has of it."""
+    """List each kind of table, and what the file has of it."""
     fits = file.sheet["fits"]
     recognised = next((slug for slug in reversed(fits) if fits[slug][0]), "")
     return [

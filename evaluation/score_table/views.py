@@ -42,7 +42,7 @@ def start(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def start_in(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The same for a table that becomes a task of this project."""
+    """Start with a table that becomes a task of this project."""
     return _start(request, get_access(request, project_id, Role.REQUESTER).project)
 
 
@@ -50,7 +50,7 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
     user, error = cast(User, request.user), None
     if request.method == "POST":
         try:
-            file = _kept(request, user, project)
+            file = _store_table(request, user, project)
         except (Invalid, Conflict, LimitExceeded) as refused:
             error = refused
         else:
@@ -68,7 +68,7 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
     )
 
 
-def _kept(request: HttpRequest, user: User, project: Project | None) -> ImportFile:
+def _store_table(request: HttpRequest, user: User, project: Project | None) -> ImportFile:
     if "example" in request.POST:
         name, content = "example-labels.csv", EXAMPLE.read_bytes()
         return uploads.keep_table(by=user, project=project, name=name, content=content)
@@ -89,7 +89,7 @@ def example(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _own(request: HttpRequest, file_id: int) -> ImportFile:
-    """One's own table; of a project only while one is a requester there."""
+    """Return one's own table; of a project only while one is a requester there."""
     file = selectors.own_table(cast(User, request.user), file_id)
     if file is None:
         raise Missing(_("There is no such table."))
@@ -101,7 +101,7 @@ def _own(request: HttpRequest, file_id: int) -> ImportFile:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def table(request: HttpRequest, file_id: int) -> HttpResponse:
-    """How a table is read; change that (htmx), score it, or delete it."""
+    """Page of an uploaded table: change how it is read, score it, or delete it."""
     file, user = _own(request, file_id), cast(User, request.user)
     if file.task is not None and (where := _results_of(file)):
         if request.htmx:  # type: ignore[attr-defined]

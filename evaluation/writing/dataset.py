@@ -107,7 +107,7 @@ def _read(task: Task, answer_ids: Iterable[int]) -> ResponsesParts:
 
 
 def freeze_responses(task: Task) -> Snapshot:
-    """Freeze the counting responses of a task; the same content gives the same row again.
+    """Freeze the counting responses of a task; the same content returns the same snapshot.
 
     Responses of excluded workers are left out. Raises Conflict when no response counts.
     """
@@ -148,7 +148,7 @@ class ResponsesDataset:
 
     @property
     def people(self) -> list[int]:
-        """Places of what people wrote."""
+        """Indices of the responses that people wrote."""
         return [at for at, row in enumerate(self.rows) if row.worker_id is not None]
 
 
@@ -160,7 +160,7 @@ def load(snapshot: Snapshot) -> ResponsesDataset:
 
 
 def reload_responses(snapshot: Snapshot) -> ResponsesParts:
-    """The frozen responses.
+    """Read the frozen responses again.
 
     Raises Conflict when they are no longer what was frozen (erased, or changed meanwhile).
     """

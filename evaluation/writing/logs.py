@@ -48,11 +48,11 @@ class WritingProcess:
 
     @property
     def fired(self) -> list[Finding]:
-        """What there is to look at."""
+        """Signals that fired on the response."""
         return [one for one in self.findings if one.state == FIRED]
 
     def as_dict(self) -> dict[str, Any]:
-        """As it is stored beside the response."""
+        """Return what is stored of the process beside the response."""
         return {
             "minutes": self.minutes,
             "fired": len(self.fired),
@@ -66,7 +66,7 @@ class WritingProcess:
 
 
 def unrecorded_response(problem: str = "") -> WritingProcess:
-    """Of a response whose log was not kept or cannot be read."""
+    """Make the process of a response without a readable log."""
     lacking = tuple(
         Finding(one.slug, NOT_RECORDED, None, 0.0, (), "No log was kept.") for one in SIGNALS
     )
@@ -76,7 +76,7 @@ def unrecorded_response(problem: str = "") -> WritingProcess:
 def read_all(
     frozen: ResponsesDataset, *, advance: Callable[[int], None]
 ) -> dict[int, WritingProcess]:
-    """By place of the response: how each text of a person came about. ``advance(done)``."""
+    """Read the logs of all responses of people, by index; calls ``advance(done)``."""
     sources = _Topics(frozen)
     found: dict[int, WritingProcess] = {}
     for _, places in groupby(frozen.people, key=lambda at: frozen.rows[at].worker_id):
@@ -110,6 +110,7 @@ class _Topics:
         self.made: dict[int, Sources] = {}
 
     def of(self, at: int) -> Sources:
+        """Return the prepared passages that the response at this row was written from."""
         topic = int(self.topic[at])
         if topic not in self.made:
             if len(self.made) >= PREPARED:
@@ -124,7 +125,7 @@ class _Topics:
 def _processes(
     frozen: ResponsesDataset, places: Sequence[int], sources: _Topics
 ) -> Iterator[tuple[int, Process | None, str]]:
-    """Each place with what its log tells, or why it tells nothing."""
+    """Yield each place with what its log tells, or why it tells nothing."""
     for start in range(0, len(places), AT_ONCE):
         chunk = places[start : start + AT_ONCE]
         rows: list[Header] = [frozen.rows[at] for at in chunk]
@@ -152,7 +153,7 @@ def _processes(
 def rates(
     frozen: ResponsesDataset, found: Mapping[int, WritingProcess], level: float
 ) -> dict[str, dict[str, Any]]:
-    """By signal: how often it fires among the responses of people, with an interval."""
+    """Estimate how often each signal fires among people's responses, with intervals."""
     told = {}
     worker = np.array([frozen.rows[at].worker_id or 0 for at in found], dtype=np.int64)
     _, worker = np.unique(worker, return_inverse=True)
@@ -177,7 +178,7 @@ def rates(
 
 
 def log_summary(found: Mapping[int, WritingProcess]) -> dict[str, Any]:
-    """How many logs there were to read, and the thresholds of the signals."""
+    """Count the logs that could be read, with the signals' thresholds."""
     return {
         "responses": len(found),
         "logs": sum(written.minutes is not None for written in found.values()),

@@ -102,7 +102,7 @@ def asked_points(task: Task) -> dict[str, tuple[str, Row]]:
 def forms(
     asked: Points, frozen: ResponsesDataset, rng: np.random.Generator, params: Mapping[str, Any]
 ) -> Row:
-    """How people answered the forms before and after, and what goes together within a form."""
+    """Summarise the answers to the questionnaires, with their correlations."""
     names, people = list(asked), frozen.people
     value = np.array(
         [[frozen.forms[at].get(name, np.nan) for name in names] for at in people], dtype=float

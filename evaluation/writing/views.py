@@ -40,7 +40,7 @@ LISTS = {"signals": writing_lists.signals, "responses": writing_lists.responses}
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """One section of the newest finished run, or of the one asked for; ``?view=`` chooses it."""
+    """Show a section (``?view=``) of the newest finished run, or of the run asked for."""
     access, task = _study(request, project_id, task_id)
     view = request.GET.get("view", "overview")
     if view not in VIEWS:
@@ -66,7 +66,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_safe
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
-    """Figures of a finished run and what it found of every response, as files."""
+    """Download figures of a finished run and its results on every response."""
     _, task = _study(request, project_id, task_id)
     return send(request, reads.shown_run(task, number_of(request)))
 
@@ -101,7 +101,7 @@ def _section(request: HttpRequest, task: Task, told: NamedFigures, view: str) ->
 
 
 def _empty(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
-    """What stands there before the first finished run."""
+    """Show what stands there before the first finished run."""
     first = schedules.first_run(task)
     context.update(first=first, sentence=writing.first_sentence(first))
     return render(request, "evaluation/writing/empty.html", context)

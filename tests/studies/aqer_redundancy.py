@@ -20,7 +20,7 @@ import django
 import numpy as np
 
 from evaluation.methods.aqer import method as aqer
-from evaluation.methods.aqer.rounds import Options, grade, iterate, prepare
+from evaluation.methods.aqer.rounds import Options, iterate, mean_by_worker, prepare
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import FloatArray, IntArray, Texts
 from evaluation.methods.core.redundancy import options_for, ranking_column
@@ -104,7 +104,7 @@ def scores(texts: Texts) -> tuple[FloatArray, IntArray]:
         ends = np.stack([fit.last.scores, fit.first.scores])
         adjusted, _ = two_way(ends, design)
         for row, rounds in enumerate(("iterated", "first round")):
-            raw = grade(ends[row], rows.worker, rows.n_workers)
+            raw = mean_by_worker(ends[row], rows.worker, rows.n_workers)
             for column, values in (("raw", raw), ("adjusted", adjusted[row])):
                 own = "left out" if left_out else "own in"
                 out[VARIANTS.index((rounds, own, column)), workers] = values

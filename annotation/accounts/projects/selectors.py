@@ -189,7 +189,7 @@ def all_roles(user: Any) -> list[tuple[int, str]]:
 
 
 def landing() -> dict[str, Any]:
-    """What the page for people without an account shows: a public board, and what is open."""
+    """Return the context of the landing page: its public board, demo accounts, open sign-up."""
     slug = settings.CROWDQC_LANDING_BOARD
     return {
         "board": hooks.public_board(slug) if slug else None,

@@ -148,7 +148,7 @@ def _locked(grant: RoleGrant) -> RoleGrant:
 
 @transaction.atomic
 def confirm_role(*, by: User | None, grant: RoleGrant) -> RoleGrant:
-    """Confirm that the person is not the one who gave them the role.
+    """Record that a second person confirmed a role, so that nobody acts under two names.
 
     By a manager who is independent of both, or (``by`` None) by the administrator of the
     installation. Raises NotAllowed for anybody else, Conflict where there is nothing to confirm.

@@ -67,7 +67,7 @@ class RoleGrants(Listing):
 class _Decide(Endpoint):
     writes = "pay"
 
-    def _done(self, access: Access, grant_id: int) -> Response:
+    def _respond(self, access: Access, grant_id: int) -> Response:
         rows = selectors.list_grants(access.project).filter(pk=grant_id)
         [grant] = selectors.annotate_problems(rows, access.project, access.user)
         return Response(RoleGrantOut(grant).data)
@@ -83,7 +83,7 @@ class RoleConfirm(_Decide):
     def post(self, request: Request, project_id: int, grant_id: int) -> Response:
         access = get_access(request, project_id)
         actions.confirm_role(by=access.user, grant=get_grant(access, grant_id))
-        return self._done(access, grant_id)
+        return self._respond(access, grant_id)
 
 
 class RoleDecline(_Decide):
@@ -93,4 +93,4 @@ class RoleDecline(_Decide):
     def post(self, request: Request, project_id: int, grant_id: int) -> Response:
         access = get_access(request, project_id)
         actions.decline_role(by=access.user, grant=get_grant(access, grant_id))
-        return self._done(access, grant_id)
+        return self._respond(access, grant_id)

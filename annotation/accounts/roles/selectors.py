@@ -94,10 +94,10 @@ def list_confirmers(project: Project, *, user: User, giver: User) -> list[User]:
 
 def confirm_problem(grant: RoleGrant, by: User) -> str:
     """Return why this person may not confirm the role, or ""."""
-    return _why_not(grant, by, is_manager(grant.project, by), load_ties(grant.project))
+    return _problem_of(grant, by, is_manager(grant.project, by), load_ties(grant.project))
 
 
-def _why_not(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
+def _problem_of(grant: RoleGrant, by: User, manages: bool, chain: Ties) -> str:
     if not manages:
         return _("Only a manager of this project may confirm a role.")
     if chain.are_tied(by.pk, grant.user_id) or chain.are_tied(by.pk, grant.given_by_id):
@@ -116,7 +116,7 @@ def annotate_problems(rows: Iterable[RoleGrant], project: Project, viewer: User)
         if row.state not in (State.WAITING, State.GIVEN):
             why_not = _("It was decided already.")
         else:
-            why_not = _why_not(row, viewer, manages, chain)
+            why_not = _problem_of(row, viewer, manages, chain)
         row.reason_cannot_confirm = why_not  # type: ignore[attr-defined]
     return found
 

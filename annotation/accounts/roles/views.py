@@ -25,7 +25,7 @@ def get_grant(access: Access, grant_id: int) -> RoleGrant:
     return found
 
 
-def _back(project_id: int) -> HttpResponse:
+def _redirect_to_roles(project_id: int) -> HttpResponse:
     return redirect(reverse("people", args=[project_id]) + "#roles")
 
 
@@ -36,7 +36,7 @@ def role_confirm(request: HttpRequest, project_id: int, grant_id: int) -> HttpRe
     access = get_access(request, project_id)
     actions.confirm_role(by=access.user, grant=get_grant(access, grant_id))
     messages.success(request, _("Role confirmed."))
-    return _back(project_id)
+    return _redirect_to_roles(project_id)
 
 
 @login_required
@@ -46,4 +46,4 @@ def role_decline(request: HttpRequest, project_id: int, grant_id: int) -> HttpRe
     access = get_access(request, project_id)
     actions.decline_role(by=access.user, grant=get_grant(access, grant_id))
     messages.success(request, _("Role declined. The person was told."))
-    return _back(project_id)
+    return _redirect_to_roles(project_id)

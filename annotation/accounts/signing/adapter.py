@@ -74,7 +74,7 @@ class AccountAdapter(DefaultAccountAdapter):
     # -- who may sign up ---------------------------------------------------------------------------
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Where sign-up is closed, whoever holds an invitation may still answer it."""
+        """Return whether sign-up is open to everybody, or this request answers an invitation."""
         if settings.CROWDQC_SIGNUP == "open":
             return True
         return _is_invited(request.POST.get("next") or request.GET.get("next") or "")
@@ -111,7 +111,10 @@ class AccountAdapter(DefaultAccountAdapter):
         ]
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        """Counted before the password is looked at; a right one is uncounted."""
+        """Authenticate by name and password, counting tries per name.
+
+        A right password is uncounted.
+        """
         name = credentials.get("username") or credentials.get("email") or ""
         try:
             limits.require_sign_in_try(request, name=name)
@@ -166,7 +169,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("account")
 
     def is_safe_url(self, url: str) -> bool:
-        """Pages lead on within this site only, whatever other names the installation has."""
+        """Return whether a redirect stays on this site."""
         request = context.request
         return url_has_allowed_host_and_scheme(
             url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
@@ -198,7 +201,7 @@ class AccountAdapter(DefaultAccountAdapter):
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Accounts from before addresses were proven are told at the address they have."""
+        """Send a security mail to ``email``, or to the account's address if none is given."""
         super().send_notification_mail(template_prefix, user, context, email or user.email)
 
     def add_message(  # noqa: PLR0917
@@ -252,5 +255,5 @@ class FactorAdapter(DefaultMFAAdapter):
         return {"id": host, "name": "crowdqc"}
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:
-        """The device this is, as far as the browser says so."""
+        """Name a new second factor after the browser's device."""
         return selectors.device_name(context.request.headers.get("User-Agent", ""))

@@ -95,7 +95,7 @@ class SignUpForm(account.SignupForm):
         return user
 
     def try_save(self, request: HttpRequest) -> Any:
-        """Do the same work and send as many mails for known and new addresses."""
+        """Create the account; for a known address act alike, so that nobody learns it exists."""
         limits.require_try(limits.MAILS, f"sign-up {self.cleaned_data['email']}", MAILS)
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])

@@ -35,7 +35,7 @@ class SessionLimits:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.session.session_key and request.user.is_authenticated:
-            self._hold(request)
+            self._enforce_limits(request)
         response = self.get_response(request)
         names = getattr(request, "device_names", None)
         if names:
@@ -43,7 +43,7 @@ class SessionLimits:
             limits.remember_device(request, response, names, mailed=mailed)
         return response
 
-    def _hold(self, request: HttpRequest) -> None:
+    def _enforce_limits(self, request: HttpRequest) -> None:
         now, session = int(time.time()), request.session
         began, seen = session.setdefault(BEGAN, now), session.get(SEEN, 0)
         idle = seen and now - seen > settings.CROWDQC_SESSION_IDLE_DAYS * DAY

@@ -86,7 +86,9 @@ def has_address(user: User, address: str) -> bool:
 
 
 def is_address_taken(address: str) -> bool:
-    """Whether an account holds this address.
+    """Return whether an account uses this address as its own.
+
+    An address that somebody entered at sign-up but never verified does not count.
 
     Whoever only wrote it into the sign-up form and never proved it holds nothing.
     """

@@ -78,7 +78,7 @@ class _ToProvider(requests.adapters.BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Each call closes its own connection."""
+        """Do nothing: each call closes its own connection."""
 
 
 class SsoAdapter(DefaultSocialAccountAdapter):
@@ -92,7 +92,7 @@ class SsoAdapter(DefaultSocialAccountAdapter):
     }
 
     def get_requests_session(self) -> requests.Session:
-        """No redirect is followed: the provider answers at the addresses that it names."""
+        """Return an HTTP session for the sign-in provider that follows no redirects."""
         session = requests.Session()
         session.max_redirects = 0
         for scheme in ("http://", "https://"):
@@ -100,11 +100,11 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         return session
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Addresses of other domains were dropped before: whoever has none left is asked."""
+        """Return whether single sign-on may create accounts: unless sign-up is closed."""
         return settings.CROWDQC_SIGNUP != "closed"
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
-        """The provider gives a name; the username is ours, the address the mailbox's."""
+        """Fill a new user from the provider: only the name; username and address are set here."""
         user = super().populate_user(request, sociallogin, data)
         name = str(data.get("name") or f"{user.first_name} {user.last_name}").strip()
         user.display_name = (name or user.email.partition("@")[0])[:80]
@@ -112,14 +112,14 @@ class SsoAdapter(DefaultSocialAccountAdapter):
         return user
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """What the provider vouches for is proven: others who only claimed it lose it."""
+        """Free addresses that the provider verified from accounts that never verified them."""
         if not sociallogin.is_existing:
             for address in sociallogin.email_addresses:
                 if address.verified:
                     actions.release_address(by=sociallogin.user, address=address.email)
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
-        """An address that the provider does not vouch for is a claim, as in a sign-up."""
+        """Save a user from the provider; an address that it did not verify stays unverified."""
         user = super().save_user(request, sociallogin, form)
         if not any(one.verified for one in sociallogin.email_addresses):
             actions.remove_unverified_address(user=user)

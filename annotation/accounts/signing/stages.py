@@ -15,6 +15,10 @@ class VerifyAddress(EmailVerificationStage):
     """Ask for a code from people who never verified an address."""
 
     def handle(self) -> tuple[Any, bool]:
+        """Return the response that asks for the mailed code (None: no need), and True to go on.
+
+        Raises LimitExceeded after too many mails to this address.
+        """
         user = self.login.user
         if user is not None:
             if not selectors.has_unverified_address_only(user):

@@ -112,8 +112,7 @@ class ResetPassword(_Says, account.PasswordResetView):
 
 
 class NewPassword(_Says, account.PasswordResetFromKeyView):
-    """A new password by a link: whoever reads the mailbox is on a device of theirs, and gets in
-    there while others guess at their name."""
+    """Set a new password by a mailed link; the browser then counts as a known device."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         response: HttpResponse = super().form_valid(form)
@@ -158,7 +157,7 @@ def start_over(request: HttpRequest) -> HttpResponse:
 
 
 class SecondFactor(mfa.AuthenticateView):
-    """The code page of a sign-in, with the question whether this device is asked again."""
+    """Page of the second factor at sign-in, with the choice to trust this browser."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         user, response = self.stage.login.user, super().form_valid(form)

@@ -23,7 +23,7 @@ from crowdqc.web.middleware import PROBLEM, problem, problem_response
 
 
 def refusal_response(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """The API's refusals in one shape, those of the framework included; None: not a refusal."""
+    """Convert an exception to the API's error response; None if it is no refusal."""
     if isinstance(exc, RequestDataTooBig):
         exc = TooLarge("The body is too large. Send it in parts.")
     exc = storage_refusal(exc) or exc
@@ -59,7 +59,7 @@ class Body(serializers.Serializer[Any]):
 
 
 def flatten_errors(detail: Any, path: str = "") -> dict[str, str]:
-    """Errors of nested fields as ``a.b`` -> sentence."""
+    """Flatten errors of nested fields to ``a.b`` -> sentence."""
     if isinstance(detail, dict):
         found: dict[str, str] = {}
         for name, inner in detail.items():
@@ -76,7 +76,7 @@ def flatten_errors(detail: Any, path: str = "") -> dict[str, str]:
 
 
 def read(form: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The request's checked body; Invalid names every field that is wrong."""
+    """Validate the request's body and return it; Invalid names every wrong field."""
     try:
         return dict(shape_of(form).run_validation(request.data))
     except serializers.ValidationError as error:
@@ -89,7 +89,7 @@ _shapes: dict[type[serializers.Serializer[Any]], serializers.Serializer[Any]] = 
 
 
 def shape_of(form: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """The one serializer of its kind, for checking and giving out.
+    """Return the cached serializer of this class, for validating and rendering.
 
     Making one copies every field, which takes longer than all that is done with it. It holds no
     data: ``run_validation`` and ``to_representation`` are given theirs.
@@ -211,7 +211,7 @@ class Listing(Endpoint):
         serializer: type[serializers.BaseSerializer[Any]],
         of: Callable[[list[Any]], list[Any]] | None = None,
     ) -> Response:
-        """One page of rows, or of what ``of`` makes of those on it."""
+        """Return one page of rows, serialised; ``of`` converts the rows of the page first."""
         pages = self.pagination_class()
         page = pages.paginate_queryset(rows, self.request, view=self) or []
         return pages.get_paginated_response(serializer(of(page) if of else page, many=True).data)
@@ -229,7 +229,7 @@ class Unknown(APIView):
 
 
 class SignedIn(APIView):
-    """204 for who is signed in or holds a token; the proxy asks before it takes a large body."""
+    """Answer 204 to signed-in users and tokens; the proxy asks before it takes a large upload."""
 
     permission_classes: ClassVar[list[Any]] = [IsAuthenticated]
     schema = None  # not part of the schema

@@ -63,7 +63,7 @@ TOP = {"notices": "hooks"}
 
 
 def section_of(path: str) -> str:
-    """Under which heading an address stands."""
+    """Return the heading of the API documentation under which a path is listed."""
     parts = path.strip("/").split("/")[1:]
     if parts[0] in ("projects", "tasks") and len(parts) > 2:
         return PARTS.get(parts[2], parts[0])
@@ -107,6 +107,7 @@ class Endpoint:
 
     @property
     def anchor(self) -> str:
+        """Return the id of this endpoint's section on the page, such as "get-projects-id"."""
         plain = self.path.strip("/").replace("/", "-").replace("{", "").replace("}", "")
         return f"{self.verb.lower()}-{plain}"
 
@@ -118,7 +119,7 @@ class Reader:
         self.schema = schema
 
     def resolved(self, node: Schema) -> dict[str, Any]:
-        """The node with its references followed."""
+        """Return a schema node with its references resolved."""
         node = dict(node)
         for part in (node, *node.pop("allOf", []), *node.pop("oneOf", [])[:1]):
             if "$ref" in part:
@@ -137,7 +138,7 @@ class Reader:
         return f"{word} or null" if node.get("nullable") else word
 
     def fields(self, node: Schema, before: str = "") -> Iterator[Field]:
-        """The fields of an object, those of inner objects after their own."""
+        """Yield the fields of an object, inner objects' fields after their own."""
         node = self.resolved(node)
         required = node.get("required", [])
         for name, inner in node.get("properties", {}).items():

@@ -81,7 +81,7 @@ class Endpoint(APIView):
             if key is not None:
                 kept = replies.find_reply(by=request.user, key=key, request_hash=request_hash)
                 if kept is not None:
-                    return self._again(request, *kept)
+                    return self._repeat_reply(request, *kept)
             try:
                 if seen is not None:
                     self._compare(request, seen, *args, **kwargs)
@@ -105,21 +105,21 @@ class Endpoint(APIView):
     # -- keys ------------------------------------------------------------------------------------
 
     def stored_reply(self, response: Response) -> Any:
-        """What is kept of a reply."""
+        """Return the part of a reply that is kept for repeats under the same Idempotency-Key."""
         return response.data
 
     def replayed(self, request: Request, kept: Any) -> Any:
-        """The body of the same reply again."""
+        """Rebuild the body of a reply from what was kept of it."""
         return kept
 
-    def _again(self, request: Request, status: int, kept: Any) -> Response:
+    def _repeat_reply(self, request: Request, status: int, kept: Any) -> Response:
         body = self.replayed(request, kept)
         return Response(body, status=status, headers={"Idempotency-Replayed": "true"})
 
     # -- versions --------------------------------------------------------------------------------
 
     def current(self, request: Request, **kwargs: Any) -> Any:
-        """The reply whose ETag an If-Match names, its row locked against other changes."""
+        """Return the reply whose ETag If-Match is compared with, after locking its row."""
         return None
 
     def _compare(self, request: Request, seen: str, *args: Any, **kwargs: Any) -> None:
@@ -135,7 +135,7 @@ class Endpoint(APIView):
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Tell the limit, and which version was given."""
+        """Add headers of the rate limit and the ETag to the response."""
         response = super().finalize_response(request, response, *args, **kwargs)
         rate = getattr(getattr(request, "_request", None), "rate", None)
         if rate is not None:

@@ -20,7 +20,10 @@ POINT = "point-"  # and the point's value: the name of its label's field
 
 
 def list_of(task: Task) -> str:
-    """The setting that holds what is asked: "dimensions" or "scales"; Invalid where nothing is."""
+    """Return the name of the setting with the task's lines, "dimensions" or "scales".
+
+    Raises Invalid where the type has neither.
+    """
     found = get_type(task.type).scales_in
     if not found:
         raise Invalid(gettext("This type of task has no dimensions."))
@@ -53,7 +56,7 @@ def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> N
 
 
 def add_row(*, by: User, task: Task, label: str) -> str:
-    """One more line at the end; returns the short name that its label gives it."""
+    """Add a dimension or scale at the end; return the short name made of its label."""
     if not label.strip():
         raise Invalid(gettext("A line needs a name."), fields={"new": gettext("Write a name.")})
     name = ""
@@ -80,7 +83,7 @@ def move_row(*, by: User, task: Task, name: str, step: int) -> None:
 
 
 def change_points(*, by: User, task: Task, name: str, step: int) -> None:
-    """One point more at the top of a scale (1), or one less (-1); two stay."""
+    """Add a point at the top of a scale (``step`` 1) or remove one (-1); two always stay."""
 
     def change(rows: Rows) -> Rows:
         points = rows[row_at(rows, name)]["points"]

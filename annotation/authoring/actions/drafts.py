@@ -29,7 +29,7 @@ RULES = {  # field: default, least, most
 
 
 def draft_of(task: Task, *, by: User) -> TaskVersion:
-    """The version being edited; editing a published task begins a new one from its copy."""
+    """Return the draft of a task; if there is none, start one from the published version."""
     draft = task.versions.filter(published_at__isnull=True).first()
     if draft:
         return draft
@@ -65,12 +65,12 @@ def lock_draft(task: Task, *, by: User) -> TaskVersion:
 
 
 def as_stored(text: str) -> str:
-    """A text with the line ends of a file instead of a form's, and without NUL."""
+    """Normalise line ends to LF and remove NUL, for storing a text."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
 
 
 def clean_title(raw: Any, *, needed: str = "") -> str:
-    """A title as stored; Invalid, naming the limit, where it is too long: none is cut.
+    """Check a title and return it as stored; Invalid if it is too long.
 
     ``needed``: the sentence that refuses an empty one, where it is refused.
     """
@@ -93,7 +93,7 @@ def clean_title(raw: Any, *, needed: str = "") -> str:
 
 
 def as_title(text: str, most: int = MAX_TITLE) -> str:
-    """A title made of another text, as a query or a title: what is left out shows as “…”."""
+    """Make a title from a text, cut to ``most`` characters with “…”."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 

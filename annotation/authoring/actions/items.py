@@ -25,7 +25,7 @@ MAX_PASSAGE, MAX_QUESTION, MAX_CATEGORY = 100_000, 20_000, 60
 
 
 def free_key(rows: Any, form: str) -> str:
-    """The first key of a form that none of the rows has, counted from their number on."""
+    """Return the first key of this pattern that no row has, counting from their number on."""
     taken = set(rows.values_list("key", flat=True))
     number = len(taken) + 1
     while form.format(number) in taken:
@@ -37,7 +37,7 @@ def _next_position(task: Task) -> int:
     return (task.items.aggregate(m=Max("position"))["m"] or 0) + STEP
 
 
-def _same(row: Any, content: Mapping[str, Any]) -> bool:
+def _has_content(row: Any, content: Mapping[str, Any]) -> bool:
     return all(getattr(row, name) == value for name, value in content.items())
 
 
@@ -70,7 +70,7 @@ def save_group(
         "passages": (group.passages if group else []) if passages is None else list(passages),
         "look_back": look_back,
     }
-    if group is not None and _same(group, content):
+    if group is not None and _has_content(group, content):
         return group
     draft = lock_draft(task, by=by)
     if group is None:
@@ -106,7 +106,7 @@ def save_group(
 
 @transaction.atomic
 def set_category(*, by: User, task: Task, group: ItemGroup, category: str) -> None:
-    """Say what kind of topic a group is, for boards by kind; also of one that is published.
+    """Set the category of a topic, by which boards can be split; works on published ones too.
 
     Workers never see it, so no answer is set apart. Empty: of no kind.
     """
@@ -133,14 +133,14 @@ def _move_into(old: ItemGroup, new: ItemGroup, draft: TaskVersion) -> None:
 def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
     """The published text again, where an edit of it was taken back word for word."""
     old = group.task.groups.filter(key=group.key, until=draft.number).first()
-    if old is None or not _same(old, {n: getattr(group, n) for n in _GROUP_CONTENT}):
+    if old is None or not _has_content(old, {n: getattr(group, n) for n in _GROUP_CONTENT}):
         return None
     before = {i.key: i for i in old.items.filter(until=draft.number)}
     equal = [
         item
         for item in group.items.filter(since=draft.number)
         if item.key in before
-        and _same(before[item.key], {name: getattr(item, name) for name in _WORDING})
+        and _has_content(before[item.key], {name: getattr(item, name) for name in _WORDING})
     ]
     Item.objects.filter(pk__in=[item.pk for item in equal]).delete()
     Item.objects.filter(pk__in=[before[item.key].pk for item in equal]).update(until=None)
@@ -158,7 +158,7 @@ _ITEM_CONTENT = (*_WORDING, "group_id")
 
 
 def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
-    """A copy of a published item for the draft, not yet stored; its slots are empty."""
+    """Make an unsaved copy of a published item for the draft, with empty slots."""
     fields = {
         "group": item.group,
         "key": item.key,
@@ -172,7 +172,7 @@ def copy_to_draft(item: Item, draft: TaskVersion, **changes: Any) -> Item:
 
 
 def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
-    """Put a changed copy of a published item into the draft; an item of the draft is changed.
+    """Change an item in the draft; a published item is replaced by a changed copy.
 
     A change taken back word for word gives the published question back, with its answers.
     """
@@ -184,7 +184,7 @@ def supersede(item: Item, draft: TaskVersion, **changes: Any) -> Item:
     for name, value in changes.items():
         setattr(item, name, value)
     old = Item.objects.filter(task_id=item.task_id, key=item.key, until=draft.number).first()
-    if old is not None and _same(old, {name: getattr(item, name) for name in _ITEM_CONTENT}):
+    if old is not None and _has_content(old, {name: getattr(item, name) for name in _ITEM_CONTENT}):
         item.delete()
         Item.objects.filter(pk=old.pk).update(until=None)
         old.until = None
@@ -202,7 +202,7 @@ def clean_question(text: str) -> str:
 
 
 def default_group(task: Task, *, by: User) -> ItemGroup:
-    """The first group of the draft, made when there is none."""
+    """Return the first group of the draft, creating one if there is none."""
     draft = draft_of(task, by=by)
     group = task.groups.in_version(draft.number).order_by("position").first()
     return group or save_group(by=by, task=task, key=DEFAULT_GROUP)
@@ -230,7 +230,7 @@ def save_item(
         changes = {"question": question, "settings": own if settings is not None else item.settings}
         if group is not None:
             changes["group"] = group
-        if _same(item, changes):
+        if _has_content(item, changes):
             return item
         draft = lock_draft(task, by=by)
         # Another tab may have replaced it since it was read.
@@ -290,7 +290,7 @@ def remove_group(*, by: User, task: Task, group: ItemGroup) -> None:
 
 @transaction.atomic
 def reorder_items(*, by: User, task: Task, ids: Sequence[int]) -> None:
-    """Put the draft's questions into the order of ``ids``; position is not part of the wording."""
+    """Order the draft's questions by ``ids``; their order is not part of the wording."""
     draft = lock_draft(task, by=by)
     known = set(task.items.in_version(draft.number).values_list("pk", flat=True))
     if set(ids) != known or len(ids) != len(known):
@@ -346,7 +346,7 @@ class _Groups:
         """The groups of these rows; those that are new are stored."""
         new: list[tuple[int, str, str, str, int]] = []
         ids = iter(reserve_ids(ItemGroup, len(rows)))
-        found = [self._of(row, ids, new) for row in rows]
+        found = [self._group_of(row, ids, new) for row in rows]
         copy_into(
             ItemGroup,
             ("id", "key", "title", "passage", "position"),
@@ -356,7 +356,7 @@ class _Groups:
         )
         return found
 
-    def _of(self, row: Mapping[str, str], ids: Iterator[int], new: list[Any]) -> int:
+    def _group_of(self, row: Mapping[str, str], ids: Iterator[int], new: list[Any]) -> int:
         topic = row.get("topic", "").strip()
         passage = as_stored(row.get("context", "")).strip()
         group = self.by_topic.get(topic) if topic else self.by_passage.get(text_print(passage))

@@ -29,7 +29,7 @@ def clean_why(why: str) -> str:
 
 @transaction.atomic
 def set_known(*, by: User, task: Task, key: str, given: Mapping[str, Any], why: str = "") -> Item:
-    """Say which answers to an item are known, or with none that it is asked like any other.
+    """Set the known answers of an item; without any it becomes an ordinary item again.
 
     ``given``: see ``known.clean_known``; ``why`` is what workers read after they answered, where
     the task gives feedback. An item with known answers gives up its slots: it is mixed in, and
@@ -73,7 +73,7 @@ def import_known(*, by: User, task: Task, rows: Sequence[Mapping[str, Any]], nam
     for key, own in by_item.items():
         item = task.items.filter(key=key, until__isnull=True).first()
         before = (item.pk, item.expected, item.known_why) if item is not None else None
-        given = _given(item.expected or {}) if item is not None else {}
+        given = _as_input(item.expected or {}) if item is not None else {}
         given |= {row["field"]: {"value": row["value"], "within": row["within"]} for row in own}
         why = next((row["explanation"] for row in own if row["explanation"]), "")
         kept = why or (item.known_why if item is not None else "")
@@ -83,7 +83,7 @@ def import_known(*, by: User, task: Task, rows: Sequence[Mapping[str, Any]], nam
     return changed
 
 
-def _given(expected: Mapping[str, Any]) -> dict[str, Any]:
+def _as_input(expected: Mapping[str, Any]) -> dict[str, Any]:
     """Known answers as ``clean_known`` takes them again."""
     return {
         name: {"value": "\n".join(known["accept"])}

@@ -127,7 +127,7 @@ def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
 
 
 def _edit_option(row: Row, rows: Rows, part: str, number: str, given: str) -> None:
-    one = _at(row["options"], number, "option")
+    one = _entry_at(row["options"], number, "option")
     before = one["value"]
     if part == "label":
         others = [other["value"] for other in row["options"] if other is not one]
@@ -147,14 +147,14 @@ def _rename_in_conditions(rows: Rows, name: str, before: str, now: str) -> None:
 
 
 def _edit_condition(row: Row, rows: Rows, part: str, number: str, given: Any) -> None:
-    one = _at(row["ask_if"], number, "condition")
+    one = _entry_at(row["ask_if"], number, "condition")
     if part == "field" and given != one["field"]:
         one["values"] = []
     one[part] = [str(value) for value in given if value] if part == "values" else str(given)
 
 
 def add_field(*, by: User, task: Task, question: str) -> str:
-    """One more field at the end; returns the short name that its question gives it."""
+    """Add a field at the end of the list; return the short name made of its question."""
     question = question.strip()
     if not question:
         raise Invalid(_("A field asks something."), fields={"new": _("Write the question.")})
@@ -218,7 +218,7 @@ def move_field(*, by: User, task: Task, name: str, step: int) -> None:
 
 
 def add_option(*, by: User, task: Task, name: str) -> None:
-    """One more option at the end, before anything of it is written."""
+    """Add an empty option at the end of the field's options."""
 
     def change(row: Row, rows: Rows) -> None:
         row["options"].append({"value": "", "label": "", "description": "", "color": ""})
@@ -230,7 +230,7 @@ def remove_option(*, by: User, task: Task, name: str, number: str) -> None:
     """Take an option out, by its place from 0; conditions no longer name it."""
 
     def change(row: Row, rows: Rows) -> None:
-        gone = _at(row["options"], number, "option")
+        gone = _entry_at(row["options"], number, "option")
         row["options"] = [one for one in row["options"] if one is not gone]
         _rename_in_conditions(rows, name, gone["value"], "")
 
@@ -259,7 +259,7 @@ def paste_options(*, by: User, task: Task, name: str, text: str) -> None:
 
 
 def add_condition(*, by: User, task: Task, name: str) -> None:
-    """One more condition on the first field above that has options, with no value yet."""
+    """Add an empty condition to a field, on the nearest field above that has options."""
 
     def change(row: Row, rows: Rows) -> None:
         above = rows[: row_at(rows, name, noun=NOUN)]
@@ -278,7 +278,7 @@ def remove_condition(*, by: User, task: Task, name: str, number: str) -> None:
     """Take a condition out, by its place from 0."""
 
     def change(row: Row, rows: Rows) -> None:
-        gone = _at(row["ask_if"], number, "condition")
+        gone = _entry_at(row["ask_if"], number, "condition")
         row["ask_if"] = [one for one in row["ask_if"] if one is not gone]
 
     _change_one(by=by, task=task, name=name, change=change)

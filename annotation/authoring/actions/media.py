@@ -39,7 +39,7 @@ MAX_PIXELS_AT_ONCE = 4 * MAX_PIXELS
 
 
 def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
-    """Invalid where a task shows no such file: sound in a task of images, or any in one of text."""
+    """Raise Invalid if the task's items show no files of this kind."""
     content = task.versions.latest("number").settings.get("content", "")
     if content not in FILES:
         raise Invalid(
@@ -57,7 +57,7 @@ def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
 def store_media(
     *, by: User, project: Project, media: Media, name: str, address: str = ""
 ) -> MediaFile:
-    """The row of a file in a project; one that has the same bytes already is that one."""
+    """Store a file in a project; if the same bytes are stored already, return that row."""
     sha256 = hashlib.sha256(media.data).hexdigest()
     with transaction.atomic():
         file, new = MediaFile.objects.get_or_create(
@@ -84,7 +84,7 @@ def store_media(
 def upload_media(
     *, by: User, task: Task, files: Iterable[tuple[str, bytes]], make_items: bool = True
 ) -> list[MediaFile]:
-    """Take in files (name, bytes), all or none, and make an item of each that is not shown yet.
+    """Store files (name, bytes), all or none, and make an item for each that is not shown yet.
 
     Without ``make_items`` they wait for a table of items that names them. Invalid names the file
     that cannot be taken.
@@ -212,7 +212,7 @@ TURN_SECONDS = 120.0  # of one job, which calls of payments wait beside; the nex
 
 
 def to_fetch(address: str, by: User) -> dict[str, Any]:
-    """What an item's settings say as long as its file is still to be fetched for ``by``."""
+    """Return the item settings that mark its file as still to be downloaded for ``by``."""
     return {FETCH: {"address": address, "by": by.pk, "error": ""}}
 
 
@@ -222,7 +222,7 @@ def is_due() -> bool:
 
 
 def fetch_due() -> int:
-    """Fetch the files that items of drafts name by address; returns how many came.
+    """Download the files that items of drafts name by address; return how many arrived.
 
     Each goes through the one client for other systems: no private network, no redirect, 30 seconds,
     10 MB. What is wrong with one stands with its item, until somebody asks for it again.

@@ -20,7 +20,7 @@ Change = Callable[[Rows], Rows]
 
 
 def row_gone(noun: str) -> Conflict:
-    """What to raise where a row that somebody edits is there no more."""
+    """Make the Conflict to raise when the edited row was removed meanwhile."""
     return Conflict(
         gettext("This %(noun)s was removed meanwhile. Reload the page.")
         % {"noun": pgettext("noun", noun)}
@@ -28,7 +28,7 @@ def row_gone(noun: str) -> Conflict:
 
 
 def row_at(rows: Rows, name: str, *, by: str = "name", noun: str = "line") -> int:
-    """Where the row of this name stands, from 0; Conflict where it is there no more."""
+    """Return the index of the row of this name, from 0; Conflict if it was removed."""
     for at, row in enumerate(rows):
         if row[by] == name:
             return at
@@ -36,7 +36,7 @@ def row_at(rows: Rows, name: str, *, by: str = "name", noun: str = "line") -> in
 
 
 def shift_row(rows: Rows, name: str, step: int, *, by: str = "name", noun: str = "line") -> Rows:
-    """The rows with the one called ``name`` so many places further down; at an end it stays."""
+    """Move the row of this name ``step`` places down; it stops at the ends."""
     at = row_at(rows, name, by=by, noun=noun)
     row = rows.pop(at)
     rows.insert(max(0, at + step), row)
@@ -46,7 +46,7 @@ def shift_row(rows: Rows, name: str, step: int, *, by: str = "name", noun: str =
 def drop_row(
     rows: Rows, name: str, *, by: str = "name", noun: str = "line", last: str = ""
 ) -> Rows:
-    """The rows but the one called ``name``; Conflict says ``last`` where it is the only one."""
+    """Return the rows without the one of this name; Conflict (``last``) for the only row."""
     at = row_at(rows, name, by=by, noun=noun)
     if last and len(rows) == 1:
         raise Conflict(last)
@@ -68,7 +68,7 @@ def change_rows(*, by: User, task: Task, name: str, change: Change) -> TaskVersi
 
 
 def free_row_key(taken: set[str], prefix: str) -> str:
-    """The first of prefix1, prefix2, ... that is not taken; from then on it is."""
+    """Return the first of prefix1, prefix2, ... that is free, and mark it as taken."""
     number = 1
     while f"{prefix}{number}" in taken:
         number += 1
@@ -85,7 +85,7 @@ def clean_listed(
     limits: Iterable[tuple[str, int]],
     check: Callable[[dict[str, str], str], None],
 ) -> list[dict[str, str]]:
-    """The rows of a group's list as stored, each with a key of its own.
+    """Check the rows of a topic's list (passages, samples) and give each a key, for storing.
 
     ``limits``: field -> most characters; ``check`` raises Invalid for a row and what it is called.
     Invalid names the row that is wrong.
@@ -140,7 +140,7 @@ def check_lengths(row: Mapping[str, str], where: str, limits: Iterable[tuple[str
 
 
 def live_group(task: Task, key: str, noun: str) -> ItemGroup:
-    """The group of this key in the draft as it is now; Conflict where it is there no more."""
+    """Return the draft's group with this key; Conflict if it was removed."""
     group = task.groups.filter(key=key, until__isnull=True).first()
     if group is None:
         raise row_gone(noun)
@@ -156,9 +156,10 @@ def change_listed(
     clean: Callable[[Rows], list[dict[str, str]]],
     save: Callable[[ItemGroup, Rows], ItemGroup],
 ) -> ItemGroup:
-    """Change the list of a group; two changes at once stand in line.
+    """Change the list of a topic under the draft's lock, so that two edits cannot collide.
 
-    ``group`` reads it anew, ``save`` stores its changed rows. An equal list begins no draft.
+    ``group`` reads the topic again, ``save`` stores its changed rows. If nothing changes, no draft
+    begins.
     """
     shown = group()
     if clean(change(copy.deepcopy(shown.passages))) == shown.passages:

@@ -40,7 +40,7 @@ from crowdqc.errors import Conflict, Invalid
 
 
 def renew(task: Task, draft: TaskVersion) -> int:
-    """Put copies in the place of texts that a published version asked other questions about.
+    """Replace items by copies if the draft asks other questions of them than the published version.
 
     Their answers are never pooled, so that every text wants its answers again; the old ones stay
     with the old items. Returns how many texts are asked anew.
@@ -95,7 +95,7 @@ def find_task_of_form(*, by: User, project: Project, key: UUID | None) -> Task |
 def create_task(
     *, by: User, project: Project, type: str, title: str, key: UUID | None = None
 ) -> Task:
-    """A new task with its first draft; the one that is there where ``key``'s form made it."""
+    """Create a task with its first draft; a form sent twice (``key``) returns the same task."""
     there = find_task_of_form(by=by, project=project, key=key)
     if there is not None:
         return there
@@ -125,7 +125,7 @@ def edit_draft(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersio
 
 
 def problems(task: Task, draft: TaskVersion) -> list[str]:
-    """What stands in the way of publishing, as sentences; empty when nothing does."""
+    """Return what must be fixed before publishing, as sentences; empty if nothing."""
     found = get_type(task.type).problems(task, draft)
     found += [f"{lack.sentence}." for lack in missing_known(task, draft)]
     if not draft.title.strip():
@@ -205,13 +205,13 @@ def move(*, by: User | None, task: Task, to: str) -> Task:
 
 
 def answers_asked(task: Task) -> int:
-    """How many answers all items of the task ask for together, in every version."""
+    """Return how many answers the items of all versions ask for, known answers aside."""
     rows = task.items.filter(expected__isnull=True)
     return int(rows.aggregate(s=Sum("redundancy"))["s"] or 0)
 
 
 def within_limit(task: Task) -> None:
-    """Part of what changes how much is asked: Conflict beyond the task's limit on answers.
+    """Raise Conflict if the task asks for more answers than its live evaluation allows.
 
     The caller holds the task's row.
     """
@@ -226,7 +226,7 @@ def within_limit(task: Task) -> None:
 
 @transaction.atomic
 def set_wanted(*, by: User | None, task: Task, wanted: Mapping[int, int], why: str = "") -> int:
-    """Ask for so many answers of each item (id -> number), never below what is held.
+    """Set how many answers items need (id -> number), never below those given or in work.
 
     Attention items and items of other tasks are left alone. Returns how many changed.
     """
@@ -261,7 +261,7 @@ def set_priority(*, by: User | None, item: Item, priority: int) -> None:
 
 @transaction.atomic
 def set_priorities(*, by: User | None, task: Task, items: Mapping[int, int], why: str = "") -> int:
-    """The same for many questions of a task at once (id -> priority); returns how many changed."""
+    """Set the priority of many items of a task (id -> priority); return how many changed."""
     rows = task.items.select_for_update(no_key=True, of=("self",)).filter(pk__in=items)
     changed = []
     for item in rows.order_by("pk").only("pk", "priority"):

@@ -233,5 +233,5 @@ def change_samples(*, by: User, task: Task, key: str, change: Change) -> ItemGro
 
 
 def free_sample(samples: Rows) -> str:
-    """A sample's id that none of these has."""
+    """Return an unused id for a sample."""
     return free_row_key({row["key"] for row in samples}, SAMPLE[0])

@@ -41,7 +41,7 @@ def _change(*, by: User, task: Task, which: str, change: Change) -> None:
 
 
 def edit_row(*, by: User, task: Task, which: str, name: str, fields: Mapping[str, Any]) -> None:
-    """Change a style (label, told) or a question (label, question, kind, required, points).
+    """Change a writing style (label, told) or a question (label, question, kind, required, points).
 
     ``told`` is what is said of a style. Points have ``value-N`` and ``label-N``, N from 0. The
     short name stays: exports call it by that, and items of a style. Invalid names the field.
@@ -117,7 +117,7 @@ def move_row(*, by: User, task: Task, which: str, name: str, step: int) -> None:
 
 
 def change_points(*, by: User, task: Task, which: str, name: str, step: int) -> None:
-    """One choice more (1), with the next free number, or the last one less (-1); two stay."""
+    """Add a choice (``step`` 1) or remove the last one (-1) of a question; two always stay."""
 
     def change(rows: Rows) -> Rows:
         points = rows[row_at(rows, name)].get("points", [])

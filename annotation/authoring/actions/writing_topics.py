@@ -85,7 +85,7 @@ def _check_passage(one: Passage, where: str) -> None:
 
 
 def query_of(group: ItemGroup, version: TaskVersion) -> str:
-    """What a topic asks: its items say it in full, its title for want of them."""
+    """Return the query of a topic: its first item's question, or its title if it has no items."""
     said = group.items.in_version(version.number).order_by("pk").values_list("question", flat=True)
     first = said.first()
     return group.title if first is None else first
@@ -105,7 +105,7 @@ def sync_items(task: Task, draft: TaskVersion, queries: Mapping[str, str] | None
     for item in task.items.in_version(draft.number).order_by("-pk"):
         live[item.group_id, item.settings.get("style", "")] = item
         asked[item.group_id] = item.question
-    _take_out([item for (_, style), item in live.items() if style not in styles], draft)
+    _remove_items([item for (_, style), item in live.items() if style not in styles], draft)
     told = queries or {}
     asked |= {group.pk: told[group.key] for group in groups if group.key in told}
     ended = {_content(item): item for item in task.items.filter(until=draft.number)}
@@ -142,7 +142,7 @@ def _content(item: Item) -> tuple[Any, ...]:
     return item.key, item.group_id, item.question, own.get("style"), own.get("passages")
 
 
-def _take_out(items: Iterable[Item], draft: TaskVersion) -> None:
+def _remove_items(items: Iterable[Item], draft: TaskVersion) -> None:
     rows = list(items)
     Item.objects.filter(pk__in=[i.pk for i in rows if i.since == draft.number]).delete()
     Item.objects.filter(pk__in=[i.pk for i in rows if i.since != draft.number]).update(
@@ -311,7 +311,7 @@ def topics_without_passages(task: Task, version: TaskVersion) -> list[ItemGroup]
 
 
 def blocks(pasted: str) -> list[Passage]:
-    """Passages pasted together: each stretch between blank lines is one."""
+    """Split a pasted text into passages at blank lines."""
     parts: list[list[str]] = [[]]
     for line in as_stored(pasted).split("\n"):
         if line.strip():

@@ -21,7 +21,7 @@ MEASURED_FROM = 5  # submitted assignments, from which on their median replaces 
 
 
 def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
-    """What ``pay`` for so many minutes comes to an hour; None where no time is known."""
+    """Return the pay per hour that ``pay`` for ``minutes`` comes to; None without minutes."""
     if not minutes:
         return None
     return round_money(pay * 60 / as_decimal(minutes))
@@ -43,11 +43,12 @@ class Cost:
 
     @property
     def quiz_at_most(self) -> Decimal:
-        """Both tries of as many workers as there are assignments; who fails comes on top."""
+        """Cost of the quiz if as many workers as assignments use all tries, for those who pass."""
         return self.quiz * QUIZ_TRIES * self.assignments
 
     @property
     def hourly(self) -> Decimal | None:
+        """Return the pay an hour at the expected minutes; None without minutes."""
         return an_hour(self.pay, self.minutes)
 
     @property
@@ -56,15 +57,17 @@ class Cost:
 
     @property
     def hours(self) -> float:
-        """Of work, over all assignments."""
+        """Hours of work over all assignments."""
         return self.assignments * self.minutes / 60
 
     @property
     def cost_limit(self) -> Decimal:
+        """Return what all assignments cost together."""
         return self.pay * self.assignments
 
     @property
     def under_floor(self) -> bool:
+        """Whether the pay an hour is below the project's least."""
         return self.floor is not None and self.hourly is not None and self.hourly < self.floor
 
 
@@ -84,7 +87,7 @@ def estimate_minutes(task: Task, version: TaskVersion, items: Any, groups: Any) 
 
 
 def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
-    """The cost of a version that shows these items (a queryset without attention items)."""
+    """Compute the cost of a version that shows these items (without attention items)."""
     questions = items.count()
     per = min(version.items_per_assignment, questions) or version.items_per_assignment
     seconds = _measured(task)

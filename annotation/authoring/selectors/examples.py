@@ -22,7 +22,7 @@ def has_examples(task: Task) -> bool:
 
 
 def count_examples(task: Task, version: TaskVersion) -> dict[str, int]:
-    """How many ``examples`` a version shows; how many of them have a known answer."""
+    """Count the ``examples`` that a version shows, and those of them with a known answer."""
     return examples_of(task, version).aggregate(
         examples=Count("pk"), known_examples=Count("pk", filter=Q(expected__isnull=False))
     )

@@ -81,7 +81,7 @@ class Button:
 
 
 def button_of(at: Standing, *, project_id: int, task_id: int, is_requester: bool) -> Button | None:
-    """The next step as this person may take it; None where there is none for them."""
+    """Return the button of the task's next step; None if this person may not take it."""
     step = next_step(at)
     if step is None or (step.requester and not is_requester):
         return None

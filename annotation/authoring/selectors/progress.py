@@ -52,12 +52,12 @@ class TaskProgress:
 
     @property
     def spent(self) -> Decimal:
-        """Approved, and the pay of work that nobody has decided yet."""
+        """Approved pay, and the pay of work that waits for a decision."""
         return self.approved + self.waiting
 
     @property
     def open_assignments(self) -> int:
-        """Assignments that the free slots make; the last one may be smaller."""
+        """Number of assignments that the free slots make; the last one may be smaller."""
         return -(-self.slots // max(1, self.bundle))
 
     @property
@@ -67,6 +67,7 @@ class TaskProgress:
 
     @property
     def collecting(self) -> bool:
+        """Whether the task is open or paused."""
         return self.task.state in (TaskState.OPEN, TaskState.PAUSED)
 
 
@@ -145,7 +146,7 @@ def open_slots(tasks: Sequence[Task]) -> dict[int, tuple[int, int]]:
 def progress_of(
     tasks: Sequence[Task], known: Mapping[int, tuple[int, int]] | None = None
 ) -> list[TaskProgress]:
-    """These tasks, with their current versions; ``known`` are their ``open_slots``, if at hand."""
+    """Return the progress of these tasks; ``known`` are their open slots by id if already read."""
     items = open_slots(tasks) if known is None else known
     drafted, drafts = _drafted(tasks)
     work, bonus = _work(tasks), _proposed_bonus(tasks)
@@ -209,7 +210,7 @@ def _timed(project: Project) -> QuerySet[Assignment]:
 
 
 def median_hourly(project: Project) -> Decimal | None:
-    """The middle of base pay by the hour over submitted assignments; None before the first."""
+    """Return the median base pay per hour over submitted assignments; None before the first."""
     rate = ExpressionWrapper(F("pay") / HOURS, output_field=FloatField())
     found = _timed(project).annotate(rate=rate).aggregate(m=Quantile("rate", share=0.5))["m"]
     return None if found is None else round_money(found)
@@ -227,11 +228,12 @@ class HourlyPay:
 
     @property
     def rate(self) -> Decimal:
+        """Return the pay of an hour of work."""
         return round_money(self.pay / as_decimal(self.hours))
 
 
 def hourly_pay(project: Project) -> list[HourlyPay]:
-    """By task and worker."""
+    """Return the pay per hour of each worker in each task."""
     rows = (
         _timed(project)
         .annotate(hours=HOURS)
@@ -247,7 +249,7 @@ def hourly_pay(project: Project) -> list[HourlyPay]:
 
 
 def week(project: Project) -> tuple[int, int]:
-    """People who submitted in the last seven days, and how many assignments."""
+    """Count the people who submitted in the last seven days, and their assignments."""
     rows = Assignment.objects.filter(
         task__project=project,
         state=AssignmentState.SUBMITTED,
@@ -258,7 +260,7 @@ def week(project: Project) -> tuple[int, int]:
 
 
 def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
-    """What was spent up to each day, by the day on which the work was submitted."""
+    """Return the cumulated spending by day of submission."""
     by_day: dict[dt.date, Decimal] = {}
     paid = (
         LedgerEntry.objects.owed()

@@ -29,11 +29,12 @@ class Step:
 
     @property
     def number(self) -> int:
+        """Return the item's number in the assignment, from 1."""
         return self.entry.position + 1
 
     @property
     def name(self) -> str:
-        """Its noun and number, which is all that a worker is to call it by."""
+        """Noun and number by which workers know the item."""
         return f"{pgettext('noun', self.noun).capitalize()} {self.number}"
 
     @property
@@ -42,14 +43,14 @@ class Step:
 
 
 def settings_of(assignment: Assignment, entry: AssignmentItem) -> dict[str, Any]:
-    """What holds for an entry: the version's settings under those of its item."""
+    """Return the settings of an entry: those of its version, overridden by those of its item."""
     return {**assignment.version.settings, **entry.item.settings}
 
 
 def check_entry(
     assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False
 ) -> Values | None:
-    """The values of an entry as it is drafted, None for a permitted skip.
+    """Check an entry's draft and return its values; None for a permitted skip.
 
     The one rule of what is complete: editor, "Next", review and submit all ask here. ``on_page``:
     it was answered on the worker's page, so that what must be in view has to have been.
@@ -67,7 +68,7 @@ def check_entry(
 
 
 def note_recordings(assignment: Assignment, entries: Sequence[AssignmentItem]) -> None:
-    """Say on each entry whether speech is kept for it; one query, none where a task takes none."""
+    """Set ``entry.recorded`` on each entry: whether a recording is stored for it (one query)."""
     if not get_type(assignment.task.type).records_speech(assignment.version.settings):
         return
     kept = Recording.objects.filter(entry__in=entries).values_list("entry", flat=True)
@@ -77,7 +78,7 @@ def note_recordings(assignment: Assignment, entries: Sequence[AssignmentItem]) -
 
 
 def problem_of(assignment: Assignment, entry: AssignmentItem, *, on_page: bool = False) -> str:
-    """What a submit would say about the entry as it is drafted; empty when nothing."""
+    """Return the error that submitting the entry's draft would give; "" if it is complete."""
     try:
         check_entry(assignment, entry, on_page=on_page)
     except DomainError as error:
@@ -115,10 +116,10 @@ WITH_TEXTS = CompiledQuery(
 
 
 def entries(assignment: Assignment, *, whole: bool = True) -> list[AssignmentItem]:
-    """All items of the assignment in their order (one query).
+    """Return all items of the assignment in order (one query).
 
-    Not ``whole``: without passages and texts under judgment, which would come once for each item
-    that shares them; a page that shows one of them asks ``with_texts``.
+    With ``whole`` False without passages and texts under judgment, which would come once for each
+    item that shares them; a page that shows one of them calls ``with_texts``.
     """
     rows = (WHOLE if whole else UNREAD).all(assignment=assignment.pk)
     for entry in rows:
@@ -133,7 +134,7 @@ def steps(
     whole: bool = True,
     on_page: bool = False,
 ) -> list[Step]:
-    """The ``entries``, each with its state; ``on_page``: see ``check_entry``."""
+    """Return the items of the assignment, each with its state."""
     task_type = get_type(assignment.task.type)
     rows = entries(assignment, whole=whole)
     note_recordings(assignment, rows)

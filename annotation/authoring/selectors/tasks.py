@@ -33,7 +33,7 @@ ZERO = Decimal("0.00")
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task with its figures."""
+    """A task of the list with its version, progress and pay."""
 
     task: Task
     version: TaskVersion  # the published one, or the draft of a task never published
@@ -67,7 +67,7 @@ class TaskRow:
 
     @property
     def cost_limit(self) -> Decimal:
-        """Base pay of what is submitted and of what is still to come."""
+        """Base pay of the submitted work and of the work still to come."""
         return (self.paid + self.outstanding) * self.version.pay
 
     @property
@@ -80,21 +80,22 @@ class TaskRow:
 
     @property
     def noun(self) -> str:
-        """What one item is called: a question, a pair, a text, an answer under judgment."""
+        """Noun for one item of the task: question, pair, text or answer."""
         return self.type.noun_in(self.version.settings)
 
     @property
     def nouns(self) -> str:
-        """One and many of them, as the filter ``plural`` wants it."""
+        """Singular and plural of the item's noun, for the template filter ``plural``."""
         return f"{self.noun},{self.noun}s"
 
     @property
     def answer_noun(self) -> str:
-        """What one answer to an item is called."""
+        """Noun for one answer to an item of the task."""
         return self.type.answer_noun
 
     @property
     def complete(self) -> bool:
+        """Whether all answers that are asked for have been given."""
         return self.slots > 0 and self.answers >= self.slots
 
 
@@ -224,12 +225,12 @@ def _row(
 
 
 def task_rows(project: Project) -> list[TaskRow]:
-    """Every task of a project, newest first; six queries however many there are."""
+    """List every task of a project, newest first (six queries)."""
     return rows_of(list(project.tasks.select_related("current").order_by("-pk")))
 
 
 def task_row(task: Task) -> TaskRow:
-    """One task with its figures."""
+    """Return one task with its progress and pay."""
     return rows_of(list(Task.objects.filter(pk=task.pk).select_related("current")))[0]
 
 
@@ -270,7 +271,7 @@ def _value(version: TaskVersion, name: str) -> Any:
     return value
 
 
-def _said(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
+def _describe_changes(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
     said = []
     nouns = {"noun": pgettext("noun", noun), "nouns": several(noun), "answers": several(answer)}
     for name, words in FIELDS.items():
@@ -289,7 +290,7 @@ class QuestionChanges:
     changed: set[str]
 
     def words(self, noun: str = "question") -> list[str]:
-        """What is new, changed and taken out, by the name of one item."""
+        """Return phrases on how many items are new, changed and removed."""
         pairs = (
             (gettext("%(items)s new"), self.added),
             (gettext("%(items)s changed"), self.changed),
@@ -299,7 +300,7 @@ class QuestionChanges:
 
 
 def question_changes(task: Task, number: int) -> QuestionChanges:
-    """What version ``number`` does to the questions of the one before."""
+    """Return which items version ``number`` added, removed and changed."""
     began = set(task.items.filter(since=number).values_list("key", flat=True))
     ended = set(task.items.filter(until=number).values_list("key", flat=True))
     return QuestionChanges(began - ended, ended - began, began & ended)
@@ -325,7 +326,9 @@ def versions_of(task: Task) -> list[VersionRow]:
     answer = task_type.answer_noun
     for old, version in zip([None, *versions], versions, strict=False):
         changes = (
-            [gettext("the first version")] if old is None else _said(old, version, noun, answer)
+            [gettext("the first version")]
+            if old is None
+            else _describe_changes(old, version, noun, answer)
         )
         if old is not None:
             new, gone = began.get(version.number, set()), ended.get(version.number, set())
@@ -342,6 +345,6 @@ def versions_of(task: Task) -> list[VersionRow]:
 
 
 def domains_of(project: Project) -> list[str]:
-    """What tasks of the project are about, each once."""
+    """List the domains of the project's tasks, each once, in alphabetical order."""
     rows = project.tasks.exclude(domain="").order_by("domain")
     return list(rows.values_list("domain", flat=True).distinct())

@@ -42,7 +42,7 @@ def _states() -> tuple[Choice, ...]:
 
 
 def _moves() -> dict[str, tuple[str, str, str]]:
-    """What may be done with many at once: what it is called, what it did, what happens."""
+    """Return what can be done with many rows: its name, what it did and what happens."""
     return {
         "pause": (
             gettext("Pause"),

@@ -196,7 +196,7 @@ def _moves(state: str) -> list[dict[str, Any]]:
 @login_required
 @require_POST
 def task_judge(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Put the task's responses to judgment in a task of their own, and go to its texts."""
+    """Create a task in which the responses of this one are judged, and go to its texts."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     type = request.POST.get("type", "pairwise")
     judged = chain.judge_responses(by=access.user, task=task, type=type)
@@ -232,7 +232,7 @@ def task_move(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 @login_required
 @require_POST
 def task_domain(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Say what the task is about."""
+    """Save the domain that a task belongs to."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     try:
         task = actions.set_domain(by=access.user, task=task, domain=request.POST.get("domain", ""))

@@ -25,7 +25,7 @@ SECONDS = 120  # of computing
 
 
 def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, Any], Iterator[Any]]:
-    """What the file says first (``columns`` and more), and its rows as texts; closes the file.
+    """Read a file in a child process; return its header (``columns`` and more) and its rows.
 
     A row of a workbook comes as its number and its texts.
 
@@ -40,13 +40,16 @@ def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, An
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
     )
-    told = _told(child, file)
+    told = _read_output(child, file)
     first: dict[str, Any] = next(told)
     return first, (row for rows in told for row in rows)
 
 
-def _told(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
-    """What the other process writes: the columns, then lists of rows. It ends with this."""
+def _read_output(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
+    """Yield what the other process writes: the columns, then lists of rows.
+
+    Ends with the process.
+    """
     assert child.stdout is not None  # noqa: S101 (a pipe)
     ended = False
     try:
@@ -58,7 +61,7 @@ def _told(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
             if not ended:
                 yield told
         if not ended:
-            raise _too_much()
+            raise _limit_error()
     finally:
         child.kill()
         child.stdout.close()
@@ -66,7 +69,7 @@ def _told(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
         file.close()
 
 
-def _too_much() -> Invalid:
+def _limit_error() -> Invalid:
     return Invalid(
         _("Reading the file takes more than %(value)s MB of memory or %(seconds)s seconds.")
         % {"value": MEMORY // 2**20, "seconds": SECONDS},

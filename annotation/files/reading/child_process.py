@@ -32,7 +32,7 @@ BATCH = 500  # rows that are unpacked at a time
 
 
 def main(told: dict[str, Any]) -> None:
-    """Read the file to its end, or say what is wrong with it."""
+    """Read the file on standard input and print its rows, or the error, as lines of JSON."""
     # Whoever reads files reads English; the application's settings would take a second to load.
     settings.configure(USE_I18N=False)
     kind, memory, seconds = told.pop("kind"), told.pop("memory"), told.pop("seconds")
@@ -110,7 +110,7 @@ def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
 
 
 def _title_rows(rows: list[list[Any]]) -> int:
-    """How many rows with one value stand above the first two that follow with more."""
+    """Count the rows above the first two that have more than one value: titles."""
     filled = [sum(cell != "" for cell in row) for row in rows]
     at = next((at for at, count in enumerate(filled) if count > 1), 0)
     return at if min(filled[at : at + 2]) > 1 and len(filled) > at + 1 else 0
@@ -188,7 +188,7 @@ def _read(pyarrow: Any, limits: Limits) -> None:
 
 
 def write_line(told: Any) -> None:
-    """One line to the process that asked."""
+    """Write one line to the process that asked."""
     sys.stdout.write(json.dumps(told) + "\n")
 
 

@@ -70,10 +70,12 @@ class _Compact:
         self.data, self.at = data, 0
 
     def byte(self) -> int:
+        """Read the next byte."""
         self.at += 1
         return self.data[self.at - 1]
 
     def varint(self) -> int:
+        """Read an unsigned integer, 7 bits a byte, lowest first."""
         found, shift = 0, 0
         while True:
             byte = self.byte()
@@ -85,6 +87,7 @@ class _Compact:
                 raise ValueError("its footer holds a number that is too large")
 
     def whole(self) -> int:
+        """Read a signed integer (zigzag)."""
         raw = self.varint()
         return (raw >> 1) ^ -(raw & 1)
 
@@ -103,6 +106,7 @@ class _Compact:
         return (self.varint() if count == 15 else count), head & 0x0F
 
     def skip(self, kind: int, depth: int = 0) -> None:
+        """Pass over a value of this kind."""
         if depth > DEEP:
             raise ValueError("its footer is nested too deeply")
         if kind == BYTE:

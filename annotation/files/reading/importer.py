@@ -59,6 +59,7 @@ class Sheet:
 
     @property
     def total(self) -> int:
+        """Count all rows of the file, unreadable ones included."""
         return len(self.rows) + len(self.unreadable)
 
 
@@ -72,7 +73,7 @@ class Problems(Spool[Problem]):
         super().__init__(given)
 
     def append(self, one: Problem, weight: int = 0) -> None:
-        """Note one more; of its value only what is shown is kept."""
+        """Add a problem, keeping of its value only what is shown."""
         line = one.line or 0
         self.in_order &= line >= self._last
         self._last = line
@@ -80,11 +81,11 @@ class Problems(Spool[Problem]):
         super().append(replace(one, value=one.value[:MAX_SHOWN]), weight)
 
     def merged(self, others: Collection[Problem]) -> Problems:
-        """These and others, by line; ``others`` are in order."""
+        """Merge with other problems, sorted by line; ``others`` must be sorted."""
         return Problems(heapq.merge(others, self.ordered(), key=_line))
 
     def ordered(self) -> Iterable[Problem]:
-        """These by line."""
+        """Return the problems sorted by line."""
         return self if self.in_order else sorted(self, key=_line)
 
 
@@ -110,7 +111,7 @@ class CheckedRows:
     about: dict[str, Any] = field(default_factory=dict)  # the same as numbers, for a page
 
     def add(self, made: dict[str, Any], rows: int, *, there: bool) -> None:
-        """Take in what several rows of the file make, where it is not there already."""
+        """Add what ``rows`` rows of the file make, unless it is stored already (``there``)."""
         if there:
             self.there += rows
         else:
@@ -119,11 +120,12 @@ class CheckedRows:
 
     @property
     def used(self) -> int:
-        """Rows of the file that are imported."""
+        """Number of rows of the file that are imported."""
         return len(self.good) if self.rows is None else self.rows
 
     @property
     def bad_lines(self) -> LineSet:
+        """Return the lines with a problem."""
         return self.problems.lines
 
 
@@ -154,7 +156,7 @@ def plain(name: str) -> str:
 
 
 def without_aside(name: str) -> str:
-    """A column's name without what stands in brackets, or after it: ``Frage (EN)``, ``text_de``."""
+    """Strip a bracketed remark or language suffix off a column name: ``Frage (EN)``."""
     bare = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", name).strip()
     return re.sub(r"[\s_-](?:de|en|es|fr|it|nl|pl|pt)$", "", bare, flags=re.IGNORECASE)
 
@@ -180,7 +182,9 @@ def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
 
 
 def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
-    """The required fields that no column gives; of those that stand for each other one is enough.
+    """Return the required fields that no column is mapped to; of alternatives one is enough.
+
+    Alternatives that all lack a column are returned as one field.
 
     Where none of such is there, they are named as one field.
     """
@@ -197,7 +201,7 @@ def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
 
 
 def same_name(name: str) -> str:
-    """What makes two spellings one name: no case, no space, no hyphen or underscore."""
+    """Normalise a name for comparing: without case, spaces, hyphens and underscores."""
     return re.sub(r"[\s\-_]+", "", name).casefold()
 
 
@@ -237,9 +241,11 @@ class Reader:
         return kind is Refused
 
     def column(self, name: str) -> str:
+        """Return the file's name of the column that stands for ``name``."""
         return self.mapping.get(name, name)
 
     def value(self, row: Row, name: str) -> str:
+        """Return a row's text in the column for ``name``; "" without that column."""
         column = self.mapping.get(name)
         if not column:
             return ""
@@ -249,6 +255,7 @@ class Reader:
         return value.strip()
 
     def add_error(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
+        """Note what is wrong in columns of a row and how to mend it."""
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         columns = ", ".join(self.column(name) for name in names)
@@ -261,7 +268,7 @@ class Reader:
 
     @staticmethod
     def read_all(*reads: Callable[[], Any]) -> list[Any]:
-        """What each of these gives; all that is wrong is noted before Refused is raised."""
+        """Call each function and return the results; raise Refused after all problems are noted."""
         found, refused = [], False
         for read in reads:
             try:
@@ -273,11 +280,11 @@ class Reader:
         return found
 
     def values(self, row: Row, fields: Iterable[Field]) -> dict[str, Any]:
-        """What a row has in these fields."""
+        """Return the values of a row in these fields, by field name."""
         return {one.name: self.value(row, one.name) for one in fields}
 
     def needed(self, row: Row, name: str, wrong: str, mend: str) -> str:
-        """A value that has to be there. Raises Refused."""
+        """Return a required value of a row. Raises Refused if it is empty."""
         return self.value(row, name) or self.refuse(row, name, wrong, mend)
 
     def refuse_unknown(
@@ -290,21 +297,21 @@ class Reader:
         known: Iterable[str],
         order: Sequence[str],
     ) -> NoReturn:
-        """Refuse an id that is none, naming that of the ``known`` ones which is nearest to it."""
+        """Refuse an unknown id, suggesting the most similar one of ``known``."""
         found = closest_name(near, known) if near else ""
         mend = span(order)
         mend += " " + _("Did you mean %(near)s?") % {"near": found} if found else ""
         self.refuse(row, names, wrong, mend)
 
     def truth(self, row: Row, name: str, told: Mapping[str, bool] = TRUTH) -> bool | None:
-        """What a column of true and false says; None where it is empty. Raises Refused."""
+        """Read a true-or-false column of a row; None if empty. Raises Refused."""
         raw = self.value(row, name).casefold()
         if raw and raw not in told:
             self.refuse(row, name, _("This is neither true nor false."), _("Write true or false."))
         return told.get(raw)
 
     def number(self, row: Row, name: str, mend: str, most: int = 10**9 - 1) -> int | None:
-        """A whole number from 0, None where the cell is empty. Raises Refused."""
+        """Return a row's whole number from 0; None for an empty cell. Raises Refused."""
         raw = self.value(row, name)
         if not raw:
             return None
@@ -314,7 +321,7 @@ class Reader:
         return number
 
     def moment(self, row: Row, name: str) -> dt.datetime | None:
-        """The moment in a column, None where the cell is empty. Raises Refused."""
+        """Return a row's time; None for an empty cell. Raises Refused."""
         raw = self.value(row, name)
         if not raw:
             return None
@@ -324,7 +331,7 @@ class Reader:
         self.refuse(row, name, _("This is not a time."), mend)
 
     def repeated(self, row: Row, names: str | Sequence[str], first: int, what: str) -> None:
-        """Note a row that says again what line ``first`` says: it is left out, but not wrong."""
+        """Note that a row repeats line ``first``; it is left out without being an error."""
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         self.checked.repeats.append(
@@ -340,7 +347,7 @@ class Reader:
 
     @contextmanager
     def together(self, lines: Iterable[int], noun: str) -> Iterator[None]:
-        """Rows of one ``noun``: where one of them cannot come in, none can."""
+        """Context for rows that form one ``noun``: if one of them is refused, all are."""
         try:
             yield
             return
@@ -355,12 +362,12 @@ class Reader:
                 self.checked.problems.append(Problem(line, "", "", wrong, mend))
 
     def limit(self, row: Row, limits: Iterable[Limit]) -> None:
-        """See that what a row has in these fields is short enough. Raises Refused."""
+        """Check that a row's values are short enough. Raises Refused."""
         for name, most, noun in limits:
             self.fit(row, name, most, noun)
 
     def fit(self, row: Row, name: str, most: int, noun: str) -> str:
-        """A value that is short enough and can be stored. Raises Refused."""
+        """Return a value after checking its length and characters. Raises Refused."""
         value = self.value(row, name)
         if len(value) > most:
             wrong = _("%(value)s characters; %(most)s is the most for %(noun)s.") % {
@@ -385,11 +392,11 @@ class Times:
         self.lost, self.first = 0, ("", 0)
 
     def read(self, row: Row) -> dt.datetime | None:
-        """The time of a row; None where there is none."""
+        """Read the time of a row; None if there is none."""
         return self.read_value(self.reader.value(row, self.name), row.line)
 
     def read_value(self, raw: str, line: int) -> dt.datetime | None:
-        """The time that a value on a line names; None where it names none."""
+        """Parse a time on a line; None, counted as lost, if it cannot be read."""
         at = parse_moment(raw, self.day_first) if raw else None
         if raw and at is None:
             self.first = self.first if self.lost else (raw[:MAX_SHOWN], line)
@@ -397,7 +404,7 @@ class Times:
         return at
 
     def note(self) -> None:
-        """Say how many cells are no times, where some are."""
+        """Add a note on how many cells held no readable time."""
         if self.lost:
             self.reader.checked.notes.append(
                 ngettext(
@@ -427,7 +434,7 @@ class Importer(ABC):
     keeps_columns = False  # columns that no field reads are kept, too
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """Field -> column, where nobody has said it."""
+        """Map fields to columns by their names (and rows), for a file nobody mapped."""
         return guess(columns, self.fields)
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
@@ -438,7 +445,7 @@ class Importer(ABC):
 
     @abstractmethod
     def read(self, reader: Reader, rows: Iterable[Row], known: Any) -> None:
-        """Note in ``reader.checked`` what becomes of each row, and the facts of those taken."""
+        """Read the rows and note the result of each in ``reader.checked``."""
 
 
 class Images(Iterable[Row]):
@@ -460,7 +467,7 @@ class Images(Iterable[Row]):
 
     @property
     def notes(self) -> list[str]:
-        """That images are not shown, where there are any."""
+        """Note that images will not be shown, if there are any."""
         if not self.count:
             return []
         rows = ngettext(

@@ -19,7 +19,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 def elements(source: Source, encoding: Encoding, most: int) -> Iterator[str]:
-    """The JSON of each element of a list.
+    """Yield the JSON of each element of a list.
 
     Raises Invalid where the list breaks, or an element has more than ``most`` characters.
     """
@@ -48,14 +48,15 @@ class _Text:
         """Whether the next character that is no space is this one; "" is the end."""
         while True:
             found = SPACE.match(self._held, self._at)
-            self._to(found.end() if found else self._at)
-            if self._at < len(self._held) or not self._more(PIECE):
+            self._move_to(found.end() if found else self._at)
+            if self._at < len(self._held) or not self._read_more(PIECE):
                 return self._held[self._at : self._at + 1] == mark
 
     def expect(self, mark: str) -> None:
+        """Go past this mark; raise Invalid if something else comes next."""
         if not self.next_is(mark):
             raise self.broken()
-        self._to(self._at + 1)
+        self._move_to(self._at + 1)
 
     def element(self, most: int) -> str:
         """The JSON of the element that begins here."""
@@ -75,24 +76,25 @@ class _Text:
                 )
             if end:
                 found = self._held[self._at : end]
-                self._to(end)
+                self._move_to(end)
                 return found
             # As much again as is held, so that a long element is not read over and over.
-            if not self._more(max(PIECE, size)):
+            if not self._read_more(max(PIECE, size)):
                 raise self.broken()
 
     def broken(self) -> Invalid:
+        """Return the error that names the line from which nothing can be read."""
         return Invalid(
             gettext("The JSON list cannot be read from line %(line)s on.")
             % {"line": f"{self.line:,}"},
             fields={"file": gettext("Write a list of JSON objects, with commas between them.")},
         )
 
-    def _to(self, at: int) -> None:
+    def _move_to(self, at: int) -> None:
         self.line += self._held.count("\n", self._at, at)
         self._at = at
 
-    def _more(self, size: int) -> bool:
+    def _read_more(self, size: int) -> bool:
         piece = self._stream.read(size)
         self._held, self._at = self._held[self._at :] + piece, 0
         return bool(piece)

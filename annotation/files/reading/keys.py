@@ -15,12 +15,12 @@ HALVES = Struct(">QQ").unpack
 
 
 def text_print(text: str) -> bytes:
-    """What stands for a text where only equality matters: 16 bytes, however long it is."""
+    """Return a hash of a text (16 bytes), for comparing texts without keeping them."""
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def short_print(text: str) -> int:
-    """The same in 64 bits, for texts that are held against one other alone."""
+    """Return a hash of a text as an integer of 64 bits, for comparing two texts only."""
     return int.from_bytes(text_print(text)[:8], "big")
 
 
@@ -121,7 +121,7 @@ class Counts:
         self.keys, self._counts = Keys(), array("I")
 
     def add(self, key: Hashable) -> int:
-        """One more of a key; how many there were before."""
+        """Add one to a key's count; return the count before."""
         place, new = self.keys.add(key)
         if new:
             self._counts.append(0)
@@ -130,7 +130,7 @@ class Counts:
         return before
 
     def take(self, key: Hashable) -> bool:
-        """One less of a key; whether there was one left."""
+        """Take one off a key's count; return whether any was left."""
         place = self.keys.find(key)
         if place is None or not self._counts[place]:
             return False
@@ -170,7 +170,7 @@ class FirstSeen:
         self._keys, self._lines, self._texts = Keys(), array("I"), array("Q")
 
     def setdefault(self, key: Hashable, line: int, text: str) -> tuple[int, bool]:
-        """The line where the key stood first, and whether its text was the same there."""
+        """Return the line where the key came first, and whether its text was the same."""
         digest = short_print(text)
         place, new = self._keys.add(key)
         if new:

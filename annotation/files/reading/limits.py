@@ -28,7 +28,7 @@ class Limits:
 
 
 def current() -> Limits:
-    """The limits of this installation."""
+    """Return this installation's limits on imported files (bytes, rows, columns)."""
     return Limits(
         size=settings.CROWDQC_IMPORT_MAX_BYTES,
         rows=settings.CROWDQC_IMPORT_MAX_ROWS,
@@ -85,7 +85,7 @@ def check_decoded(size: int, limits: Limits) -> None:
 
 
 def check_head(columns: list[str], limits: Limits) -> None:
-    """Refuse a first line that names no column, one twice, too many, or at too great length."""
+    """Refuse a head that is empty, has too many or too long names, or repeats one."""
     check_columns(len(columns), limits)
     seen: set[str] = set()
     twice = {name for name in columns if name and (name in seen or seen.add(name))}  # type: ignore[func-returns-value]
@@ -107,7 +107,7 @@ def check_head(columns: list[str], limits: Limits) -> None:
 
 
 def check_names(columns: list[str], begin: int = 1) -> None:
-    """Refuse names of columns that are texts rather than names, or that cannot be stored."""
+    """Refuse column names that are too long or that cannot be stored."""
     for number, name in enumerate(columns, begin):
         if len(name) > MAX_NAME:
             raise Invalid(

@@ -100,7 +100,7 @@ def read_media(data: bytes, name: str) -> Media:
         try:
             return _image(data, format, name)
         except BOMBS as error:
-            raise _too_many(name) from error
+            raise _pixel_error(name) from error
         except BROKEN as error:
             raise refused(name, _("cannot be read as an image"), KINDS) from error
 
@@ -117,7 +117,7 @@ def taking_turns() -> Iterator[None]:
 
 
 def pixels_of(data: bytes) -> int:
-    """How many pixels an image has by its head; nothing is decoded. 0 for what is none."""
+    """Return the number of pixels in an image's header without decoding it; 0 for other files."""
     format = _image_format(data)
     if not format:
         return 0
@@ -129,7 +129,7 @@ def pixels_of(data: bytes) -> int:
 
 
 def refused(name: str, wrong: str, mend: str) -> Invalid:
-    """What is wrong with a file, by its name."""
+    """Make the error for a file that is refused, with its name and what to do."""
     return Invalid(
         _("%(name)s %(wrong)s.") % {"name": _(name[:80] or "The file"), "wrong": _(wrong)},
         fields={"file": _(mend)},
@@ -137,7 +137,7 @@ def refused(name: str, wrong: str, mend: str) -> Invalid:
 
 
 def _image_format(data: bytes) -> str:
-    """What the first bytes say, in Pillow's words; "" where it is none that is taken."""
+    """Return the image format of these first bytes in Pillow's words; "" if it is not accepted."""
     if data[:3] == b"\xff\xd8\xff":
         return "JPEG"
     if data[:8] == b"\x89PNG\r\n\x1a\n":
@@ -179,7 +179,7 @@ def _decoded(data: bytes, format: str, name: str) -> Image.Image:
     """The pixels, turned as the file says; no second copy of them stays in memory."""
     with Image.open(io.BytesIO(data), formats=[format]) as image:
         if image.width * image.height > MAX_PIXELS:
-            raise _too_many(name)  # by its head: no pixel was decoded
+            raise _pixel_error(name)  # by its head: no pixel was decoded
         if max(image.size) > MAX_SIDE:
             raise refused(
                 name, f"has a side of more than {MAX_SIDE:,} pixels", _("Make it smaller.")
@@ -192,7 +192,7 @@ def _decoded(data: bytes, format: str, name: str) -> Image.Image:
         return image if image.mode == mode else image.convert(mode)
 
 
-def _too_many(name: str) -> Invalid:
+def _pixel_error(name: str) -> Invalid:
     return refused(
         name,
         _("has more than %(max_pixels)s million pixels") % {"max_pixels": MAX_PIXELS // 10**6},

@@ -105,7 +105,7 @@ def _wave(data: bytes, most_seconds: float) -> Recording:
 
 
 def _bare_wave(data: bytes) -> bytes:
-    """Its format and samples alone, by the rules of an item's sound and in their size."""
+    """Return the WAV file with nothing but its format and samples, within the limits on sound."""
     return read_media(data, WHAT).data
 
 
@@ -186,7 +186,7 @@ def _opus_track(payload: bytes) -> tuple[int, bytes]:
 
 
 def _block(payload: bytes, track: int, start: int) -> tuple[int, bytes]:
-    """When a packet plays, in milliseconds, and the packet."""
+    """Return when a packet plays, in milliseconds, and the packet."""
     number, within, flags = struct.unpack(">BhB", payload[:4])
     at = start + within
     if not track or number != 0x80 | track or flags & 0x06 or at < 0 or len(payload) < 5:
@@ -195,7 +195,7 @@ def _block(payload: bytes, track: int, start: int) -> tuple[int, bytes]:
 
 
 def _milliseconds(packet: bytes) -> float:
-    """How long an Opus packet plays."""
+    """Return how long an Opus packet plays, in milliseconds."""
     config, code = packet[0] >> 3, packet[0] & 3
     if config < 12:
         frame = SILK[config % 4]
@@ -250,7 +250,7 @@ def _written(head: bytes, packets: list[tuple[int, bytes]], length: float) -> by
 
 
 def _index(times: list[int], places: list[int]) -> bytes:
-    """Where each cluster begins, counted from the first part of the segment."""
+    """Return the index of a recording: where each cluster begins, from the segment's first part."""
     points = (
         _part(
             b"\xbb",

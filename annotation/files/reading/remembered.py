@@ -25,7 +25,10 @@ class Remembered(Generic[T]):
         self._found: dict[tuple[Any, ...], T] = {}
 
     def __call__(self, row: Row, *more: Hashable) -> T:
-        """What ``read(row, *more)`` gives. Raises Refused."""
+        """Return what ``read(row, *more)`` gives, from memory if it was read before.
+
+        Raises Refused.
+        """
         cell = row.values.get
         key = (*[cell(column) for column in self._columns], *more)
         try:

@@ -29,7 +29,7 @@ class Problem:
     mend: str
 
     def as_dict(self) -> dict[str, Any]:
-        """As a page, the API and the database take it."""
+        """Return the problem as a dict for pages, the API and the database."""
         return {
             "line": self.line,
             "column": displayable(self.column, MAX_SHOWN),

@@ -23,12 +23,12 @@ __all__ = ["check_size", "read", "sheet_of", "spooled"]
 
 
 def read(content: bytes | Source, name: str) -> Sheet:
-    """The rows of a CSV, JSONL or Parquet file; Invalid where there is nothing to read at all."""
+    """Read a CSV, JSONL or Parquet file into rows; Invalid if it cannot be read at all."""
     return spooled(open_table(of_bytes(content) if isinstance(content, bytes) else content, name))
 
 
 def spooled(table: Table) -> Sheet:
-    """All of a table, so that it can be gone through more than once."""
+    """Read a table to its end into a spool, so that its rows can be read several times."""
     rows, unreadable = Spool[Row](), Problems()
     for event in table.events:
         if isinstance(event, Problem):
@@ -48,7 +48,7 @@ def spooled(table: Table) -> Sheet:
 
 
 def sheet_of(rows: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Rows that came as objects (through the API), numbered from 1 in place of lines."""
+    """Make a sheet of rows sent through the API, numbered from 1."""
     limits = current()
     check_rows(len(rows), limits)
     columns = list(dict.fromkeys(str(name) for row in rows for name in row))

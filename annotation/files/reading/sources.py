@@ -38,7 +38,7 @@ class Source:
 
 
 def of_bytes(content: bytes) -> Source:
-    """A file that is in memory."""
+    """Make a source of bytes in memory."""
     view = memoryview(content)
     return Source(
         len(content),
@@ -47,7 +47,7 @@ def of_bytes(content: bytes) -> Source:
 
 
 def of_upload(upload: Any) -> Source:
-    """A file that a form brought."""
+    """Make a source of an uploaded file."""
     return Source(upload.size or 0, lambda: iter(upload.chunks(PIECE)))
 
 
@@ -80,7 +80,7 @@ FOREIGN = (
 
 
 def refuse_foreign(head: bytes) -> None:
-    """Refuse what is no table by its first bytes, whatever its name says."""
+    """Refuse a file that begins like a PDF, an image or another file that is no table."""
     for mark, what, mend in FOREIGN:
         if head.startswith(mark, TAR_AT if mark == TAR else 0):
             raise Invalid(
@@ -148,7 +148,7 @@ DOUBLE = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe])+")
 
 
 def encoding_of(source: Source, wanted: str = "") -> Encoding:
-    """UTF-8 with or without byte order mark, UTF-16 with one or by its zero bytes, else Latin-1.
+    """Detect the encoding of a file: UTF-8, UTF-16, else Latin-1; ``wanted`` overrides it.
 
     Latin-1 fits every file and is therefore said, as is GB18030, whose letters are pairs of bytes.
     ``wanted`` is what a person said. Raises Invalid where a file is not what is said of it.
@@ -185,7 +185,7 @@ def encoding_of(source: Source, wanted: str = "") -> Encoding:
 
 
 def encodings_of(source: Source) -> list[tuple[str, str, str]]:
-    """Encodings that fit a file of no Unicode mark: codec, name, and a sample with other letters.
+    """List the encodings that fit a file: codec, name, and a sample of non-ASCII text.
 
     Empty where all is ASCII: every encoding reads it the same.
     """

@@ -59,7 +59,10 @@ class Spool(Sequence[T]):
         yield from list(self._held)
 
     def __getitem__(self, place: Any) -> Any:
-        """As of a list. Of a long one all is read again: iterate where that matters."""
+        """Return entries as a list does.
+
+        A long spool is read from its start: iterate where that matters.
+        """
         return (list(self) if self._places else self._held)[place]
 
     def __contains__(self, one: object) -> bool:

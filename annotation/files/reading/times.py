@@ -16,7 +16,7 @@ UNITS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))  # below, and how man
 
 
 def parse_moment(raw: str, day_first: bool | None = None) -> dt.datetime | None:
-    """The moment that a text names, in UTC where it names no zone; None where it names none.
+    """Parse a time from text, in UTC unless it names a zone; None if it cannot be read.
 
     ``day_first`` says which of two numbers up to 12 is the day; without it such a date is none.
     """

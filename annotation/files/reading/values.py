@@ -16,7 +16,7 @@ MEND = gettext_lazy("Save the file as UTF-8 text and import it again.")
 
 
 def as_text(value: Any) -> str:
-    """A value of JSON or Parquet as the text that a cell of CSV would hold."""
+    """Convert a value of JSON or Parquet to the text that a CSV cell would hold."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -32,19 +32,19 @@ NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*)(?:\.\d+)?")
 
 
 def plain_number(text: str) -> str:
-    """A number without zeros behind its point: ``1`` for ``1.0``; any other text as it is."""
+    """Strip zeros after the decimal point: ``1`` for ``1.0``; other text is returned as it is."""
     if NUMBER.fullmatch(text) and "." in text:
         return text.rstrip("0").rstrip(".")
     return text
 
 
 def plain_value(text: str) -> str:
-    """What makes two spellings one value: composed letters, no outer space, no case, 1 for 1.0."""
+    """Normalise a value for comparing: composed letters, no outer space, no case, 1 for 1.0."""
     return plain_number(unicodedata.normalize("NFC", text).strip().casefold())
 
 
 def displayable_value(text: str) -> str:
-    """What a page can show of it: a sign in place of each character that no text can hold."""
+    """Replace the characters that the database cannot store by a visible sign."""
     return UNSTORABLE.sub("\ufffd", text)
 
 

@@ -98,7 +98,7 @@ class Moved:
 
 
 def move_files(to: str, say: Callable[[str], None] = lambda text: None) -> Moved:
-    """Move every stored file to another storage, while the site goes on.
+    """Move every stored file to another storage while the site is in use.
 
     Each is copied, read back and compared with its checksum; then its row says the new place, and
     only then the old copy is deleted. What was moved stays moved when it is stopped.

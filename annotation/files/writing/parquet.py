@@ -21,7 +21,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def parts(columns: Sequence[str], blocks: Iterable[Rows]) -> Iterator[bytes]:
-    """The file of rows in the order of ``columns``, a piece a row group.
+    """Write rows as a Parquet file; yields one piece per row group.
 
     What the first rows of a column are decides its type: whole numbers, numbers, true or false,
     else text; lists are JSON. Raises Conflict where a later value does not fit that.

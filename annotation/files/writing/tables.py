@@ -55,7 +55,7 @@ class Table:
     count: int = 0
 
     def blocks(self) -> Iterator[list[tuple[Any, ...]]]:
-        """The values of some rows at a time."""
+        """Yield the values of the rows in blocks."""
         names = self.columns
         source = iter(self.rows)
         while block := list(itertools.islice(source, BLOCK)):
@@ -110,7 +110,7 @@ class Table:
 
 
 def lines(columns: Sequence[str], rows: Iterable[Row], form: str) -> Iterator[Any]:
-    """Such a table as a file."""
+    """Write a table in a format; yields the pieces of the file."""
     return Table(columns, rows).parts(form)
 
 

@@ -35,6 +35,7 @@ class Sink(io.RawIOBase):
         return len(piece)
 
     def drain(self) -> bytes:
+        """Return what was written since the last call."""
         piece = b"".join(self.parts)
         self.parts, self.size = [], 0
         return piece
@@ -44,7 +45,7 @@ def zip_with_manifest(
     files: Iterable[tuple[str, Iterable[Part]]],
     manifest: Callable[[dict[str, str]], Mapping[str, Any]],
 ) -> Iterator[bytes]:
-    """The archive of ``files``, and at its end the manifest made from their SHA-256 by name.
+    """Write ``files`` as a ZIP in pieces; the last file is a manifest made from their SHA-256.
 
     Dates are fixed, so that the same content gives the same bytes.
     """

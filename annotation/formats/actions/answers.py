@@ -134,7 +134,7 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
 
 
 def take_slots(wanted: Mapping[int, int]) -> None:
-    """Hold as many slots of each item as it gets answers, adding those it has not."""
+    """Take as many slots of each item as it gets answers, adding missing ones."""
     lock_items(sorted(wanted))
     by_count: dict[int, list[int]] = {}
     for pk, count in wanted.items():

@@ -225,7 +225,7 @@ def _finish(file: ExportFile, made: PreparedFile, stored: StoredFile) -> None:
     }
     if not _mine(file).update(**done):
         raise Superseded
-    _tell(
+    _notify(
         file,
         lambda: (
             _("The file %(name)s is ready; it is kept for %(days)s days.")
@@ -262,10 +262,10 @@ def _fail(file: ExportFile, error: str) -> None:
         size=0,
         expires_at=timezone.now() + KEPT,
     )
-    _tell(file, lambda: _("A file could not be written. %(error)s") % {"error": error})
+    _notify(file, lambda: _("A file could not be written. %(error)s") % {"error": error})
 
 
-def _tell(file: ExportFile, text: Text) -> None:
+def _notify(file: ExportFile, text: Text) -> None:
     url = reverse("files_list", args=[file.project_id])
     key = f"export.{file.pk}"
     notify(to=[file.by], kind="export.ready", text=text, key=key, url=url, project=file.project)

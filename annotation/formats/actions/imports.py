@@ -42,20 +42,21 @@ class Report:
 
     @property
     def there(self) -> int:
+        """Count the rows left out because they are stored already."""
         return self.tally.left_out.get("there", 0)
 
     @property
     def twice(self) -> int:
-        """Rows that say again what another row of the file says."""
+        """Number of rows that repeat another row of the file."""
         return self.tally.left_out.get("twice", 0)
 
     @property
     def left_out(self) -> int:
-        """Rows that could not be taken."""
+        """Number of rows that could not be imported."""
         return self.tally.came - self.tally.used - self.there - self.twice
 
     def as_dict(self) -> dict[str, Any]:
-        """As the record of the import keeps it."""
+        """Return the report as stored with the import."""
         return {**self.tally.as_dict(), "new": self.new, "lines": dict(self.lines)}
 
 
@@ -129,8 +130,8 @@ def import_sheet(
 
 
 def report_of(found: CheckedFile, new: int) -> Report:
-    """What became of the rows of a file of which ``new`` were written."""
-    return Report(_with_found_there(found, new), new, _lines(found))
+    """Report on a file's rows after ``new`` of them were written."""
+    return Report(_tally_after_writing(found, new), new, _lines(found))
 
 
 def import_candidates(
@@ -142,7 +143,7 @@ def import_candidates(
     mapping: Mapping[str, str] | None = None,
     leave_out_bad: bool = False,
 ) -> tuple[CheckedFile, int]:
-    """Take in a CSV or JSONL file of texts; returns what it held and how many are new.
+    """Import a CSV or JSONL file of texts; return what it held and how many are new.
 
     Everything is written or nothing. Raises Invalid whose ``rows`` name line, column, value,
     wrong and mend of each bad row, unless ``leave_out_bad``.
@@ -171,7 +172,7 @@ def _refuse_bad(found: CheckedFile, *, leave_out_bad: bool) -> None:
         )
 
 
-def _with_found_there(found: CheckedFile, new: int) -> Tally:
+def _tally_after_writing(found: CheckedFile, new: int) -> Tally:
     """The tally of a file, where writing it found some more of its rows to be there already."""
     tally, more = found.tally, len(found.checked.good) - new
     if not more:

@@ -129,7 +129,7 @@ def choices_of(shown: Mapping[str, str], *, flipped: bool) -> Choices:
 
 
 def task_called(project: Project, type: str, title: str) -> Task | None:
-    """The project's task of this type and title, if there is one."""
+    """Return the project's task of this type and title; None if there is none."""
     return (
         project.tasks.filter(type=type, versions__title=title)
         .select_related("project", "current")
@@ -380,12 +380,14 @@ def _values(vote: Vote) -> Values:
     return Values(texts=list(vote.texts), choices=list(vote.choices), spans=list(vote.spans))
 
 
-def _same(author: int | None, item: int, flipped: bool, choices: Iterable[tuple[str, str]]) -> Any:
+def _vote_key(
+    author: int | None, item: int, flipped: bool, choices: Iterable[tuple[str, str]]
+) -> Any:
     return author, item, flipped, sorted(choices)
 
 
-def _there(task: Task, fields: Collection[str]) -> Counts:
-    """What a task holds of people: who, which item, shown how, said what; and how often."""
+def _count_stored(task: Task, fields: Collection[str]) -> Counts:
+    """Count people's stored judgments by who, which item, how it was shown and what was said."""
     found = Counts()
     rows = Answer.objects.filter(item__task=task, worker__isnull=False).order_by("pk")
     # Models' values are read along: a join by task is planned well, one by answers is not.
@@ -400,12 +402,12 @@ def _there(task: Task, fields: Collection[str]) -> Counts:
         while of and of < pk:
             of, mine = next(said, (0, iter(())))
         choices = [(field, code) for _, field, code in mine] if of == pk else []
-        found.add(_same(worker, item, flipped, choices))
+        found.add(_vote_key(worker, item, flipped, choices))
     return found
 
 
 def place_votes(votes: Iterable[Vote]) -> Votes:
-    """Votes with bundle and place: who judges an item again does so in a further bundle.
+    """Group votes into bundles: a further vote of an author on an item starts a new bundle.
 
     So does who judges more than ``MOST`` items, as places are small numbers.
     """
@@ -422,7 +424,7 @@ def place_votes(votes: Iterable[Vote]) -> Votes:
 
 
 def submission_time(votes: Iterable[Vote]) -> dict[tuple[int, str], Session]:
-    """A bundle was submitted when its last vote was given, where that is known."""
+    """Set each bundle's time of submission to that of its last vote, if known."""
     bundles = (votes if isinstance(votes, Votes) else Votes(votes)).bundles
     return {where: Session(None, at) for where, at in bundles.items() if at is not None}
 
@@ -433,10 +435,10 @@ def _new(task: Task, votes: Sequence[Vote]) -> Votes:
     workers = {author for author, _ in votes.bundles}
     if not Answer.objects.filter(item__task=task, worker__in=workers).exists():
         return votes
-    there = _there(task, votes.fields)
+    there = _count_stored(task, votes.fields)
 
     def same(vote: Vote) -> Any:
         codes = ((name, code) for name, code, _ in vote.choices)
-        return _same(vote.author, vote.item, vote.flipped, codes)
+        return _vote_key(vote.author, vote.item, vote.flipped, codes)
 
     return Votes(vote for vote in votes if not there.take(same(vote)))

@@ -70,7 +70,7 @@ def import_label_studio(
     title: str = "",
     name: str = "",
 ) -> tuple[Task, Added]:
-    """The tasks as items of ``task``, or of one of this title made for them; and what was said.
+    """Import a Label Studio file into ``task``, or into a new task of this title.
 
     What was cancelled, and what is marked as ground truth, is kept and does not count. Importing
     twice adds nothing. Raises Invalid and Conflict, naming the task and the annotation.
@@ -111,7 +111,7 @@ def _begun(by: User, project: Project, file: LSFile, type: TaskType, title: str)
 
 
 def _controls(file: LSFile) -> list[Control]:
-    """What a file of others asks, as far as its answers show it."""
+    """Return the controls that a file of another tool seems to have, judging by its answers."""
     said: dict[str, dict[Any, None]] = defaultdict(dict)
     kinds: dict[str, str] = {}
     several = set[str]()
@@ -145,7 +145,7 @@ def _items(by: User, task: Task, file: LSFile, type: TaskType, name: str) -> dic
             publish(by=by, task=task)
             move(by=by, task=task, to="close")
             task.refresh_from_db()
-    elif task.current is None or not _all_there(task, file):
+    elif task.current is None or not _is_imported(task, file):
         pairs = _judged(by, task.project, file, type, name)
         _refuse_twice(pairs)
         add_items(by=by, task=task, pairs=pairs, titles={one.topic: one.topic for one in pairs})
@@ -180,7 +180,7 @@ def _refuse_twice(pairs: list[PairItem]) -> None:
         seen[same] = pair.key
 
 
-def _all_there(task: Task, file: LSFile) -> bool:
+def _is_imported(task: Task, file: LSFile) -> bool:
     there = set(task.items.filter(until=None).values_list("key", flat=True))
     return all(one.key in there for one in file.tasks)
 
@@ -222,7 +222,7 @@ def _texts(one: LSTask, names: tuple[str, ...]) -> list[str]:
 
 
 def _judged(by: User, project: Project, file: LSFile, type: TaskType, name: str) -> list[PairItem]:
-    """What the tasks put to judgment: texts of the project, made where they are new."""
+    """Return the pairs of the file's tasks, making the project's texts that are new."""
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[LSTask, list[str], str]] = []
     for one in file.tasks:
@@ -270,7 +270,7 @@ def _pair(one: LSTask, texts: list[int], topic: str) -> PairItem:
 def _votes(
     task: Task, file: LSFile, items: Mapping[str, Item], labels: Labels, type: TaskType
 ) -> tuple[list[Vote], list[Vote], dict[tuple[int, str], Session]]:
-    """What people said, what systems said, and when people worked where that is known."""
+    """Return people's votes, systems' votes, and people's working times where these are known."""
     given = [(one, said) for one in file.tasks for said in one.given]
     workers = workers_named(task.project, {said.author for _, said in given if not said.system})
     systems = systems_by_name(
@@ -325,7 +325,7 @@ def _turned(items: Mapping[str, Item], file: LSFile, names: tuple[str, ...]) -> 
 def _own_values(
     said: LSAnnotation, type: TaskType, settings: Mapping[str, Any], text: str
 ) -> Stored | None:
-    """What the type itself makes of an annotation; Invalid names the annotation."""
+    """Return an annotation as the task type stores it; Invalid names the annotation."""
     names = {row["name"] for row in settings.get("fields", [])}
     told: dict[str, tuple[str, Any]] = {name: (TEXT, held) for name, held in said.texts.items()}
     told |= {name: (kind, value) for name, kind, value in said.choices}

@@ -51,7 +51,7 @@ class RatingRow(NamedTuple):
 def document_task(
     *, by: User, project: Project, title: str, rows: Rows, fields: Mapping[str, Any], name: str
 ) -> Task:
-    """The task of this title with these answers, published and closed where it is new.
+    """Return the task of this title with these answers; a new one is published and closed.
 
     Raises Conflict where it has a draft of other changes.
     """
@@ -118,7 +118,7 @@ def import_ratings(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
 
 
 def answers_of(task: Task) -> dict[tuple[str, str, str], list[int]]:
-    """Answers of people by (item's key, worker's id in the file, explanation), in their order.
+    """Return the ids of people's answers by (item's key, worker's id in the file, explanation).
 
     Several where the same person gave an item the same words more than once.
     """

@@ -91,6 +91,7 @@ class _Place:
     items: dict[str, Item]
 
     def item(self, key: str) -> Item:
+        """Return the item with this key; raise Invalid if the task has none."""
         try:
             return self.items[key]
         except KeyError:
@@ -134,7 +135,7 @@ def publish_topics(
 
 
 def values_of(written: ResponseRow, item: Item, version: TaskVersion) -> tuple[Values, int]:
-    """What is stored of a response; and how many of its citations name no passage.
+    """Return the values to store for a response, and how many citations name no passage.
 
     Such a mark stays in the text, and points at nothing.
     """
@@ -169,7 +170,7 @@ def add_responses(
     place = _place(task)
     workers = workers_named(task.project, {row.worker for row in rows})
     authors = {name: worker.pk for name, worker in workers.items()}
-    there = _there(task)
+    there = _stored_responses(task)
     new: list[ResponseRow] = []
     late: list[tuple[ResponseRow, int]] = []  # responses that are there without the log
     for row in rows:
@@ -189,8 +190,10 @@ def add_responses(
     return Added(len(new) + len(late), len(rows) - len(new) - len(late)), unknown
 
 
-def _there(task: Task) -> dict[tuple[int | None, int, str], list[tuple[int | None, bool]]]:
-    """What people wrote: worker, item, text -> the assignments, and whether each has a log."""
+def _stored_responses(
+    task: Task,
+) -> dict[tuple[int | None, int, str], list[tuple[int | None, bool]]]:
+    """Map (worker, item, text) to assignments, each with whether it has a log."""
     texts = TextValue.objects.filter(field=TEXT, index=0, answer__item__task=task)
     logged = set(
         EventStream.objects.filter(assignment__task=task, next_seq__gt=0).values_list(
@@ -272,7 +275,7 @@ def _assignment(row: ResponseRow, place: _Place, worker: int, now: dt.datetime) 
 
 
 def events_of(deltas: Iterable[Delta], target: str) -> Iterator[dict[str, Any]]:
-    """A log as events: the first text is shown, each change after it came to the page.
+    """Convert a writing log to events: the first text is shown, then each change.
 
     Which keys were pressed and what was pasted is not known, and no event says so.
     """
@@ -302,7 +305,7 @@ def _batches(events: Iterable[dict[str, Any]]) -> Iterator[tuple[list[dict[str, 
 
 
 def _add_logs(rows: Sequence[tuple[ResponseRow, int]], place: _Place) -> None:
-    """One stream for each log, of assignments that have none."""
+    """Store one stream for each log whose assignment has none."""
     streams, batches = [], []
     for row, assignment in rows:
         assert row.log is not None  # noqa: S101 (rows with logs alone are handed over)
@@ -321,7 +324,7 @@ def _add_logs(rows: Sequence[tuple[ResponseRow, int]], place: _Place) -> None:
 
 
 def stored_bytes(task: Task) -> tuple[int, int, int]:
-    """What the logs of a task take in the database: bytes of its batches, batches, events."""
+    """Return the size of a task's logs in the database: (bytes, batches, events)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(pg_column_size(b.events)), 0), count(*), "

@@ -68,7 +68,7 @@ class Target:
 def import_battles(
     *, by: User, target: Target, battles: Sequence[Battle], name: str = ""
 ) -> tuple[Task, Added]:
-    """Battles as votes on pairs of texts, model by model; a text that is there is not added.
+    """Import battles as votes on pairs of texts; texts that exist are not added again.
 
     Raises Invalid where the task has no such dimension.
     """
@@ -96,7 +96,7 @@ def import_battle_rows(*, by: User, task: Task, rows: Rows, name: str = "") -> i
 def import_comparisons(
     *, by: User, target: Target, rows: Sequence[Comparison], name: str = ""
 ) -> tuple[Task, Added]:
-    """A pairwise frame as votes on pairs; a name is a text of the project with that id.
+    """Import a pairwise frame as votes on pairs; a name is the id of a text in the project.
 
     What no text has as its id becomes a source of its own, whose text is not in the file. Raises
     Invalid where two names are texts of different topics.
@@ -136,7 +136,7 @@ def import_labels(
     """
     if task.current is None:
         raise Conflict(_("Publish the task first: answers name the version they answer."))
-    one = _asked(task, dimension)
+    one = _dimension(task, dimension)
     items = {item.key: item for item in task.items.in_version(task.current.number)}
     codes = [_code(label.label, one) for label in labels]
     workers = workers_named(task.project, {label.worker for label in labels})
@@ -182,10 +182,10 @@ def _task(by: User, target: Target, *, neutral: bool) -> tuple[Task, str]:
         )
     elif not get_type(task.type).pairs_texts:
         raise Invalid(_("This task compares no texts."), fields={"task": _("A pairwise task.")})
-    return task, _asked(task, target.dimension).name
+    return task, _dimension(task, target.dimension).name
 
 
-def _asked(task: Task, dimension: str) -> AskedDimension:
+def _dimension(task: Task, dimension: str) -> AskedDimension:
     known = {one.name: one for one in version_items(task.versions.latest("number"))}
     if not dimension:
         dimension = next(iter(known)) if len(known) == 1 else OVERALL

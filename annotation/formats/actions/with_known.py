@@ -16,7 +16,7 @@ from annotation.pairs.actions.topics import add_texts
 
 @transaction.atomic
 def import_questions(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
-    """As ``import_items``; a row's ``known`` (field, value, within) is set on its question."""
+    """Import questions, and set the known answers in their rows' ``known``."""
     new = import_items(by=by, task=task, rows=rows, name=name)
     _set_known(by, task, {row["item_id"]: row["known"] for row in rows if row.get("known")}, name)
     return new
@@ -24,7 +24,7 @@ def import_questions(*, by: User, task: Task, rows: Rows, name: str = "") -> int
 
 @transaction.atomic
 def import_texts(*, by: User, task: Task, rows: Texts, name: str = "") -> int:
-    """As ``add_texts``; a row's ``known`` is set on the item that its text became."""
+    """Import texts, and set the known answers in their rows' ``known`` on the new items."""
     new = add_texts(by=by, task=task, rows=rows, name=name)
     known = {row["key"]: row["known"] for row in rows if row.get("known")}
     items = task.items.filter(until__isnull=True, first__key__in=known)

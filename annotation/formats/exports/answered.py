@@ -42,7 +42,7 @@ Authors = Callable[[Sequence[Any]], tuple[tuple[Any, ...], tuple[Any, ...]]]
 
 
 def authors_of(task: Task) -> Authors:
-    """Gives the values of ``WHO`` and of ``WHETHER`` for those of an answer's ``HEADER``.
+    """Return a function that maps an answer's ``HEADER`` to the columns ``WHO`` and ``WHETHER``.
 
     Names are read once: a task has few authors, and many answers.
     """
@@ -65,8 +65,10 @@ def authors_of(task: Task) -> Authors:
 def of_answers(
     task: Task, values: Any, *fields: str, chunk: int = CHUNK
 ) -> Iterator[tuple[Row, Row]]:
-    """Stored values of a task's answers: by field (without "answer__"), and whose each is, when it
-    was given and whether it counts, under the columns ``WHO`` and ``WHETHER``."""
+    """Yield stored values of a task's answers with their authors.
+
+    Each is a pair: the value's fields (without "answer__"), and ``WHO``, time and ``WHETHER``.
+    """
     authors = authors_of(task)
     names = (*(name.removeprefix("answer__") for name in fields), *HEADER)
     wanted = (*fields, *(f"answer__{name}" for name in HEADER))

@@ -104,8 +104,8 @@ def _topics(groups: list[ItemGroup]) -> dict[int, str]:
     return found
 
 
-def _given(task: Task, uncounted: bool) -> Q:
-    """Which texts are answers to the questions of the version in force."""
+def _answer_filter(task: Task, uncounted: bool) -> Q:
+    """Return the filter of texts that answer the questions of the version in force."""
     shown = task.items.in_version(version_number(task))
     wanted = Q(
         field="answer",
@@ -119,7 +119,7 @@ def _given(task: Task, uncounted: bool) -> Q:
 def _answers(task: Task, uncounted: bool) -> Iterator[Row]:
     declined = ChoiceValue.objects.filter(answer=OuterRef("answer"), field="declined")
     texts = (
-        TextValue.objects.filter(_given(task, uncounted), answer__worker__isnull=False)
+        TextValue.objects.filter(_answer_filter(task, uncounted), answer__worker__isnull=False)
         .annotate(no_answer=Exists(declined))
         .order_by("answer__item__position", "answer__item_id", "answer_id")
         .values_list(
@@ -138,7 +138,7 @@ def _answers(task: Task, uncounted: bool) -> Iterator[Row]:
 
 def _system_answers(task: Task, uncounted: bool) -> Iterator[Row]:
     texts = (
-        TextValue.objects.filter(_given(task, uncounted), answer__system__isnull=False)
+        TextValue.objects.filter(_answer_filter(task, uncounted), answer__system__isnull=False)
         .order_by(
             "answer__system__name",
             "answer__system__prompt_strategy",

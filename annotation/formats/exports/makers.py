@@ -53,16 +53,16 @@ class Maker(Protocol):
         ...
 
     def make(self, file: ExportFile) -> PreparedFile:
-        """Begin to make it."""
+        """Start making the file; its parts are produced as they are read."""
         ...
 
     def title(self, what: str, params: Mapping[str, Any]) -> str:
-        """What pages call it."""
+        """Return the title of the file on pages."""
         ...
 
 
 def maker_of(what: str) -> Maker:
-    """The maker of this name; of a name that is not known, that of a task's tables."""
+    """Return the maker of this name; by default that of a task's tables."""
     maker: Maker = export_makers().get(what) or TableMaker()
     return maker
 
@@ -110,7 +110,7 @@ class TableMaker:
             name = f"task-{task.pk}-{file.what}-{dimension}.{file.form}"
 
         def told(sha256: str) -> dict[str, Any]:
-            about = {**_about(task, file.what, file.form, dimension), "rows": table.count}
+            about = {**_describe_file(task, file.what, file.form, dimension), "rows": table.count}
             return {"kind": manifest.KIND, "files": {name: {"sha256": sha256, **about}}}
 
         return PreparedFile(name, table.parts(file.form), lambda: table.count, told)
@@ -123,7 +123,7 @@ class TableMaker:
         return f"{known.title if known else what}{f', {dimension}' if dimension else ''}"
 
 
-def _about(task: Task, what: str, form: str, dimension: str = "") -> dict[str, Any]:
+def _describe_file(task: Task, what: str, form: str, dimension: str = "") -> dict[str, Any]:
     told = {"format": form, **manifest.describe(task, what)}
     if dimension:
         told["dimension"] = dimension
@@ -148,7 +148,7 @@ def _archive(file: ExportFile) -> PreparedFile:
         table = export.table(task, file.form, "")
         yield from table.parts(file.form)
         counts["rows"] += table.count
-        about[name] = {**_about(task, what, file.form), "rows": table.count}
+        about[name] = {**_describe_file(task, what, file.form), "rows": table.count}
 
     def inside(hashes: Mapping[str, str]) -> dict[str, Any]:
         told = {name: {"sha256": digest, **about[name]} for name, digest in hashes.items()}

@@ -57,11 +57,11 @@ class PairExport:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The formats that pages offer."""
+        """Formats that pages offer."""
         return self.formats
 
     def lines(self, task: Task, form: str, dimension: str = "") -> Iterator[Any]:
-        """The parts of the file."""
+        """Yield the pieces of the file."""
         return self.table(task, form, dimension).parts(form)
 
 

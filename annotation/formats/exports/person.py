@@ -56,7 +56,7 @@ Rows = Callable[[Members], Iterable[Row]]
 
 
 def members_of(user: User) -> list[Membership]:
-    """Where the person works or worked."""
+    """Return the person's memberships as a worker, past ones included."""
     rows = Membership.objects.filter(user=user, role=Role.WORKER).select_related("project")
     return list(rows.order_by("pk"))
 
@@ -64,7 +64,7 @@ def members_of(user: User) -> list[Membership]:
 def files(
     members: Members, *, user: User | None = None, extra: Iterable[tuple[str, str, Rows]] = ()
 ) -> Iterator[File]:
-    """The files of a ZIP; with ``user`` the account's own besides. ``extra``: name, words, rows."""
+    """Yield the files of a ZIP of a person's data; ``user`` adds the account's own."""
     told: list[tuple[str, str, Rows]] = [
         *TABLES,
         *extra,
@@ -90,7 +90,7 @@ def _plain(row: Row) -> Row:
 
 
 def readme(members: Members, told: Sequence[tuple[str, str, Rows]], *, whole: bool) -> str:
-    """What each file holds, in a sentence."""
+    """Describe each file of the ZIP in a sentence."""
     whose = "you" if whole else ", ".join(one.pseudonym for one in members)
     said = [f"What is kept of {whose}. Every file holds one JSON object a line.", ""]
     said += [f"{name}.jsonl: {words}" for name, words, _ in told]
@@ -113,7 +113,7 @@ def _memberships(members: Members) -> Iterator[Row]:
 
 
 def _query(model: type[Model], whose: str, columns: str) -> Rows:
-    """What is stored of people, as one query; ``whose`` is the field that names them.
+    """Make one query of what a model stores about people; ``whose`` is the field that names them.
 
     ``columns`` are parted by spaces: what a column is called, and after "=" where it is stored, if
     that is another name.
@@ -259,7 +259,7 @@ def _standing(members: Members) -> Iterator[Row]:
 
 
 def _messages(members: Members) -> Iterator[Row]:
-    """Both sides of a conversation; who of the project wrote is not the worker's to know."""
+    """Yield both sides of the person's conversations, without who of the project wrote."""
     rows = Message.objects.filter(conversation__worker__in=members).order_by("pk")
     rows = rows.select_related("announcement", "conversation__task__current")
     rows = rows.annotate(place=PLACE)
@@ -278,8 +278,8 @@ def _messages(members: Members) -> Iterator[Row]:
         }
 
 
-def _done(members: Members) -> Iterator[Row]:
-    """What the log of the projects says that this person did there."""
+def _audit_rows(members: Members) -> Iterator[Row]:
+    """Yield what the person did by the projects' audit logs."""
     rows = Q(pk__in=())
     for one in members:
         if one.user_id is not None:
@@ -388,7 +388,7 @@ TABLES: tuple[tuple[str, str, Rows], ...] = (
         ),
     ),
     ("messages", "What you and the people of a project wrote to one another.", _messages),
-    ("log", "What the projects’ audit logs say that you did.", _done),
+    ("log", "What the projects’ audit logs say that you did.", _audit_rows),
 )
 
 
@@ -410,7 +410,7 @@ def _profile(user: User) -> Rows:
 
 
 def _own(model: type[Model], columns: str, whose: str = "user") -> Callable[[User], Rows]:
-    """What is stored of an account, as one query."""
+    """Return a query of what a model stores about an account."""
     rows: Callable[[Any], Iterable[Row]] = _query(model, whose, columns)
     return lambda user: lambda _: rows([user])
 

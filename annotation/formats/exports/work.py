@@ -35,7 +35,7 @@ EVENT = (
 
 
 def assignment_table(task: Task, form: str, dimension: str = "") -> Table:
-    """What was submitted, an assignment a row; workers by pseudonym, the task as the HIT.
+    """Return the submitted assignments, a row each; workers by pseudonym, the task as the HIT.
 
     Approved is what the books owe or paid, Rejected what was refused and not overturned, Submitted
     all else: work whose rejection was overturned too, until a proposal that pays it is approved.

@@ -42,8 +42,8 @@ def response_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def survey_table(task: Task, form: str, dimension: str = "") -> Table:
-    """What people answered before and after writing, a response a row."""
-    names = _asked(task)
+    """Table of the questionnaires before and after writing, a row a response."""
+    names = _form_fields(task)
     return Table((*HEAD, *names), _surveys(task, names))
 
 
@@ -55,7 +55,7 @@ def topic_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def log_table(task: Task, form: str, dimension: str = "") -> Table:
-    """How each response of a person came about: its changes, from an empty text to its end.
+    """Table of writing logs: the changes that lead from an empty text to each response.
 
     A change is [ms since ``started_at``, position, deleted, inserted] in UTF-16 units, with the ms
     between keystrokes after it where a run of typing was recorded.
@@ -146,7 +146,7 @@ def _answers(task: Task) -> Any:
     ).order_by("answer__item__position", "answer__item_id", "answer_id")
 
 
-def _asked(task: Task) -> list[str]:
+def _form_fields(task: Task) -> list[str]:
     """The fields of both forms, of all versions, in their order."""
     fields: dict[str, None] = {}
     for settings in task.versions.order_by("number").values_list("settings", flat=True):

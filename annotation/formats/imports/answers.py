@@ -66,7 +66,7 @@ def _text(reader: Reader, row: Row, who: str) -> str:
 
 
 def spellings(names: Iterable[str], strategies: Iterable[str]) -> Spelled:
-    """How systems and prompt strategies are usually written, to be held against other spellings."""
+    """Map normalised names of systems and prompt strategies to their usual spelling."""
     return {
         "system": {same_name(name): name for name in names},
         "prompt_strategy": {same_name(name): name for name in strategies},
@@ -74,7 +74,7 @@ def spellings(names: Iterable[str], strategies: Iterable[str]) -> Spelled:
 
 
 def usual_name(reader: Reader, row: Row, name: str, spelled: dict[str, str], noun: str) -> str:
-    """A name in its usual spelling; a new one is noted in ``spelled``. Raises Refused."""
+    """Return a name in its usual spelling; a new name is added to ``spelled``. Raises Refused."""
     value = reader.value(row, name)
     usual = spelled.setdefault(same_name(value), value) if value else ""
     if value != usual:
@@ -100,7 +100,7 @@ def named_system(reader: Reader, row: Row, spelled: Spelled) -> tuple[str, str]:
 
 
 def numbered(reader: Reader, row: Row, most: int = MOST) -> int:
-    """The replicate, 0 where none is given. Raises Refused."""
+    """Return the replicate of a row, 0 if none is given. Raises Refused."""
     return (
         reader.number(row, "replicate", gettext_noop("Number the repeats 0, 1, 2 and so on."), most)
         or 0

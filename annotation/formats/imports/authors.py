@@ -95,8 +95,10 @@ class Authors:
         self.spelled = spellings(known.names, known.strategies)
 
     def author(self, row: Row) -> tuple[Author, dict[str, Any]]:
-        """What tells authors apart, as what is there has it; and worker, or system with
-        prompt_strategy and replicate. Raises Refused."""
+        """Read the author of a row: a key that identifies the author, and the author's fields.
+
+        The fields are worker, or system with prompt_strategy and replicate. Raises Refused.
+        """
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if bool(worker) == bool(system):
@@ -148,7 +150,7 @@ class AuthorCounts:
         self.out += bool(one["uncounted"])
 
     def facts(self, *more: str) -> list[str]:
-        """These in words, with what is ``more``."""
+        """Return the counts of workers and systems as phrases, followed by ``more``."""
         counts = ((self.people, "worker"), (self.systems, "system"))
         found = [*(plural(len(these), noun) for these, noun in counts if these), *more]
         return (
@@ -159,7 +161,7 @@ class AuthorCounts:
 
 
 def facts(good: Iterable[Mapping[str, Any]], *more: str) -> list[str]:
-    """The same of answers that were kept."""
+    """Count the authors of answers and return the counts as phrases, followed by ``more``."""
     counts = AuthorCounts()
     for one in good:
         counts.add(one)

@@ -42,7 +42,7 @@ class KnownCandidates:
 
 
 def key_of(topic: str, source: str, text: str) -> str:
-    """The key of a text that came without one: the same text of a source gets the same key."""
+    """Make a key for a text without one; the same text of a source gets the same key."""
     digest = hashlib.sha256("\0".join((topic, source, text)).encode()).hexdigest()
     return f"{topic[:80]}-{digest[:16]}"
 
@@ -219,5 +219,5 @@ class Candidates(Importer):
 
 
 def content_of(topic: str, text: str) -> str:
-    """What a key stands for, to be compared."""
+    """Return a text with its topic as one string, for comparing with a stored one."""
     return f"{topic}\0{text.strip()}"

@@ -66,7 +66,8 @@ class Checks(Importer):
                 key = (author, item)
                 try:
                     uncounted, (name, answer) = reader.read_all(
-                        partial(authors.uncounted, row), partial(self._said, reader, row, known)
+                        partial(authors.uncounted, row),
+                        partial(self._read_answer, reader, row, known),
                     )
                     about |= {"item": item, "uncounted": uncounted}
                     mine = found.setdefault(key, ReadChecklist(about))
@@ -86,7 +87,7 @@ class Checks(Importer):
         reader.checked.facts += facts(reader.checked.good)
 
     @staticmethod
-    def _said(reader: Reader, row: Row, known: KnownAnswers) -> tuple[str, str]:
+    def _read_answer(reader: Reader, row: Row, known: KnownAnswers) -> tuple[str, str]:
         """The question's name and yes or no. Raises Refused."""
         name, answer = reader.value(row, "name"), reader.value(row, "answer").casefold()
         by_label = {label: short for short, label in known.asked.items()}

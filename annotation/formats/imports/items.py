@@ -149,6 +149,6 @@ class Items(Importer):
 
 
 def made_id(values: Mapping[str, str]) -> str:
-    """The id of a question that has none: the same topic, text to read and question, the same."""
+    """Make an id for a question without one; equal topic, context and question give the same."""
     content = "\0".join(values[name] for name in ("topic", "context", "question"))
     return f"q-{text_print(content).hex()[:MADE]}"

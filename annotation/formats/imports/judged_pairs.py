@@ -66,7 +66,7 @@ class Shown(NamedTuple):
     says_left: bool = False
 
     def code(self, word: str) -> str:
-        """The stored code of a word of CANONICAL or DISPLAYED."""
+        """Return the stored code of a vote in words ("first", "left", ...) on this pair."""
         if word in CANONICAL:
             return to_canonical(to_displayed(word, flipped=False), flipped=self.turned)
         return to_canonical(DISPLAYED[word], flipped=self.flipped)
@@ -197,7 +197,7 @@ class Pairs:
         return pair
 
     def _as_shown(self, pair: KnownPair, shown: Shown) -> KnownPair:
-        """Of several items of one pair, the one that is always shown so, else one of any side."""
+        """Choose among the items of a pair: one always shown on these sides, else any."""
         side = -1 if shown.flipped else 1
         rank: Mapping[int, int] = {side: 0, 0: 1, -side: 2}
         same = self.by_texts[frozenset(pair.texts)]

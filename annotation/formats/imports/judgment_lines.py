@@ -93,7 +93,7 @@ class Lines:
         self.uncounted = Remembered(reader, ("counts", "reason", "excluded"), self._uncounted)
 
     def read(self, row: Row) -> JudgmentLine:
-        """One row. Raises Refused."""
+        """Read one row as a judgment. Raises Refused."""
         pair, shown = self.named(row)
         author, about = self.author(row)
         said, choices = self.judged(row, shown, author[0] == "worker")
@@ -113,7 +113,7 @@ class Lines:
         )
 
     def _author(self, row: Row) -> tuple[Author, dict[str, Any]]:
-        """Whose a row is, and that as the action takes it. Raises Refused."""
+        """Return who gave the row's judgment, with it as the action takes it. Raises Refused."""
         reader = self.reader
         worker, system = reader.value(row, "worker"), reader.value(row, "system")
         if worker and system:
@@ -152,7 +152,7 @@ class Lines:
         name, strategy = named_system(self.reader, row, self.spelled)
         return "system", name, strategy, numbered(self.reader, row, MOST // 2)
 
-    def _given(self, row: Row) -> dict[str, str]:
+    def _read_words(self, row: Row) -> dict[str, str]:
         """The words of the row by column."""
         found = {name: self.reader.value(row, name).casefold() for name in self.asked}
         found = {name: word for name, word in found.items() if word}
@@ -163,8 +163,8 @@ class Lines:
         return found
 
     def _judgments(self, row: Row, shown: Shown, by_person: bool) -> tuple[str, Choices]:
-        """What was said, and the stored codes with their places. Raises Refused."""
-        reader, given = self.reader, self._given(row)
+        """Return the row's judgment and the stored codes with their places. Raises Refused."""
+        reader, given = self.reader, self._read_words(row)
         for name, word in given.items():
             if word not in WORDS:
                 near = closest_name(word, sorted(WORDS)) if len(word) > 1 else ""
@@ -173,7 +173,7 @@ class Lines:
                 )
                 mend = _("Did you mean %(near)s?") % {"near": near} if near else mend
                 reader.refuse(row, name, _("This is no judgment of a pair."), mend)
-        self._one_way(row, shown, given)
+        self._check_words(row, shown, given)
         for name, word in given.items():
             one = self.asked[name]
             if by_person and not one.neutral and shown.code(word) == NEUTRAL:
@@ -188,7 +188,7 @@ class Lines:
             (name, code, ORDINALS[code]) for name, code in codes.items()
         )
 
-    def _one_way(self, row: Row, shown: Shown, given: Mapping[str, str]) -> None:
+    def _check_words(self, row: Row, shown: Shown, given: Mapping[str, str]) -> None:
         """See that the words are of one kind, and that the row says what they stand for."""
         reader = self.reader
         of_order, of_side = (
@@ -223,7 +223,7 @@ class Lines:
     def _ratings(self, row: Row, *_how: object) -> tuple[str, Choices]:
         """The same of points of scales. Raises Refused."""
         codes = {}
-        for name, word in self._given(row).items():
+        for name, word in self._read_words(row).items():
             points = self.asked[name].points
             if not is_whole_number(word) or int(word) not in points:
                 told = ", ".join(map(str, points))
@@ -239,7 +239,7 @@ class Lines:
         )
 
     def describe_choices(self, codes: Mapping[str, str]) -> str:
-        """What was said on the dimensions that the file has, to be compared."""
+        """Describe the judgment on the file's dimensions, for comparing."""
         return ", ".join(f"{name} {codes.get(name, '-')}" for name in self.compared)
 
     def _position(self, row: Row) -> int | None:

@@ -142,7 +142,7 @@ SAYS_RATINGS = (
 
 
 def column_of(dimension: str) -> str:
-    """The column of a dimension: its name, unless the format has a column of that name."""
+    """Return the column of a dimension: its name, prefixed if the format uses that name itself."""
     return f"judged_{dimension}" if dimension in HEAD or dimension in TAIL else dimension
 
 
@@ -191,7 +191,7 @@ class Judgments(Importer):
         first, counts, what = FirstTimes(), AuthorCounts(), set[int]()
         for row in rows:
             with reader:
-                self._asked_for(row, strange, checked)
+                self._note_unknown_columns(row, strange, checked)
                 found = lines.read(row)
                 key = _key(found, first, known)
                 if not found.asked and key not in once.there:
@@ -231,7 +231,9 @@ class Judgments(Importer):
                     left[column].discard("point")
         return {one: near[one] for one in near if one in filled and left[one]}
 
-    def _asked_for(self, row: Row, strange: Mapping[str, str], checked: CheckedRows) -> None:
+    def _note_unknown_columns(
+        self, row: Row, strange: Mapping[str, str], checked: CheckedRows
+    ) -> None:
         for column, near in strange.items():
             value = row.values.get(column, "").strip()
             if value:
@@ -263,7 +265,7 @@ class FirstTimes:
 def _key(
     line: JudgmentLine, first: FirstTimes, known: KnownJudgments
 ) -> Key | tuple[Key, dt.datetime]:
-    """What tells judgments apart: a worker's later one of the same is told apart by its time."""
+    """Return what identifies a judgment; a worker's second of the same has its time too."""
     key, at = line.key, line.values["at"]
     if at is None or key[0][0] != "worker":
         return key

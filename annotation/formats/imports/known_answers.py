@@ -36,7 +36,7 @@ def known_given(reader: Reader, row: Row, one: KnownField, names: Sequence[str])
 
 
 def known_of_item(reader: Reader, row: Row, fields: Sequence[KnownField]) -> dict[str, str]:
-    """What the columns of ``GOLD`` tell of a new item: field, value, within; or {}.
+    """Read a known answer from the ``GOLD`` columns of an item's row: field, value, within; or {}.
 
     Raises Refused where the task asks for more than one thing, or for nothing that can be known.
     """
@@ -94,7 +94,7 @@ class KnownAnswersFile(Importer):
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownFields) -> None:
-        """One good row an item and field."""
+        """Read the known answers, one per item and field."""
         by_name = {one.name: one for one in known.fields}
         only = known.fields[0].name if len(known.fields) == 1 else ""
         first: dict[tuple[str, str], int] = {}

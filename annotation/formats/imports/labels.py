@@ -249,7 +249,7 @@ class ReadLabels:
     lines: dict[tuple[Any, ...], int] = field(default_factory=dict)  # where each was told
 
     def take(self, reader: Reader, row: Row, key: str, said: str, span: Span | None) -> None:
-        """What one more row tells; Raises Refused where an earlier one tells otherwise."""
+        """Add a further row to the answer. Raises Refused where it contradicts an earlier row."""
         what = (key, *span) if span else (key,)
         line = self.lines.setdefault(what, row.line)
         if line == row.line:
@@ -311,7 +311,7 @@ class Labels(Importer):
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownLabels) -> None:
-        """Labels by author and item; a bad row spoils those that stand with it."""
+        """Read labels by author and item; a bad row rejects all rows of the same answer."""
         authors, gold = Authors(reader, known), Gold(reader, known.fields, known.gold)
         author_of = Remembered(reader, [one.name for one in AUTHOR], authors.author)
         uncounted_of = Remembered(reader, [one.name for one in AFTER], authors.uncounted)
@@ -319,7 +319,7 @@ class Labels(Importer):
         asked = {row["name"]: row for row in known.fields}
         usual = next((row["name"] for row in known.fields if row["kind"] == CHOOSE_ONE), "")
         usual = usual or next((row["name"] for row in known.fields if row["kind"] == SPANS), "")
-        said_of = Remembered(reader, SAID, partial(_said, reader, asked=asked, usual=usual))
+        said_of = Remembered(reader, SAID, partial(_read_value, reader, asked=asked, usual=usual))
         said_in = _Grouped()
         for row in rows:
             with reader:
@@ -374,9 +374,11 @@ class _Grouped:
         return place
 
     def spoil(self, key: Any) -> None:
+        """Note that a row of this answer was refused."""
         self.spoilt.add(self._place(key))
 
     def add(self, key: Any, line: Line) -> None:
+        """Add a line to the answer that it tells."""
         place = self._place(key)
         self.counts[place] += 1
         self.places.append(place)
@@ -399,7 +401,7 @@ class _Grouped:
                     yield place, key, found.pop(place)
 
     def _most_open(self) -> int:
-        """How many answers have some of their rows, but not all, at the fullest line."""
+        """Return the most answers that are incomplete at any line of the file."""
         left, still, most = array("I", self.counts), 0, 0
         for place in self.places:
             still += left[place] == self.counts[place]
@@ -409,7 +411,7 @@ class _Grouped:
         return most
 
 
-def _said(
+def _read_value(
     reader: Reader, row: Row, asked: Mapping[str, Mapping[str, Any]], usual: str
 ) -> tuple[str, str, Span | None]:
     """The key of the draft that a row fills, with what, or which span it is. Raises Refused."""

@@ -110,8 +110,8 @@ class Documents(Importer):
                         wrong = _("There is no %(name)s.") % {"name": name.replace("_", " ")}
                         reader.refuse(row, name, wrong, _("Write it."))
                 reader.limit(row, self.limits)
-                self._one(reader, row, "document", values, told)
-                self._one(reader, row, "question", values, told)
+                self._check_same(reader, row, "document", values, told)
+                self._check_same(reader, row, "question", values, told)
                 anchor = self._anchor(reader, row, values)
                 if once.is_new(row, values["answer_id"], values["answer"]):
                     checked.good.append({**values, "sentence": anchor})
@@ -124,7 +124,7 @@ class Documents(Importer):
             )
 
     @staticmethod
-    def _one(
+    def _check_same(
         reader: Reader,
         row: Row,
         name: str,
@@ -201,7 +201,7 @@ class Ratings(Importer):
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownRatings) -> None:
-        """Ratings; the same one as often as it is there is there, once more it is new."""
+        """Read ratings; repeats of a stored rating are recognised up to their stored number."""
         checked, left = reader.checked, dict(known.said)
         for row in rows:
             with reader:

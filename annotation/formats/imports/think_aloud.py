@@ -45,7 +45,7 @@ class KnownSamples:
 
 
 def content_of(text: str, source: str, score: str) -> str:
-    """What a sample's id stands for, to be compared."""
+    """Return a sample's content as one string, for comparing with a stored one."""
     return "\0".join((text.strip(), source.strip(), score.strip()))
 
 
@@ -155,7 +155,7 @@ class Samples(Importer):
 
 
 def digest(content: str) -> str:
-    """A short id of a content."""
+    """Return a short hash of a content."""
     return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
@@ -179,6 +179,7 @@ class ReadAttributes:
 
     @property
     def ordered(self) -> list[dict[str, Any]]:
+        """Return the attributes in the order of the file's numbers."""
         return [one for _, one in sorted(self.attributes, key=lambda pair: pair[0])]
 
 
@@ -223,7 +224,7 @@ class Attributes(Importer):
                     about |= {"item": item, "uncounted": uncounted}
                     mine = found.setdefault(key, ReadAttributes(row, about))
                     mine.lines.append(row.line)
-                    self._tell(reader, row, mine)
+                    self._add_transcript(reader, row, mine)
                 except Refused:
                     spoilt.add(key)
                     continue
@@ -259,7 +260,7 @@ class Attributes(Importer):
         return index, {"text": text, "start": start, "end": end}
 
     @staticmethod
-    def _tell(reader: Reader, row: Row, mine: ReadAttributes) -> None:
+    def _add_transcript(reader: Reader, row: Row, mine: ReadAttributes) -> None:
         """Take the transcript in. Raises Refused where there is another, or too much of all."""
         transcript = _raw(reader, row, "transcript")
         if transcript and mine.transcript and transcript != mine.transcript:

@@ -39,7 +39,7 @@ class FileRow:
 
     @property
     def size(self) -> str:
-        """``3.4 MB``."""
+        """Size of the file with its unit, like ``3.4 MB``."""
         size: float = self.file.size
         for unit in ("bytes", "kB"):
             if size < 1000:
@@ -49,7 +49,7 @@ class FileRow:
 
     @property
     def unit(self) -> str:
-        """``1,204 rows``; a bundle counts the answers in it, a report its numbers."""
+        """Number of rows with their unit, like ``1,204 rows``."""
         return plural(self.file.rows, UNITS.get(self.file.what, "row"))
 
 
@@ -87,7 +87,7 @@ def titles_of(project: Project) -> dict[int, str]:
 
 
 def size_of(task: Task) -> int:
-    """How many answers of people and systems the task holds."""
+    """Return the number of answers of people and systems in the task."""
     return Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN).count()
 
 
@@ -97,7 +97,7 @@ def scales_of(task: Task) -> list[AskedDimension]:
 
 
 def choices_of(task: Task, scale: AskedDimension | None, *, at_once: bool) -> list[dict[str, Any]]:
-    """What can be asked for of a published task, and its formats; on one scale where it counts."""
+    """List the tables that can be exported from a published task, with their formats."""
     if task.current is None:
         return []
     found: list[dict[str, Any]] = [

@@ -34,19 +34,19 @@ class CheckedFile:
 
     @property
     def unread(self) -> list[str]:
-        """Columns that no field reads."""
+        """Columns of the file that no field reads."""
         read = set(self.mapping.values())
         return [name for name in self.sheet.columns if name and name not in read]
 
     @property
     def why_bad(self) -> Counter[str]:
-        """How many rows cannot be taken, by the first thing that is wrong with each."""
+        """Count the rows that cannot be imported, by the first problem of each."""
         rows = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
         return by_reason(next(problems).wrong for _, problems in rows)
 
     @property
     def tally(self) -> Tally:
-        """What becomes of every row of the file."""
+        """Count of the file's rows: used, and left out by reason."""
         checked = self.checked
         return Tally(
             came=len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable}),
@@ -56,6 +56,7 @@ class CheckedFile:
 
     @property
     def can_import(self) -> bool:
+        """Whether every column that is needed has been found."""
         return not self.unmapped
 
 
@@ -81,7 +82,7 @@ def check_rows(
 def examine_candidates(
     project: Project, sheet: Sheet, mapping: Mapping[str, str] | None = None
 ) -> CheckedFile:
-    """The same for a file of texts, which belong to a project and to no task."""
+    """Check a file of texts against the project; texts belong to no task."""
     return _examined(get_format("candidates"), known.candidates(project), sheet, mapping)
 
 

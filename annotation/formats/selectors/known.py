@@ -79,7 +79,7 @@ def _authors(task: Task) -> dict[str, Any]:
 
 
 def _author(worker: int | None, *system: Any) -> Author:
-    """Whose an answer is: a member's, or a system's by name, prompt strategy and replicate."""
+    """Return whose answer it is: a member's, or a system's name, prompt strategy and replicate."""
     return ("worker", worker) if worker else ("system", *system)
 
 
@@ -244,7 +244,7 @@ def checks(task: Task) -> KnownAuthored:
 
 
 def _answered(task: Task) -> dict[int, tuple[Author, str]]:
-    """Whose each answer to the items in force is, and to which."""
+    """Map each answer to the items in force to its author and its item."""
     shown = task.items.in_version(_current(task).number).values("pk")
     rows = Answer.objects.filter(item__in=shown, stage=Answer.Stage.MAIN).values_list(
         "pk", "item__key", "worker_id", "system__name", "system__prompt_strategy", "replicate"
@@ -277,7 +277,7 @@ def known_fields(task: Task) -> KnownFields:
 
 
 def label_items(task: Task) -> KnownLabelItems:
-    """The items of the draft, and what it asks."""
+    """Return the items of the draft with the fields asked."""
     version = task.versions.latest("number")
     rows = list(task.items.in_version(version.number).values_list("key", "question", "media_id"))
     texts = {key: text for key, text, _ in rows}
@@ -387,7 +387,7 @@ def _judged(task: Task) -> dict[str, Any]:
 
 
 def battles(task: Task) -> Counter[bytes]:
-    """What is there as battles on the dimension that battles are about, and how often."""
+    """Count the task's votes as battles, by hash, on the dimension that battles are about."""
     asked = [one.name for one in judgments.version_items(task.versions.latest("number"))]
     name = asked[0] if len(asked) == 1 else OVERALL
     names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))

@@ -77,10 +77,10 @@ def keep_table(
     Its kind is recognised when it is read. Only who uploaded it sees it. Raises as ``keep_file``.
     """
     kind = next(iter(TABLES))
-    return _keep(by=by, project=project, task=None, kind=kind, name=name, content=content)
+    return _store_upload(by=by, project=project, task=None, kind=kind, name=name, content=content)
 
 
-def _keep(
+def _store_upload(
     *,
     by: User,
     project: Project | None,
@@ -129,7 +129,7 @@ def _keep(
 
 
 def _name(name: str) -> str:
-    """What a page shows of the name that a browser sent; no path is ever made of it."""
+    """Return the part of an uploaded file's name that pages show; it is never used as a path."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return displayable("".join(mark for mark in last if mark.isprintable()), 200) or "file"
 
@@ -177,7 +177,7 @@ def set_reading(*, by: User, file: ImportFile, header: bool | None, encoding: st
 
 @transaction.atomic
 def set_project(*, by: User, file: ImportFile, project: Project | None) -> None:
-    """Say of which project a table becomes a task; None is a project of its own.
+    """Choose the project in which a table becomes a task; None stands for a new project.
 
     Raises Conflict where it was scored, or is being scored.
     """
@@ -325,7 +325,7 @@ def drop_stale(*, before: dt.datetime) -> int:
 
 
 def finish(file: ImportFile, report: Report) -> None:
-    """Note an import, inside its transaction; the rows live in the task from now on."""
+    """Mark an upload as imported and discard its staged rows, within the import's transaction."""
     discard_upload(
         file, State.IMPORTED, report=report.as_dict(), imported_at=timezone.now(), error={}
     )

@@ -61,7 +61,7 @@ class Superseded(Exception):
 
 
 def process(file_id: int) -> str:
-    """Bring an upload as far as it comes by itself; returns its state."""
+    """Advance an upload through the steps that need no person; return its state."""
     file = _claim(file_id)
     if file is None:
         return "not mine"
@@ -159,6 +159,7 @@ class _Parts:
         self.weight = 0
 
     def add(self, row: list[Any], weight: int) -> None:
+        """Add a row; store the rows so far once there are enough of them."""
         self.held.append(row)
         self.count += 1
         self.weight += weight
@@ -166,6 +167,7 @@ class _Parts:
             self.flush()
 
     def flush(self) -> None:
+        """Store the rows that were not stored yet as a part."""
         if not self.held:
             return
         ImportPart.objects.create(
@@ -175,7 +177,7 @@ class _Parts:
 
 
 def _read(file: ImportFile) -> None:
-    """As the person said, or as it is recognised where it cannot be read so, which is said."""
+    """Read the file in the stated format, else in the recognised one, and note which."""
     try:
         _read_rows(file)
     except Invalid as refused:
@@ -188,7 +190,7 @@ def _read(file: ImportFile) -> None:
 
 
 def _read_rows(file: ImportFile) -> None:
-    """From bytes to rows, gone through once.
+    """Turn the file's bytes into rows in one pass.
 
     The bytes of a table that is to become a task are kept until it is scored, as its page may ask
     for another encoding or header; others are let go of.
@@ -203,7 +205,7 @@ def _read_rows(file: ImportFile) -> None:
     first: list[Any] = []
     looked: list[Row] = []
     lines: set[int | None] = set()
-    told = _told(file)
+    told = _progress_reporter(file)
     for name in table.columns:
         places.setdefault(name, len(places))
     for event in table.events:
@@ -257,7 +259,7 @@ def _read_rows(file: ImportFile) -> None:
             forget([stored])
 
 
-def _told(file: ImportFile) -> Told:
+def _progress_reporter(file: ImportFile) -> Told:
     """Say how far it is, now and then."""
     last = time.monotonic()
 
@@ -274,9 +276,9 @@ def _told(file: ImportFile) -> Told:
 
 
 def _check(file: ImportFile) -> None:
-    """What would become of each row, and what is wrong with which; nothing is imported."""
+    """Find what each row would become and what is wrong with it; nothing is imported."""
     _set(file, total=file.sheet["rows"], done=0)
-    sheet = sheet_of(file, _told(file))
+    sheet = sheet_of(file, _progress_reporter(file))
     found = check_rows(file.task, file.kind, sheet, file.mapping or None, file.fixes)
     file.parts.filter(kind=Kind.PROBLEMS).delete()
     listed = _Parts(file, Kind.PROBLEMS)
@@ -355,11 +357,11 @@ class _Far:
         self.rows, self.answers = 0, 0
 
     def checked(self, done: int) -> None:
-        """So many rows were gone through."""
+        """Note how many rows have been checked."""
         self.rows = done
 
     def wrote(self, model: type[Model], more: int) -> None:
-        """So many more rows were written into a table."""
+        """Note how many more rows were written into a table."""
         if model is Answer:
             self.answers += more
 

@@ -151,7 +151,7 @@ def _imported(report: dict[str, Any], noun: str) -> str:
 
 
 def _lines(report: Mapping[str, Any]) -> tuple[tuple[int, str, str], ...]:
-    """Each reason in words, with its number of rows and the first lines where such rows stood."""
+    """Return each reason in words, its number of rows, and the first lines with it."""
     found = []
     for reason, n in sorted(report["left_out"].items(), key=lambda one: (-one[1], one[0])):
         lines = [f"{line:,}" for line in report["lines"].get(reason, ()) if line is not None]

@@ -25,12 +25,12 @@ Told = Callable[[int], None]  # how many rows were gone through
 
 
 def pack_rows(rows: list[list[Any]]) -> bytes:
-    """Rows as they lie in a part; plain ASCII, so that every text can be stored."""
+    """Compress rows for storing; as ASCII JSON, so that every text can be stored."""
     return zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)
 
 
 def packed_row(row: Row, places: dict[str, int]) -> list[Any]:
-    """The line and the values in the order of ``places``, which learns new columns."""
+    """Return line and values of a row in the order of ``places``; new columns are added there."""
     values: list[Any] = [row.line]
     for name, value in row.values.items():
         place = places.setdefault(name, len(places)) + 1
@@ -40,7 +40,7 @@ def packed_row(row: Row, places: dict[str, int]) -> list[Any]:
 
 
 def packed_problem(problem: Problem) -> list[Any]:
-    """What is wrong, in the order of ``Problem``."""
+    """Return a problem's values as a list, in the order of ``Problem``."""
     return list(problem.as_dict().values())
 
 
@@ -54,7 +54,7 @@ def parts_of(file_id: int, kind: str) -> Iterator[bytes]:
 
 
 def source_of(file: ImportFile) -> Source:
-    """The file as it was uploaded."""
+    """Return the uploaded file as a source."""
     stored = file.stored
     if stored is None:
         raise Missing(GONE)
@@ -62,7 +62,7 @@ def source_of(file: ImportFile) -> Source:
 
 
 def reading_of(file: ImportFile) -> Reading:
-    """How the person said that the file is to be read."""
+    """Return how the person chose to read the file (encoding, header)."""
     return Reading(**file.sheet.get("reading", {}))
 
 
@@ -96,7 +96,7 @@ class StagedRows(Collection[T], Generic[T]):
 
 
 def rows_of(file: ImportFile, told: Told = lambda done: None) -> StagedRows[Row]:
-    """The rows that were read."""
+    """Return the staged rows of an upload; ``told`` is called with the number read."""
     columns = file.sheet["columns"]
 
     def make(raw: list[Any]) -> Row:
@@ -110,12 +110,12 @@ def rows_of(file: ImportFile, told: Told = lambda done: None) -> StagedRows[Row]
 
 
 def problems_of(file: ImportFile, kind: str, count: int) -> StagedRows[Problem]:
-    """Lines that are no rows (``UNREADABLE``), or all that is wrong (``PROBLEMS``)."""
+    """Return the staged problems of a kind: unreadable lines, or everything that is wrong."""
     return StagedRows(file.pk, kind, count, lambda raw: Problem(*raw))
 
 
 def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:
-    """What was read of the file, as importers take it."""
+    """Return the staged file as the sheet that importers take."""
     about = file.sheet
     return Sheet(
         about["kind"],

@@ -23,7 +23,7 @@ from crowdqc.numbers import count
 def task_export(
     request: HttpRequest, project_id: int, task_id: int, what: str, form: str
 ) -> HttpResponseBase:
-    """One of the exports that fit the task's type, streamed; of a large task with ``now`` alone."""
+    """Stream an export that fits the task's type; large tasks only with ``now``."""
     _access, task = get_task(request, project_id, task_id)
     try:
         export = get_export(task, what, form)

@@ -64,7 +64,7 @@ def _task(access: Access, raw: str) -> Task | None:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The project's files, and what can be asked for of a task; a POST asks."""
+    """Page of the project's files and possible exports; a POST starts one."""
     access = get_access(request, project_id)
     if request.method != "POST":
         task = _task(access, request.GET.get("task", ""))
@@ -93,7 +93,7 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def files_now(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The list alone; it asks for itself again until nothing is being written."""
+    """Fragment with the list of files; it reloads itself while a file is being written."""
     access = get_access(request, project_id)
     context = _context(request, access, None)
     return page_or_fragment(
@@ -122,7 +122,7 @@ def files_download(request: HttpRequest, project_id: int, file_id: int) -> Strea
 @login_required
 @require_safe
 def files_manifest(request: HttpRequest, project_id: int, file_id: int) -> HttpResponse:
-    """What a finished file holds, and what it takes to get it again."""
+    """Download the manifest of a finished file: its tables, columns and recipe."""
     file = reads.get_file(get_access(request, project_id).project, file_id)
     if file.state != "done":
         raise Missing(_("This file is not written yet."))

@@ -85,7 +85,7 @@ def _file(task: Task, file_id: int) -> ImportFile:
 def task_import_file(
     request: HttpRequest, project_id: int, task_id: int, file_id: int
 ) -> HttpResponse:
-    """How a file is read: its columns, first rows and bad rows; then import it."""
+    """Page of an uploaded file: its columns, first rows and bad rows; imports it."""
     access, task = get_task(request, project_id, task_id, Role.REQUESTER)
     file = _file(task, file_id)
     error: DomainError | None = None

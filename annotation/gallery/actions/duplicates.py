@@ -69,7 +69,7 @@ class Copied:
 def duplicate_task(
     *, by: User, task: Task, items: bool = True, key: UUID | None = None
 ) -> tuple[Task, Copied]:
-    """A draft in the same project that asks what the task's newest version asks.
+    """Copy a task as a draft in the same project; return it with what was copied.
 
     Settings, fields, instructions, pay and domain are copied and, with ``items``, texts, items and
     their known answers; never answers, workers, panels, ways in, budget, or what was paid. The form
@@ -87,7 +87,7 @@ def duplicate_task(
 def duplicate_project(
     *, by: User, project: Project, key: UUID | None = None
 ) -> tuple[Project, Copied]:
-    """A project of this person with the same settings, consent text and, as drafts, tasks.
+    """Copy a project with its settings, consent text and, as drafts, its tasks.
 
     Members, invitations, budget, money, models and files are not copied, and neither are texts
     that people wrote, with the items about them. Who may approve alone starts at the defaults. The

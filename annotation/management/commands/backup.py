@@ -24,7 +24,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to, and how it is closed."""
+        """Declare the options: where to write to, and how to encrypt."""
         parser.add_argument(
             "--to", metavar="FOLDER", help="or s3://bucket/folder; default: CROWDQC_BACKUP_FOLDER"
         )

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whose quotas, and which to change."""
+        """Declare the options: whose quotas, and which to change."""
         parser.add_argument("--person", help="a user name or e-mail address")
         parser.add_argument("--project", type=int, help="the number in the project's address")
         parser.add_argument("--set", nargs=2, metavar=("NAME", "MOST"), help="projects 200")

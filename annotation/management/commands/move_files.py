@@ -19,7 +19,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to."""
+        """Declare the option: the storage to move to."""
         parser.add_argument(
             "--to",
             default=settings.CROWDQC_FILES,

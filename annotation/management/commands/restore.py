@@ -75,7 +75,7 @@ class Command(BaseCommand):
         done = restore_backup(file, passphrase=word, replace=options["replace"], say=self._say)
         # Nothing is left to do but what the framework does after each migration.
         call_command("migrate", verbosity=0)
-        self._tell(done, f"restored from the backup of {done.checked.manifest.made_at}")
+        self._print_result(done, f"restored from the backup of {done.checked.manifest.made_at}")
 
     def _test(self, file: str, word: str) -> None:
         _, name = split_address(file)
@@ -85,9 +85,9 @@ class Command(BaseCommand):
             records.record_test(name, str(error))
             raise
         records.record_test(name)
-        self._tell(done, "restored, compared and removed again")
+        self._print_result(done, "restored, compared and removed again")
 
-    def _tell(self, done: Restored, what: str) -> None:
+    def _print_result(self, done: Restored, what: str) -> None:
         rows, tables = done.checked.rows, len(done.checked.manifest.tables)
         self.stdout.write(f"{rows:,} rows of {tables} tables {what}, in {done.seconds:.1f} s")
         for note in done.notes:

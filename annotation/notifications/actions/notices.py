@@ -33,7 +33,7 @@ def notify(
     project: Project | None = None,
     mail: bool = True,
 ) -> int:
-    """Tell each of these people once; returns how many were told now.
+    """Notify each of these people once; return how many were notified now.
 
     ``key`` says what it is about: the same key tells the same person nothing a second time.
     ``text`` is written in the language of each; it names no other person, since it may leave by
@@ -79,7 +79,7 @@ def _in_their_words(text: Text, person: User) -> str:
 
 
 def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:
-    """When a mail is due: now, or with the next one of the day."""
+    """Return when a notice is mailed: now, or with the person's next mail of the day."""
     if at_once or not person.mail_daily:
         return now
     here = timezone.localtime(now)
@@ -88,12 +88,12 @@ def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:
 
 
 def send_mail_soon() -> None:
-    """Have mail sent once this is committed; a queue that is down only delays it."""
+    """Queue the sending of mail for after this transaction's commit."""
     enqueue("annotation.jobs.send_mail")
 
 
 def people_of(project: Project, *roles: str) -> list[User]:
-    """Who holds one of these roles in the project now (default: its staff)."""
+    """List the people who hold one of these roles in the project (default: its staff)."""
     rows = Membership.objects.filter(
         project=project, role__in=roles or (Role.REQUESTER, Role.MANAGER), removed_at__isnull=True
     ).select_related("user")
@@ -101,14 +101,14 @@ def people_of(project: Project, *roles: str) -> list[User]:
 
 
 def mark_read(*, by: User, notice: Notice) -> None:
-    """Note that the person has opened a notice of theirs; a mail about it is not needed."""
+    """Mark a person's notice as read, which cancels its mail."""
     Notice.objects.filter(pk=notice.pk, user=by, read_at=None).update(
         read_at=timezone.now(), mail_at=None
     )
 
 
 def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
-    """The same for all notices that the person was shown: those up to this id (of a project)."""
+    """Mark all notices up to this id as read, of one project if given; return how many."""
     unread = Notice.objects.filter(user=by, read_at=None, pk__lte=upto)
     if only is not None:
         unread = unread.filter(project=only)
@@ -116,7 +116,7 @@ def mark_all_read(*, by: User, upto: int, only: int | None = None) -> int:
 
 
 def mark_read_at(*, by: User, url: str) -> None:
-    """The same for all notices that lead to a page, which the person has opened by itself."""
+    """Mark all of the person's notices that lead to this page as read."""
     Notice.objects.filter(user=by, url=url, read_at=None).update(
         read_at=timezone.now(), mail_at=None
     )
@@ -124,7 +124,7 @@ def mark_read_at(*, by: User, url: str) -> None:
 
 @transaction.atomic
 def set_mail(*, by: User, wanted: bool, daily: bool = False) -> None:
-    """Let notices come by mail too, at once or as one mail a day, or not.
+    """Choose whether notices are also mailed: at once, daily, or not at all.
 
     Without mail, nothing that is still owed leaves; at once, it leaves now.
     """
@@ -166,12 +166,12 @@ def set_muted(*, by: User, kinds: Iterable[str]) -> list[str]:
 
 
 def stop_token(person: User) -> str:
-    """The signed part of the link in each mail that ends them; it does not expire."""
+    """Return the token of the link in each mail that unsubscribes; it does not expire."""
     return signing.dumps(person.pk, salt=SALT, compress=False)
 
 
 def person_of(token: str) -> User:
-    """Whose mails the link ends."""
+    """Return the person whose mails an unsubscribe link ends; Missing if the link is invalid."""
     try:
         found = User.objects.filter(pk=signing.loads(token, salt=SALT)).first()
     except signing.BadSignature:

@@ -23,7 +23,7 @@ ZERO = Decimal("0.00")
 
 
 def tell_complete() -> int:
-    """Tell staff of each open task in which every slot is filled; returns of how many.
+    """Notify staff of open tasks in which every slot is filled; return of how many tasks.
 
     A task that asks for more afterwards is told of again when that is there too.
     """
@@ -61,7 +61,7 @@ def _complete(task: Any, key: str) -> bool:
 
 
 def tell_budget(*, task: Task, project: Project) -> None:
-    """Tell staff where what is approved comes near the task's or the project's budget.
+    """Notify staff when approved pay comes close to the task's or the project's budget.
 
     Called by what books pay, in its transaction; each budget is told of once at each step.
     """

@@ -56,13 +56,16 @@ def deliver_due() -> int:
 
 
 def wait_after(tries: int) -> dt.timedelta:
-    """Ten seconds, then four times as long each time, a day at most; a quarter more or less."""
+    """Return the wait after a number of tries.
+
+    10 s, then four times as long each, a day at most.
+    """
     spread = 0.75 + random.random() / 2  # noqa: S311 (so that they do not all come at once)
     return dt.timedelta(seconds=min(LONGEST_WAIT, FIRST_WAIT * 4 ** (tries - 1)) * spread)
 
 
 def signature(secret: str, event_id: str, timestamp: str, body: bytes) -> str:
-    """``v1,<base64>`` of HMAC-SHA256 over ``id.timestamp.body``."""
+    """Return a webhook's signature: ``v1,<base64>`` of HMAC-SHA256 over ``id.timestamp.body``."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{event_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
@@ -125,19 +128,19 @@ def _note(row: HookDelivery, told: WebhookReply) -> bool:
         return taken  # removed, or somebody else is at it since
     now = timezone.now()
     locked.last_at, locked.took_ms, locked.status = now, told.took_ms, told.status
-    locked.error = "" if taken else _why(told)
+    locked.error = "" if taken else _error_text(told)
     if taken:
         locked.state, locked.done_at = State.DONE, now
     elif told.status == 410 or locked.attempts >= MAX_TRIES:
         locked.state, locked.done_at = State.FAILED, now
-        _give_up(row.hook, gone=told.status == 410)
+        _notify_failure(row.hook, gone=told.status == 410)
     else:
         locked.next_at = now + wait_after(locked.attempts)
     locked.save()
     return taken
 
 
-def _why(told: WebhookReply) -> str:
+def _error_text(told: WebhookReply) -> str:
     if told.status is None or told.error:
         return told.error[:MOST_SAID]
     if 300 <= told.status < 400:
@@ -145,7 +148,7 @@ def _why(told: WebhookReply) -> str:
     return f"HTTP {told.status}{f': {told.said}' if told.said else ''}"[:MOST_SAID]
 
 
-def _give_up(hook: Hook, *, gone: bool) -> None:
+def _notify_failure(hook: Hook, *, gone: bool) -> None:
     """Tell whoever added it, once a day; one that says it is gone goes off."""
     if gone:
         why = _("It answered that it is gone (HTTP 410).")

@@ -45,7 +45,7 @@ ACTIVE = CompiledQuery(lambda: Hook.objects.filter(project=Placeholder("project"
 
 
 def emit(*, project: Project, event: str, data: dict[str, Any]) -> int:
-    """Owe every active address of the project that wants this event one delivery.
+    """Queue a delivery of an event to every active webhook that wants it; return how many.
 
     Part of the caller's transaction, so that what was rolled back is told to nobody. ``data`` is
     JSON with ids and pseudonyms, never with answers' texts. Returns how many deliveries.
@@ -80,7 +80,7 @@ def deliver_soon() -> None:
 def add_hook(
     *, by: User, project: Project, url: str, events: Sequence[str] = ()
 ) -> tuple[Hook, str]:
-    """A new address with its secret, which is shown this once; no events: all of them."""
+    """Add a webhook; return it with its secret, which is shown only now."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if project.hooks.count() >= MOST_HOOKS:
         raise Conflict(
@@ -124,7 +124,7 @@ def _events(events: Sequence[str]) -> list[str]:
 
 @transaction.atomic
 def change_events(*, by: User, hook: Hook, events: Sequence[str]) -> Hook:
-    """Tell it of these events from now on; none: of all."""
+    """Choose the events sent to a webhook from now on; none means all."""
     locked = _locked(hook)
     locked.events = _events(events)
     locked.save(update_fields=["events"])
@@ -134,7 +134,7 @@ def change_events(*, by: User, hook: Hook, events: Sequence[str]) -> Hook:
 
 @transaction.atomic
 def pause(*, by: User, hook: Hook) -> Hook:
-    """Tell it nothing of what happens from now on; what waits goes on waiting."""
+    """Pause a webhook: new events are not queued, queued ones wait."""
     locked = _locked(hook)
     if locked.active:
         locked.active = False
@@ -145,7 +145,7 @@ def pause(*, by: User, hook: Hook) -> Hook:
 
 @transaction.atomic
 def resume(*, by: User, hook: Hook) -> Hook:
-    """Tell it again; what waited is due at once."""
+    """Resume a paused webhook; what waited is sent at once."""
     locked = _locked(hook)
     if not locked.active:
         locked.active, locked.off_why = True, ""
@@ -177,7 +177,7 @@ def ping(*, by: User, hook: Hook) -> HookDelivery:
 
 @transaction.atomic
 def redeliver(*, by: User, delivery: HookDelivery) -> HookDelivery:
-    """Send it again, under the same id, with ten tries anew."""
+    """Send a webhook's delivery again under the same id, with ten new tries."""
     hook = _active(delivery.hook)
     row = HookDelivery.objects.select_for_update().get(pk=delivery.pk)
     row.state, row.attempts, row.next_at = HookDelivery.State.WAITING, 0, timezone.now()

@@ -35,7 +35,7 @@ def make_task(
     texts: Iterable[Candidate],
     key: UUID | None = None,
 ) -> Task:
-    """A draft that puts ``questions`` about each of ``texts`` to people.
+    """Create a draft that asks people ``questions`` about each of ``texts``.
 
     A question has name, label (or text: its wording), component, and the attributes that it came
     from; ``version`` is the frozen checklist's id, 0 for none. A text stands beside the passage
@@ -73,7 +73,7 @@ def make_task(
 
 @transaction.atomic
 def take_texts(*, by: User, task: Task, texts: Iterable[Candidate]) -> None:
-    """Put these texts, and no others on their topics, into the draft beside their sources."""
+    """Set the texts of the draft: these, and no others on their topics, with their sources."""
     wanted = {text.pk: text for text in texts}
     if not wanted:
         return
@@ -92,7 +92,7 @@ def take_texts(*, by: User, task: Task, texts: Iterable[Candidate]) -> None:
 
 
 def _passages(project: Project, topics: Iterable[str]) -> dict[str, str]:
-    """What the project's tasks show on these topics, the newest where several do."""
+    """Return the passages that the project's tasks show on these topics; the last one wins."""
     rows = ItemGroup.objects.filter(task__project=project, key__in=list(topics)).exclude(passage="")
     return dict(rows.order_by("pk").values_list("key", "passage"))
 
@@ -106,11 +106,11 @@ def _change(*, by: User, task: Task, change: Any) -> None:
         raise Invalid(_("This type of task has no checklist."))
     before = task.versions.latest("number").settings
     after = change_rows(by=by, task=task, name=QUESTIONS, change=change).settings
-    if after["version"] and _asked(after) != _asked(before):
+    if after["version"] and _questions_of(after) != _questions_of(before):
         edit_draft(by=by, task=task, fields={"settings": {"version": 0}})
 
 
-def _asked(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _questions_of(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(row["name"], row["label"]) for row in settings[QUESTIONS]]
 
 
@@ -171,7 +171,7 @@ def add_questions(*, by: User, task: Task, text: str, component: str = "") -> li
 
 @transaction.atomic
 def remove_question(*, by: User, task: Task, name: str) -> None:
-    """Take a line out of the draft; answers to it stay with the version that asked it."""
+    """Remove a question from the draft's checklist; its answers stay with older versions."""
     _change(by=by, task=task, change=lambda rows: drop_row(rows, name))
 
 

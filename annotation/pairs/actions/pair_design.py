@@ -64,7 +64,7 @@ def panel_task(
     workers: Sequence[Membership],
     key: UUID | None = None,
 ) -> Task:
-    """A draft that puts some pairs of ``task`` before a panel, each member judging each pair once.
+    """Create a draft in which panel members judge some pairs of ``task``, each pair once.
 
     The dimensions, instructions, pay and order of sides are those of the version in force; pairs
     that ``items`` holds twice (repeats) are asked once. Nothing is handed out before somebody
@@ -86,7 +86,7 @@ def panel_task(
         tell=False,
     )
     new.save(update_fields=["source", "panel"])
-    _as_before(new, task, by, redundancy=len(workers), items=len(pairs))
+    _copy_settings(new, task, by, redundancy=len(workers), items=len(pairs))
     groups = _groups(new, pairs.values())
     Item.objects.bulk_create(
         Item(
@@ -113,7 +113,7 @@ def panel_task(
     return new
 
 
-def _as_before(new: Task, task: Task, by: User, *, redundancy: int, items: int) -> TaskVersion:
+def _copy_settings(new: Task, task: Task, by: User, *, redundancy: int, items: int) -> TaskVersion:
     """Give the new draft the wording and rules of the version in force."""
     old = task.version_or_draft()
     settings = {**old.settings, "gold_per_assignment": 0, "made": "", "left_out": []}
@@ -150,7 +150,7 @@ def _groups(new: Task, items: Iterable[Item]) -> dict[int, ItemGroup]:
 
 @transaction.atomic
 def rating_task(*, by: User, task: Task, title: str = "") -> Task:
-    """A draft that asks for the same texts one by one, on a scale for each dimension.
+    """Create a draft that asks for the same texts one by one, on a scale for each dimension.
 
     Pair by pair or one by one: a pilot of the second kind beside the first shows what pairs are
     worth. It holds the texts of the newest version that are not left out.

@@ -47,7 +47,10 @@ def edit_design(*, by: User, task: Task, fields: Mapping[str, Any]) -> TaskVersi
 
 
 def require(task: Task, *, paired: bool | None = None) -> TaskType:
-    """The type of a task, Invalid where it judges no texts; ``paired``: in pairs, or one by one."""
+    """Return the type of a task that judges texts; Invalid for others.
+
+    ``paired``: whether it must judge them in pairs (True) or singly (False).
+    """
     task_type = get_type(task.type)
     if not task_type.judges_texts or paired not in (None, task_type.pairs_texts):
         raise Invalid(gettext("This type of task judges no texts."))
@@ -107,8 +110,8 @@ def _replace(
 ) -> PairChanges:
     """Make ``wanted`` the draft's items, in this order; equal ones stay, later ones come back."""
     asked = task.items.filter(expected__isnull=True, first__isnull=False)
-    live = {_same(item): item for item in asked.in_version(draft.number)}
-    ended = {_same(item): item for item in asked.filter(until=draft.number)}
+    live = {_pair_key(item): item for item in asked.in_version(draft.number)}
+    ended = {_pair_key(item): item for item in asked.filter(until=draft.number)}
     places = {want: (n + 1) * STEP for n, want in enumerate(wanted)}
     gone = [item for want, item in live.items() if want not in places]
     Item.objects.filter(pk__in=[i.pk for i in gone if i.since == draft.number]).delete()
@@ -118,7 +121,7 @@ def _replace(
     back = [ended[want] for want in places if want not in live and want in ended]
     stay = [live[want] for want in places if want in live] + back
     for item in stay:
-        item.position, item.until = places[_same(item)], None
+        item.position, item.until = places[_pair_key(item)], None
     Item.objects.bulk_update(stay, ["position", "until"], batch_size=1000)
     known = {text.pk: text for text in texts}
     titles = dict(task.groups.values_list("pk", "title"))
@@ -143,7 +146,7 @@ def _replace(
     return PairChanges(len(places), len(new) + len(back), len(gone))
 
 
-def _same(item: Item) -> Wanted:
+def _pair_key(item: Item) -> Wanted:
     assert item.first_id is not None  # noqa: S101 (filtered)
     return item.group_id, item.first_id, item.second_id, item.repeat, item.side
 
@@ -206,7 +209,7 @@ def make_texts(*, by: User, task: Task) -> PairChanges:
 
 @transaction.atomic
 def leave_out(*, by: User, task: Task, candidate: int, out: bool) -> None:
-    """Leave a text of the task's topics out of its pairs (or items), or take it in again."""
+    """Leave a text out of the task's pairs (``out``), or take it in again."""
     task_type = require(task)
     draft = lock_draft(task, by=by)
     if not texts_of(task, draft).filter(pk=candidate).exists():

@@ -207,7 +207,7 @@ def add_answers(
         )
     if topic not in TOPICS:
         raise Invalid(gettext("There is no such topic."), fields={"topic": ", ".join(TOPICS)})
-    about, items = _asked(source, topic), None
+    about, items = _topics_of(source, topic), None
     if get_type(source.type).has_styles:
         asked = list_topics_with_items(source)
         topic, items = WRITTEN, {pk for one in asked for pk in one.items}
@@ -237,7 +237,7 @@ def add_answers(
     return new, topics
 
 
-def _asked(source: Task, topic: str) -> dict[str, TopicContent]:
+def _topics_of(source: Task, topic: str) -> dict[str, TopicContent]:
     """Topics that a task's questions (or texts) give, with the passage people had."""
     assert source.current is not None  # noqa: S101 (only a published task has answers)
     items = source.items.in_version(source.current.number).select_related("group")

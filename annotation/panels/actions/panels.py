@@ -137,7 +137,7 @@ def admit(
 
 
 def invitation(panel: Panel) -> str:
-    """What new members read unless somebody wrote something else."""
+    """Return the default message to new members of a panel."""
     return _("You are on the panel “%(panel)s”: its tasks are open to you on your work page.") % {
         "panel": panel.name
     }
@@ -185,7 +185,7 @@ def end(*, by: User, member: PanelMember, why: str) -> PanelMember:
 
 @transaction.atomic
 def set_panels(*, by: User, task: Task, asks_for: str, qualifies: str | None = None) -> Task:
-    """Name the panel that alone may work, and the one that passing leads to; empty: none.
+    """Set the panel that a task is restricted to, and the panel that passing it leads to; "": none.
 
     ``qualifies`` None leaves that as it is. A panel of a new name is made, with nobody on it.
     Raises Invalid where both are the same, and Conflict for a task that is open.

@@ -65,7 +65,7 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
             tell=False,
             why=f"passed round {made.round} of “{locked.version.title}”"[: panels.MOST_WHY],
         )
-    _tell(made, wanted)
+    _notify_worker(made, wanted)
     record(
         by=by,
         project=locked.task.project,
@@ -76,7 +76,7 @@ def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> 
     return made
 
 
-def _tell(made: Qualification, wanted: Panel) -> None:
+def _notify_worker(made: Qualification, wanted: Panel) -> None:
     """Tell the worker what was decided; the feedback itself stands on their work page."""
     work = made.assignment
 

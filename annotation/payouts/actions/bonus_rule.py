@@ -27,7 +27,7 @@ MAX_RANK = 10_000
 
 
 def bases_of(task: Task) -> tuple[str, ...]:
-    """By what a bonus can be given in this task; none where its type gives workers no score."""
+    """Return the scores on which a bonus can be based in this task; empty without scores."""
     return get_type(task.type).bonus_bases
 
 
@@ -121,7 +121,7 @@ def _clean_steps(
     kept: list[dict[str, Any]] = []
     for number, step in enumerate(steps, 1):
         at, bonus = (
-            _at(bonus_by, step.get("at"), number),
+            _parse_threshold(bonus_by, step.get("at"), number),
             _bonus(step.get("bonus"), currency, number),
         )
         if kept:
@@ -135,7 +135,7 @@ def _clean_steps(
     return kept
 
 
-def _at(bonus_by: str, raw: Any, number: int) -> int | float:
+def _parse_threshold(bonus_by: str, raw: Any, number: int) -> int | float:
     field = f"at_{number}"
     value = exact(raw, low=-LARGEST)
     if value is None:

@@ -44,7 +44,7 @@ def payable_account(worker_id: int) -> str:
 
 
 def channel(payment: Payment) -> str:
-    """Where the money of a payment leaves, as ``prolific-3`` or ``hand``."""
+    """Return the ledger channel that pays a payment, such as ``prolific-3`` or ``hand``."""
     if payment.recruitment_id is None or payment.recruitment is None:
         return HAND
     return f"{payment.recruitment.kind}-{payment.recruitment_id}"
@@ -130,7 +130,7 @@ def book_correction(
         )
         if proposal is not None:
             same = {at: value for at, value in wanted.items() if at not in ("worker", "by_id")}
-            _same(proposal, {**same, "proposed_by_id": by.pk})
+            _check_same(proposal, {**same, "proposed_by_id": by.pk})
             return proposal
     return write_correction(
         by=by, task=task, debit=debit, credit=credit, amount=amount, memo=memo, key=name
@@ -153,7 +153,7 @@ def write_correction(
         },
     )
     if not new:
-        _same(entry, wanted)
+        _check_same(entry, wanted)
         return entry
     record(
         by=by,
@@ -190,7 +190,7 @@ def _tell_worker(entry: LedgerEntry, worker: Membership) -> None:
     )
 
 
-def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
+def _check_same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
     """Raise Conflict where this key was used for something else."""
     if any(getattr(row, name) != value for name, value in wanted.items()):
         raise Conflict(
@@ -201,7 +201,7 @@ def _same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
 def _checked(
     by: User, task: Task, accounts: tuple[str, str], amount: Decimal, memo: str
 ) -> dict[str, Any]:
-    """What the entry will say, or why this person may not book it."""
+    """Return what the entry will say; raise where this person may not book it."""
     require_decider(task.project, by)
     amount, memo = clean_amount(amount, "amount"), clean_text(memo, "memo", 300)
     if not amount:
@@ -252,7 +252,7 @@ def _owner(project: Project, code: str, field: str) -> Membership | None:
 
 
 def channels(project: Project) -> dict[str, str]:
-    """Every way in which money of the project leaves, with its name."""
+    """Return all ledger channels of the project with their names."""
     rows = Recruitment.objects.filter(task__project=project).order_by("pk")
     return {HAND: gettext("by hand")} | {
         f"{row.kind}-{row.pk}": gettext("through %(kind)s, %(name)s")

@@ -25,7 +25,7 @@ Seen = Mapping[int, Decimal]  # proposal -> the amount that the person saw
 
 
 def amounts_seen(sent: Mapping[str, str]) -> dict[int, Decimal]:
-    """The amounts that a page asked about, from its fields ``seen_`` and a proposal's id."""
+    """Read the amounts that the person saw from the form fields ``seen_<proposal id>``."""
     found = {}
     for name, value in sent.items():
         number = parse_whole(name.removeprefix("seen_"))
@@ -50,7 +50,7 @@ class ProposedPay:
 
     @property
     def open(self) -> list[int]:
-        """The proposals that this person may decide about."""
+        """Ids of the proposals that this person may decide."""
         return [pk for pk, why_not in self.against.items() if not why_not]
 
     def reasons(self, workers: Iterable[Membership]) -> Reasons:
@@ -68,10 +68,11 @@ class ProposedPay:
         return {line.assignment.worker_id for line in self.lines[batch]}
 
     def amount(self, batch: int) -> Decimal:
+        """Return what the proposal with this id would pay these people."""
         return sum((line.base + line.bonus for line in self.lines[batch]), Decimal(0))
 
     def effects(self) -> list[str]:
-        """What approving writes, a sentence for each proposal."""
+        """Return what approving writes, a sentence for each proposal."""
         told = []
         for pk in self.open:
             batch, people = self.batches[pk], len(self.workers_in(pk))
@@ -125,7 +126,7 @@ def _approve(by: User, batch: PayoutBatch, seen: Seen, lines: Sequence[int] | No
 
 
 def reasons_against(*, by: User, batches: Iterable[PayoutBatch]) -> Reasons:
-    """Why a proposal is not approved together with others."""
+    """Return why proposals cannot be approved in bulk, by proposal."""
     left = {}
     for batch in batches:
         why_not = reason_cannot_decide(batch, by)
@@ -154,5 +155,5 @@ def approve_proposals(
 
 
 def totals_of(batches: Iterable[PayoutBatch]) -> dict[int, Decimal]:
-    """What approving each proposal would pay."""
+    """Return by proposal what approving it would pay."""
     return {batch.pk: total(batch) for batch in batches}

@@ -59,7 +59,7 @@ def has_api(recruitment: Recruitment | None) -> bool:
 def plan_payments(
     *, batch: PayoutBatch, paid: Sequence[PayoutLine], rejected: Sequence[PayoutLine]
 ) -> int:
-    """Note what has to be done about lines that were just settled; gives how many things.
+    """Plan the payments and refusals for lines that were just settled; return how many.
 
     Part of the approval's transaction. Sending begins after its commit.
     """
@@ -119,7 +119,7 @@ def _row(batch: PayoutBatch, line: PayoutLine, visit: Visit | None, what: str) -
 
 
 def send_soon() -> None:
-    """Begin to send after this transaction's commit; the schedule does it otherwise."""
+    """Queue the sending of payments for after this transaction's commit."""
     enqueue("annotation.jobs.send_payments")
 
 
@@ -132,7 +132,7 @@ def confirm(
     amount: Decimal | None = None,
     fee: Decimal = books.ZERO,
 ) -> bool:
-    """The money moved, or the decision is known there: book it and tell the worker, once.
+    """Book a payment that was made, or a decision that took effect, and notify the worker, once.
 
     ``amount`` is what was really paid, where that is known to differ from what was planned.
     """
@@ -193,7 +193,7 @@ def _locked(payment: Payment) -> Payment:
     )
 
 
-def _may(payment: Payment, by: User) -> None:
+def _require_permission(payment: Payment, by: User) -> None:
     require_decider(payment.assignment.task.project, by)
     if payment.worker.user_id == by.pk:
         raise NotAllowed(_("It is pay of your own; somebody else must do this."))
@@ -203,7 +203,7 @@ def _may(payment: Payment, by: User) -> None:
 def try_again(*, by: User, payment: Payment) -> Payment:
     """Send once more what the platform refused; nothing of it was done there."""
     payment = _locked(payment)
-    _may(payment, by)
+    _require_permission(payment, by)
     if payment.state in OPEN:
         return payment
     if payment.state != State.FAILED:
@@ -236,9 +236,9 @@ def _reset(payment: Payment, state: str, error: str = "") -> None:
 
 @transaction.atomic
 def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
-    """Say what a look at the platform showed: ``paid``, ``not_paid`` (send it), or ``by_hand``."""
+    """Record what the platform shows of an unclear payment: ``paid``, ``not_paid``, ``by_hand``."""
     payment = _locked(payment)
-    _may(payment, by)
+    _require_permission(payment, by)
     refusal = payment.what == What.REFUSAL and payment.state == State.BY_HAND
     if payment.state not in (State.UNCLEAR, State.FAILED) and not refusal:
         raise Conflict(_("This needs nobody’s look any more."))
@@ -271,7 +271,7 @@ def mark_sent(*, by: User, payments: Iterable[Payment], memo: str = "by hand") -
     done = 0
     for chosen in sorted(payments, key=lambda one: one.pk):
         payment = _locked(chosen)
-        _may(payment, by)
+        _require_permission(payment, by)
         if payment.state == State.DONE:
             continue  # a double click
         if payment.state != State.BY_HAND:

@@ -114,7 +114,7 @@ def propose_payout(
     project = _lock_project(task.project_id)
     done = PayoutBatch.objects.filter(key=key).first()
     if done:
-        return _same_again(done, by, task, lines)
+        return _repeated_proposal(done, by, task, lines)
     rows = _locked(task, ids)
     check_proposable(lines, rows)
     number = project.payout_batches.aggregate(m=Max("number"))["m"] or 0
@@ -144,7 +144,7 @@ def propose_payout(
     return batch
 
 
-def _same_again(
+def _repeated_proposal(
     done: PayoutBatch, by: User, task: Task, lines: Sequence[ProposedLine]
 ) -> PayoutBatch:
     """The proposal that this key made, if the retry says the same; else Conflict."""
@@ -165,7 +165,7 @@ def _same_again(
 
 
 def total(batch: PayoutBatch) -> Decimal:
-    """What approving all lines proposed for approval would pay."""
+    """Return what approving the proposal's lines would pay: base and bonus."""
     sums = batch.lines.filter(decision=Decision.APPROVE).aggregate(
         base=Sum("base"), bonus=Sum("bonus")
     )

@@ -66,7 +66,7 @@ def reply_to_rejection(*, by: User, rejection: Rejection, text: str) -> Rejectio
             % _owed(rejection)
         ),
     )
-    emit(project=project, event="rejection.replied", data=_told(rejection))
+    emit(project=project, event="rejection.replied", data=_event_data(rejection))
     return rejection
 
 
@@ -79,7 +79,7 @@ def _overdue(rejection: Rejection) -> str:
     return _("An answer to a worker’s reply in %(project)s was owed by %(day)s.") % _owed(rejection)
 
 
-def _told(rejection: Rejection) -> dict[str, object]:
+def _event_data(rejection: Rejection) -> dict[str, object]:
     return {
         "rejection": rejection.pk,
         "assignment": rejection.assignment_id,
@@ -105,7 +105,7 @@ def _tell_managers(rejection: Rejection, kind: str, text: Text, again: str = "")
 
 @transaction.atomic
 def remind_overdue() -> int:
-    """Tell a project's managers, once a day, of each reply whose answer is overdue."""
+    """Remind managers once a day of overdue replies to rejections; return how many."""
     now = timezone.now()
     late = (
         Rejection.objects.filter(replied_at__isnull=False, outcome="", answer_by__lt=now)
@@ -163,7 +163,11 @@ def decide_reply(*, by: User, rejection: Rejection, overturn: bool, note: str) -
         key=f"rejection.decided:{rejection.pk}",
         url=reverse("work_earnings") + ("#waiting" if overturn else "#rejected"),
     )
-    emit(project=project, event="rejection.decided", data={**_told(rejection), "outcome": outcome})
+    emit(
+        project=project,
+        event="rejection.decided",
+        data={**_event_data(rejection), "outcome": outcome},
+    )
     return rejection
 
 

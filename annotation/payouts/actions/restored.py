@@ -12,7 +12,7 @@ from annotation.records.actions.audit import record
 
 @transaction.atomic
 def hold_payments(made_at: str) -> list[str]:
-    """Leave open bonuses of a restored database to people; gives what to tell whoever restores.
+    """Hold open bonuses of a restored database for people to check; return messages about them.
 
     A bonus that waited when the backup was made may have been paid since, and paying is not
     idempotent. Approvals and rejections are: the platform says that they were made.

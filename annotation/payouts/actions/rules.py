@@ -44,7 +44,7 @@ class ProposedLine:
 
 
 def why_not_decide_in(project: Project, by: User) -> str:
-    """Why this person approves nothing in the project; empty when they may.
+    """Return why this person may not approve payouts in the project; "" if they may.
 
     Managers approve; so does the owner while the project is set to single approval.
     """
@@ -93,12 +93,12 @@ def why_not_second(project: Project, proposer: User, by: User, chain: Ties) -> s
 
 
 def needs_note(project: Project, proposer: User, by: User) -> bool:
-    """Whether this approval has no independent second person, which stands with it for good."""
+    """Return whether proposer and approver are the same or tied, which the approval then notes."""
     return proposer.pk == by.pk or load_ties(project).are_tied(proposer.pk, by.pk)
 
 
 def approvers(project: Project, proposer: User) -> list[User]:
-    """Who may approve what this person proposes, apart from work of their own."""
+    """List the people who may approve proposals of this person."""
     chain = load_ties(project)
     people = {one.pk: one for one in list_managers(project)}
     if project.single_approval:
@@ -144,7 +144,7 @@ def require_proposer(project: Project, by: User) -> None:
 
 
 def roles_of(project: Project, person: User) -> list[str]:
-    """What the person is in the project now."""
+    """List the person's current roles in the project, apart from worker."""
     rows = Membership.objects.filter(project=project, user=person, removed_at__isnull=True)
     return sorted(rows.exclude(role=Role.WORKER).values_list("role", flat=True))
 
@@ -181,7 +181,7 @@ def build_line(batch: PayoutBatch, assignment: Assignment, line: ProposedLine) -
 
 
 def why_not_base(assignment: Assignment, base: Decimal) -> str:
-    """Why this base cannot be paid for the assignment; empty when it can. The one place for it."""
+    """Return why this base pay is not allowed for the assignment; "" if it is."""
     agreed = assignment.pay
     if base > agreed:
         return _("%(agreed)s at most; the rest is a bonus") % {"agreed": agreed}
@@ -191,7 +191,7 @@ def why_not_base(assignment: Assignment, base: Decimal) -> str:
 
 
 def clean_less(assignment: Assignment, base: Decimal, reason: str) -> str:
-    """The reason that stands with a line; Invalid where less than agreed is paid without one."""
+    """Return the reason of a line that pays less than agreed; Invalid if it lacks one."""
     name = assignment.worker.pseudonym
     why_not = why_not_base(assignment, base)
     if why_not:

@@ -55,7 +55,7 @@ def send_due(*, seconds: float = 40.0) -> int:
             for project in list(waiting):
                 if time.monotonic() > until:
                     return steps
-                taken = _take(project)
+                taken = _lease_payment(project)
                 if taken is None or not _step(desk, *taken):
                     waiting.remove(project)
                 steps += taken is not None
@@ -74,7 +74,7 @@ def _due() -> QuerySet[Payment]:
 
 
 @transaction.atomic
-def _take(project: int) -> tuple[Payment, str] | None:
+def _lease_payment(project: int) -> tuple[Payment, str] | None:
     """One payment of the project that is due, leased, with the state it was found in."""
     now = timezone.now()
     payment = (
@@ -113,12 +113,12 @@ class PlatformConnections:
         self._stack.close()
 
     def begin(self, payment: Payment) -> None:
-        """From now on the requests are about this payment."""
+        """Use the connections for this payment from now on."""
         self._payment, self._attempt = payment, None
         self._until = time.monotonic() + settings.CROWDQC_PAYMENT_LEASE / 2
 
     def still_ours(self) -> None:
-        """Raise Lost where so much of the lease is over that another worker may come."""
+        """Raise LeaseLost if the lease is nearly over and another worker may take the payment."""
         if time.monotonic() > self._until:
             raise LeaseLost
 
@@ -134,7 +134,7 @@ class PlatformConnections:
         return self._open[recruitment.pk]
 
     def study(self, payment: Payment) -> prolific.Study:
-        """What the payment's study says of its pay, asked once a job."""
+        """Return what the payment's study pays on Prolific, asked once per job."""
         way = cast(Recruitment, payment.recruitment)
         key = way.pk, payment.assignment.visit.study
         if key not in self._studies:
@@ -145,7 +145,7 @@ class PlatformConnections:
         return self._studies[key]
 
     def _note(self, request: str, status: int | None, error: str) -> None:
-        """Every request is a row: one that changes something stands there before it leaves."""
+        """Store a row for a request; one that changes something is stored before it is sent."""
         ended = status is not None or bool(error)
         now = timezone.now()
         if ended and self._attempt is not None and self._attempt.request == request:
@@ -200,12 +200,12 @@ def _refused(payment: Payment, why: str, *, sent: bool) -> None:
                 payment, _("It may have been paid, and cannot be looked up. %(why)s") % {"why": why}
             )
         else:
-            _put(payment, state=State.FAILED, error=why[:300], held_until=None)
+            _save_state(payment, state=State.FAILED, error=why[:300], held_until=None)
     except LeaseLost:
         pass
 
 
-def _put(payment: Payment, **fields: Any) -> None:
+def _save_state(payment: Payment, **fields: Any) -> None:
     """Write the next state, unless somebody else took the payment over."""
     mine = Payment.objects.filter(pk=payment.pk, attempts=payment.attempts, state__in=OPEN)
     if not mine.update(**fields):
@@ -214,7 +214,7 @@ def _put(payment: Payment, **fields: Any) -> None:
         setattr(payment, name, value)
 
 
-def _in(seconds: float) -> dt.datetime:
+def _time_in(seconds: float) -> dt.datetime:
     return timezone.now() + dt.timedelta(seconds=seconds)
 
 
@@ -222,7 +222,7 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
     """Look again after a pause that grows; what cannot be reached for hours is given to people."""
     try:
         if payment.attempts >= MAX_TRIES and payment.state != State.SENDING:
-            _put(
+            _save_state(
                 payment,
                 state=State.FAILED,
                 error=(_("Given up. %(error)s") % {"error": error})[:300],
@@ -230,7 +230,7 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
             )
         elif payment.attempts >= MAX_TRIES * 2:
             state = State.UNCLEAR if payment.what == What.BONUS else State.FAILED
-            _put(
+            _save_state(
                 payment,
                 state=state,
                 error=(_("Given up. %(error)s") % {"error": error})[:300],
@@ -239,7 +239,7 @@ def _later(payment: Payment, error: str, *, wait: float | None = None) -> None:
         else:
             pause = settings.CROWDQC_PAYMENT_CHECK * 2 ** min(payment.attempts - 1, 8)
             pause = min(pause, 900.0) if wait is None else wait
-            _put(payment, error=error[:300], held_until=_in(pause))
+            _save_state(payment, error=error[:300], held_until=_time_in(pause))
     except LeaseLost:
         pass
 
@@ -343,20 +343,26 @@ def _bonus(desk: PlatformConnections, payment: Payment, found: str) -> None:
                 _("The platform understood %(understood)s. Nothing was paid.")
                 % {"understood": f"{understood / 100:.2f}"}
             )
-        _put(payment, state=State.PREPARED, reference=reference, seen_before=seen)
+        _save_state(payment, state=State.PREPARED, reference=reference, seen_before=seen)
     desk.still_ours()
-    _put(payment, state=State.SENDING, sent_at=timezone.now(), seen_before=seen, error="")
+    _save_state(payment, state=State.SENDING, sent_at=timezone.now(), seen_before=seen, error="")
     try:
         client.pay_bonus(payment.reference)
     except NotSent as error:  # sure that nothing was paid: it is set up, and waits its turn
         pause = settings.CROWDQC_PAYMENT_CHECK if error.wait is None else error.wait
-        _put(payment, state=State.PREPARED, sent_at=None, error=str(error), held_until=_in(pause))
+        _save_state(
+            payment,
+            state=State.PREPARED,
+            sent_at=None,
+            error=str(error),
+            held_until=_time_in(pause),
+        )
         return
-    _put(payment, held_until=_in(settings.CROWDQC_PAYMENT_CHECK))
+    _save_state(payment, held_until=_time_in(settings.CROWDQC_PAYMENT_CHECK))
 
 
 def _paid(told: dict[str, Any], payment: Payment) -> int:
-    """How many bonuses of this amount the submission has; Refused where it is another's."""
+    """Count the submission's bonuses of this amount; Refused if it is another person's."""
     visit = payment.assignment.visit
     who, study = told.get("participant"), told.get("study_id")
     if who not in (None, visit.participant) or study not in (None, visit.study):
@@ -393,8 +399,10 @@ def _reconcile(desk: PlatformConnections, payment: Payment) -> None:
     elif waited <= settings.CROWDQC_PAYMENT_SETTLE:
         left = settings.CROWDQC_PAYMENT_SETTLE - waited
         pause = min(left + 0.01, settings.CROWDQC_PAYMENT_CHECK * 2 ** min(payment.attempts, 6))
-        _put(
-            payment, error=_("No answer came; looking before anything else."), held_until=_in(pause)
+        _save_state(
+            payment,
+            error=_("No answer came; looking before anything else."),
+            held_until=_time_in(pause),
         )
     else:
         _conclude(payment, waited)
@@ -420,7 +428,7 @@ def _conclude(payment: Payment, waited: float) -> None:
         )
         project = payment.assignment.task.project
         record(by=None, project=project, action="payment.resend", on=payment, waited=int(waited))
-        _put(
+        _save_state(
             payment,
             state=State.PLANNED,
             reference="",
@@ -434,7 +442,7 @@ def _conclude(payment: Payment, waited: float) -> None:
 
 
 def _unclear(payment: Payment, why: str) -> None:
-    _put(payment, state=State.UNCLEAR, error=why[:300], held_until=None)
+    _save_state(payment, state=State.UNCLEAR, error=why[:300], held_until=None)
     project = payment.assignment.task.project
     # Not why: the platform's words may name the person, and this log is kept for good.
     record(by=None, project=project, action="payment.unclear", on=payment)

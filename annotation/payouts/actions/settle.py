@@ -41,7 +41,7 @@ Decision = PayoutLine.Decision
 def sort_out(
     lines: Sequence[PayoutLine], line_ids: Sequence[int] | None
 ) -> tuple[list[PayoutLine], list[PayoutLine], list[PayoutLine]]:
-    """Lines to pay, to reject and to hold."""
+    """Sort lines into those to pay, to reject and to hold."""
     if line_ids is None:
         chosen = {line.pk for line in lines if line.decision != Decision.HOLD}
     else:
@@ -57,7 +57,7 @@ def sort_out(
 
 
 def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None:
-    """Raise Conflict if ``amount`` does not fit; ``project`` is locked, so that no two race."""
+    """Raise Conflict if ``amount`` exceeds the task's or the project's budget."""
     if not amount:
         return
     task = Task.objects.get(pk=batch.task_id)
@@ -157,7 +157,7 @@ def _write_rejections(
 
 
 def _tell_approved(batch: PayoutBatch, paid: Sequence[PayoutLine]) -> None:
-    """Each worker, once a proposal: how much of their work was approved, and for how much."""
+    """Notify each worker once a proposal of how much of their work was approved, and the pay."""
     by_worker: dict[int, list[PayoutLine]] = {}
     for line in paid:
         by_worker.setdefault(line.assignment.worker_id, []).append(line)
@@ -203,7 +203,7 @@ def _approved_text(
 
 
 def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
-    """Whoever may approve it (where nobody may, all who could see to that), and programs."""
+    """Notify webhooks and those who may approve a new proposal (if nobody may, the managers)."""
     project = batch.project
     people = approvers(project, batch.proposed_by)
     waits = bool(people)
@@ -241,7 +241,7 @@ def tell_proposed(batch: PayoutBatch, amount: Decimal) -> None:
 
 
 def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) -> None:
-    """The proposer, where somebody else approved it; and programs."""
+    """Notify the proposer that somebody else approved the proposal, and webhooks."""
     project = batch.project
     if batch.decided_by_id != batch.proposed_by_id:
         notify(
@@ -279,7 +279,7 @@ def tell_decided(batch: PayoutBatch, paid: int, rejected: int, amount: Decimal) 
 
 
 def tell_sent_back(batch: PayoutBatch) -> None:
-    """The proposer, unless they took it back themselves."""
+    """Notify the proposer that the proposal was sent back by somebody else."""
     if batch.decided_by_id == batch.proposed_by_id:
         return
     notify(

@@ -145,7 +145,7 @@ def reversing_statement(statement: Statement, payment_id: int) -> str:
 
 
 def _remember(statement: Statement, known: _Known) -> None:
-    """What an earlier file told: the same row again is no second payment."""
+    """Note rows of earlier files: the same row again is no second payment."""
     told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     back = set(
         LedgerEntry.objects.filter(key__startswith=f"statement:{statement.pk}:").values_list(
@@ -254,7 +254,7 @@ def _payments_of(one: ReportedPayment, known: _Known) -> list[int]:
 
 
 def _best(free: Iterable[int], one: ReportedPayment, known: _Known) -> int:
-    """Of several, the one of the same amount; of these, one that we hold for paid."""
+    """Choose one of several payments: of the same amount, and rather one that counts as paid."""
 
     def rank(pk: int) -> tuple[bool, bool, int]:
         row = known.payments[pk]

@@ -52,7 +52,7 @@ OPEN = (
 def import_statement(
     *, by: User, task: Task, recruitment: Recruitment | None, name: str, content: bytes
 ) -> tuple[Statement, bool]:
-    """Hold a file against the payments of a task, once; True: it is new.
+    """Check a platform's statement against the task's payments; True if the file is new.
 
     The same file again is the statement that is there, whoever sends it. Raises NotAllowed
     without a manager's role, Invalid naming every row that cannot be read; nothing is kept then.
@@ -100,7 +100,7 @@ def row_key(statement: Statement, place: int) -> str:
 
 @transaction.atomic
 def book_difference(*, by: User, statement: Statement, place: int) -> Correction | bool:
-    """Book what a row says that the books do not; True: booked now, False: it was before.
+    """Book the difference of a statement's row; True if booked now, False if booked before.
 
     Above what one person may book in a day it becomes a proposal for a second one, which is
     given back. Raises NotAllowed without a manager's role or for one's own payment, Missing where
@@ -178,7 +178,7 @@ class _Plan:
 
     @property
     def amount(self) -> Decimal:
-        """What is booked beyond what two people approved."""
+        """Return the amount to book beyond what two people approved."""
         if self.settles and self.payment is not None:
             more = abs(as_decimal(self.row["amount"]) - self.payment.amount)
             return more + as_decimal(self.row["fee"] or 0)
@@ -186,7 +186,7 @@ class _Plan:
 
 
 def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
-    """What there is to book for a row, its payment locked; None where it was booked before."""
+    """Return what to book for a row, its payment locked; None if it was booked before."""
     statement = (
         Statement.objects.select_for_update(of=("self",), no_key=True)
         .select_related("task__project", "recruitment")
@@ -283,7 +283,7 @@ def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment
 
 
 def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:
-    """What the books say less than the file, of a payment that was booked since it was read."""
+    """Return how the books differ from the file for a payment booked since it was read."""
     keys = {f"payment:{payment.pk}": books.ZERO, f"fee:{payment.pk}": books.ZERO}
     keys |= dict(LedgerEntry.objects.filter(key__in=keys).values_list("key", "amount"))
     paid, fee = keys.values()

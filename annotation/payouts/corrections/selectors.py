@@ -32,13 +32,13 @@ class WaitingCorrection:
 
 
 def corrections_of(project: Project) -> QuerySet[Correction]:
-    """Everything booked by hand or proposed to be, the newest first."""
+    """Return all corrections, booked and proposed, newest first."""
     rows = project.corrections.select_related("task", "statement", "proposed_by", "decided_by")
     return rows.order_by("-pk")
 
 
 def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrection]:
-    """What awaits a second person, the oldest first."""
+    """List the corrections that wait for a second person, oldest first."""
     rows = list(corrections_of(project).filter(state=Correction.State.PROPOSED).order_by("pk"))
     why_not = why_not_decide_in(project, viewer)
     may = set(proposers(project))

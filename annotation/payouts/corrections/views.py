@@ -24,7 +24,7 @@ def get_correction(access: Access, correction_id: int) -> Correction:
     return found
 
 
-def _back(project_id: int) -> HttpResponse:
+def _redirect_to_corrections(project_id: int) -> HttpResponse:
     return redirect(reverse("ledger", args=[project_id]) + "#corrections")
 
 
@@ -35,7 +35,7 @@ def correction_approve(request: HttpRequest, project_id: int, correction_id: int
     access = get_access(request, project_id)
     decide.approve_correction(by=access.user, correction=get_correction(access, correction_id))
     messages.success(request, _("Correction approved and booked."))
-    return _back(project_id)
+    return _redirect_to_corrections(project_id)
 
 
 @login_required
@@ -49,4 +49,4 @@ def correction_decline(request: HttpRequest, project_id: int, correction_id: int
         messages.success(request, _("Correction declined. Nothing was booked."))
     except Invalid as error:
         messages.error(request, _("Nothing was changed. %(message)s") % {"message": error.message})
-    return _back(project_id)
+    return _redirect_to_corrections(project_id)

@@ -30,7 +30,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Account:
-    """One account, or all workers' together."""
+    """An account with its debit and credit; workers may be added up to one account."""
 
     code: str
     name: str
@@ -39,6 +39,7 @@ class Account:
 
     @property
     def kind(self) -> str:
+        """Return the kind of the account: the part of its code before the colon."""
         return self.code.partition(":")[0]
 
     @property
@@ -57,14 +58,17 @@ class Trial:
 
     @property
     def debit(self) -> Decimal:
+        """Return the sum of all debits."""
         return sum((one.debit for one in self.accounts), ZERO)
 
     @property
     def credit(self) -> Decimal:
+        """Sum of the credit side."""
         return sum((one.credit for one in self.accounts), ZERO)
 
     @property
     def balances(self) -> bool:
+        """Whether debits and credits are equal, as they must be."""
         return self.debit == self.credit
 
     def _total(self, kind: str) -> Decimal:
@@ -72,30 +76,32 @@ class Trial:
 
     @property
     def owed(self) -> Decimal:
-        """What workers are still owed; what one was paid too much is not owed to another."""
+        """Sum that workers are owed; overpaid workers are not offset against others."""
         return sum((one.balance for one in self.workers if one.balance > 0), ZERO)
 
     @property
     def overpaid(self) -> Decimal:
+        """Return what workers were paid beyond what they are owed."""
         return -sum((one.balance for one in self.workers if one.balance < 0), ZERO)
 
     @property
     def paid(self) -> Decimal:
-        """What left through all channels, fees included."""
+        """Sum of money paid through all channels, fees included."""
         return self._total("paid")
 
     @property
     def cost(self) -> Decimal:
-        """What the work cost so far, paid or not."""
+        """Sum that the work cost so far, paid or not."""
         return -self._total("work")
 
     @property
     def open(self) -> list[Account]:
+        """Return the workers' accounts that are not settled."""
         return [one for one in self.workers if one.balance]
 
 
 def trial_balances(project: Project) -> list[Trial]:
-    """One a currency; a fixed number of queries."""
+    """Return the trial balance of the project, one per currency."""
     sums: dict[str, dict[str, list[Decimal]]] = {}
     for at, side in enumerate(("debit", "credit")):
         rows = project.ledger.order_by().values_list("currency", side).annotate(s=Sum("amount"))
@@ -124,7 +130,7 @@ def _trial(currency: str, sums: dict[str, list[Decimal]], names: dict[str, str])
 
 
 def account_names(project: Project, codes: Iterable[str]) -> dict[str, str]:
-    """What accounts are called on pages."""
+    """Return the names that pages show for ledger accounts, by code."""
     wanted = set(codes)
     titles = dict(project.tasks.values_list("pk", "current__title"))
     ids = [int(code.partition(":")[2]) for code in wanted if code.startswith("worker:")]
@@ -248,7 +254,7 @@ STATES = {
 
 
 def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
-    """What became of a proposal's payments: how many, how much, by what they wait for."""
+    """Summarise a proposal's payments by state: number and amount."""
     rows = (
         Payment.objects.filter(line__batch=batch, what__in=("base", "bonus"), amount__gt=0)
         .order_by()

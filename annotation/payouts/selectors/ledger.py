@@ -84,7 +84,7 @@ def totals(rows: QuerySet[LedgerEntry]) -> list[dict[str, Any]]:
 
 
 def choices(project: Project) -> dict[str, list[Any]]:
-    """What the filters offer: tasks and workers with an entry, and months."""
+    """Return the options of the ledger's filters: tasks, workers and months with entries."""
     return {
         "tasks": list(
             Task.objects.filter(ledger__project=project)

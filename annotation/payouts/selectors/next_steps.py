@@ -44,7 +44,7 @@ def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
 
 
 def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:
-    """The next step of each task for this person, by task."""
+    """Return by task the next step that this person may take."""
     states = run_states([row.task for row in rows])
     open_ones = list(open_proposals(access))
     chain = load_ties(access.project) if open_ones else Ties(())
@@ -67,7 +67,7 @@ def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:
 
 
 def standing_of(row: TaskRow, *, results: str, proposal: int) -> Standing:
-    """Where a task stands, from its figures."""
+    """Collect what decides on a task's next step from its figures."""
     return Standing(
         state=row.task.state,
         items=row.questions,

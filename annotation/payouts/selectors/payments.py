@@ -34,7 +34,7 @@ MARKS = {
 
 
 def of_project(project: Project) -> QuerySet[Payment]:
-    """Every payment of a project, the newest first."""
+    """Return the project's payments, newest first."""
     return (
         Payment.objects.filter(assignment__task__project=project)
         .select_related("worker", "line__batch", "assignment__task__current", "recruitment")
@@ -44,7 +44,7 @@ def of_project(project: Project) -> QuerySet[Payment]:
 
 
 def in_view(rows: QuerySet[Payment], view: str) -> QuerySet[Payment]:
-    """Those that one view shows."""
+    """Return the payments that belong to a view such as "to do" or "paid"."""
     return rows.filter(state__in=VIEWS[view][1])
 
 
@@ -59,7 +59,7 @@ class View:
 
 
 def views(project: Project) -> list[View]:
-    """Every view with its number and sum, in one query."""
+    """Return every view of payments with its number and sum (one query)."""
     rows = Payment.objects.filter(assignment__task__project=project)
     parts = {slug: Q(state__in=found) for slug, (_, found) in VIEWS.items()}
     numbers = rows.aggregate(
@@ -120,7 +120,7 @@ def payments_of(project: Project, state: str = "") -> QuerySet[Payment]:
 
 
 def statements_of(task: Task) -> QuerySet[Statement]:
-    """What was held against a task's books."""
+    """Return the statements that were checked against the task's books."""
     return Statement.objects.filter(task=task)
 
 

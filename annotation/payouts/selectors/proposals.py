@@ -63,13 +63,13 @@ def unsettled_assignments(task: Task) -> QuerySet[Assignment]:
 
 
 def noun_of(task: Task) -> str:
-    """What its answers are called, for ``plural``."""
+    """Return the noun for what a task pays for, for the filter ``plural``."""
     task_type = get_type(task.type)
     return task_type.paid_noun or task_type.answer_noun
 
 
 def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
-    """By task: how many assignments wait, since when, how many too long, their pay, its title."""
+    """Summarise waiting assignments by task: number, oldest, overdue, pay and title."""
     due = timezone.now() - dt.timedelta(days=project.decide_days)
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     rows = (
@@ -91,7 +91,7 @@ def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
 
 
 def work_facts(assignment_ids: Sequence[int]) -> dict[int, WorkFacts]:
-    """Counts of answers by assignment, in three queries: joined, each would multiply the others."""
+    """Count the answers of each assignment, by kind, in three queries."""
     own = Answer.objects.filter(assignment__in=assignment_ids)
     # Attention items never count; that says nothing of the work.
     missed = Q(counts=False, item__expected__isnull=True)
@@ -177,7 +177,7 @@ def proposed_lines(project: Project) -> QuerySet[PayoutLine]:
 
 
 def proposal_counts(project: Project) -> dict[str, int]:
-    """How many proposals there are in each state."""
+    """Return the number of proposals in each state."""
     return dict(project.payout_batches.order_by().values_list("state").annotate(n=Count("pk")))
 
 
@@ -224,7 +224,7 @@ class OwedReplies:
 
 
 def rejections_owed(project: Project) -> OwedReplies:
-    """Replies that nobody has answered."""
+    """Count the replies to rejections that nobody has answered, and the late ones."""
     rows = Rejection.objects.filter(
         assignment__task__project=project, replied_at__isnull=False, outcome=""
     )
@@ -234,7 +234,7 @@ def rejections_owed(project: Project) -> OwedReplies:
 
 
 def bonus_given(task: Task) -> dict[int, Decimal]:
-    """By worker: bonus of this task that is owed, or stands in an open proposal."""
+    """Return by worker the bonus of this task that was approved or stands in an open proposal."""
     rows = (
         PayoutLine.objects.filter(batch__task=task, live=True, bonus__gt=0)
         .exclude(decision=PayoutLine.Decision.REJECT)
@@ -246,7 +246,7 @@ def bonus_given(task: Task) -> dict[int, Decimal]:
 
 
 def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """By worker: assignments approved, and rejections that were not overturned."""
+    """Return by worker the number of approved assignments and of rejections that still stand."""
     found = {pk: (0, 0) for pk in worker_ids}
     rows = with_decision(Assignment.objects.filter(worker__in=found))
     counted = rows.order_by().values_list("worker", "decision").annotate(n=Count("pk"))
@@ -260,5 +260,5 @@ def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
 
 
 def approved_total(holder: Any) -> Decimal:
-    """What approvals said that workers are to get, for a task or a project."""
+    """Return the sum of approved pay of a task or a project."""
     return holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO

@@ -29,7 +29,7 @@ PAID_THERE = gettext_lazy("Paid there, open here")
 
 
 def count_outcomes(statement: Statement) -> list[tuple[str, str, str, int]]:
-    """Each outcome with its word, mark and number of rows."""
+    """Count a statement's rows by outcome, each with its word and mark."""
     number = Counter(row["outcome"] for row in statement.rows)
     return [(key, str(word), mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
 
@@ -52,7 +52,7 @@ def _bookable(statement: Statement) -> set[int]:
 
 
 def booked_rows(statement_ids: list[int]) -> dict[int, set[int]]:
-    """By statement, the places of rows for which something was booked as a correction."""
+    """Return by statement the rows for which a correction was booked."""
     found: dict[int, set[int]] = {}
     if not statement_ids:
         return found
@@ -66,7 +66,7 @@ def booked_rows(statement_ids: list[int]) -> dict[int, set[int]]:
 
 
 def ways_of(project: Project) -> list[tuple[str, str]]:
-    """Whose payments a file may tell of: a task's by hand, or through one way into it."""
+    """List what a statement may cover: a task's payments by hand, or those of one way into it."""
     tasks = project.tasks.filter(current__isnull=False).select_related("current").order_by("pk")
     ways: dict[int, list[Recruitment]] = {}
     for row in Recruitment.objects.filter(task__project=project).order_by("pk"):

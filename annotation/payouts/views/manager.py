@@ -186,7 +186,7 @@ def rejection_decide(request: HttpRequest, project_id: int, rejection_id: int) -
 @login_required
 @require_POST
 def answer_counts(request: HttpRequest, project_id: int, answer_id: int) -> HttpResponse:
-    """Let an answer count or not; whether it is paid is another decision."""
+    """Set whether an answer counts; its pay is not affected."""
     access = get_access(request, project_id)
     answer = (
         Answer.objects.filter(pk=answer_id, item__task__project=access.project)

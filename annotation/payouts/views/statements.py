@@ -131,7 +131,7 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
 # Statements ------------------------------------------------------------------------------------
 
 
-def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
+def _parse_channel(access: Access, text: str) -> tuple[Task, Recruitment | None]:
     """The task and its way in that ``12`` or ``12-3`` names."""
     task_text, _, way = text.partition("-")
     task = (
@@ -156,13 +156,13 @@ def _way(access: Access, text: str) -> tuple[Task, Recruitment | None]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def statement_list(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Statements that were held against the books, and the form for the next one."""
+    """Page of checked statements, with a form to upload the next."""
     access = get_access(request, project_id)
     error: Invalid | None = None
     if request.method == "POST":
         require_decider(access.project, access.user)
         try:
-            task, recruitment = _way(access, request.POST.get("way", ""))
+            task, recruitment = _parse_channel(access, request.POST.get("way", ""))
             file = request.FILES.get("file")
             if file is None:
                 raise Invalid(gettext("Choose a file."), fields={"file": gettext("A CSV file.")})
@@ -225,7 +225,7 @@ def statement(request: HttpRequest, project_id: int, statement_id: int) -> HttpR
 def statement_book(
     request: HttpRequest, project_id: int, statement_id: int, place: int
 ) -> HttpResponse:
-    """Book the difference of one row."""
+    """Book the difference of a statement's row."""
     access = get_access(request, project_id)
     found = _statement(access, statement_id)
     booked = statements.book_difference(by=access.user, statement=found, place=place)
@@ -289,14 +289,14 @@ def _decider(request: HttpRequest, project_id: int) -> Access:
     return access
 
 
-def _back(project_id: int, view: str) -> HttpResponse:
+def _redirect_to_view(project_id: int, view: str) -> HttpResponse:
     return redirect(f"{reverse('payment_list', args=[project_id])}?view={view}")
 
 
 @login_required
 @require_POST
 def payment_send(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Begin to send now, and try again what was refused when asked to."""
+    """Start sending payments now; with ``failed`` also retry refused ones."""
     access = _decider(request, project_id)
     refused = 0
     if request.POST.get("failed"):
@@ -313,7 +313,7 @@ def payment_send(request: HttpRequest, project_id: int) -> HttpResponse:
         )
     said.append(gettext("You can close this page."))
     messages.success(request, " ".join(said))
-    return _back(project_id, "sending")
+    return _redirect_to_view(project_id, "sending")
 
 
 @login_required
@@ -335,7 +335,7 @@ def payment_resolve(request: HttpRequest, project_id: int, payment_id: int) -> H
         messages.error(
             request, gettext("Nothing was changed. %(message)s") % {"message": error.message}
         )
-    return _back(project_id, "look")
+    return _redirect_to_view(project_id, "look")
 
 
 @login_required

@@ -88,7 +88,7 @@ def forget_names(*, worker: Membership) -> None:
 
 
 def _forget_payments(person: Person) -> None:
-    """What was said with the platform about payments to this person: ids, and its own words."""
+    """Erase what the platform and we exchanged on payments to this person, ids included."""
     sessions = {name for names in person.by_recruitment.values() for name in names.sessions}
     payments = Payment.objects.filter(worker=person.worker)
     payments.exclude(error="").update(error=GONE)
@@ -101,7 +101,7 @@ def _forget_payments(person: Person) -> None:
 
 
 def free_name(rows: models.QuerySet[Any], column: str, pk: int) -> str:
-    """``erased-12``, made longer where somebody calls themself so already."""
+    """Return a free name ``erased-<pk>``, with a random ending if somebody uses that name."""
     name = f"erased-{pk}"
     while rows.filter(**{column: name}).exists():
         name = f"erased-{pk}-{secrets.token_hex(4)}"
@@ -190,7 +190,7 @@ def request_erasure(
 
 @transaction.atomic
 def erase_words(*, assignments: Sequence[int], by: User | None, why: str) -> int:
-    """Erase texts, speech, spans, questionnaires and drafts of these assignments, AT_ONCE at most.
+    """Erase the texts, speech, spans, questionnaires and drafts of at most AT_ONCE assignments.
 
     Returns how many of them held any. Idempotent.
     """
@@ -267,7 +267,7 @@ def blank_texts(texts: models.QuerySet[Candidate]) -> None:
 
 
 def finish(*, worker: int) -> Membership:
-    """Erase logs, names and messages of a worker whose words are gone; twice is once."""
+    """Erase the logs, names and messages of a worker whose texts are gone; idempotent."""
     member = Membership.objects.select_related("project", "user").get(pk=worker)
     if member.erased_at or not member.erase_asked_at:
         return member
@@ -337,7 +337,7 @@ KEPT_DAYS = 30  # what was received, sent or made, and has done its work
 
 
 def sweep(now: dt.datetime | None = None) -> int:
-    """Erase payloads, replies, files and uploads that have done their work; how many rows.
+    """Delete payloads, replies, files and uploads that are no longer needed; return how many rows.
 
     Messages as well, after the days that their project keeps texts.
     """

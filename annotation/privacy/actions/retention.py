@@ -77,7 +77,7 @@ def erase_logs_of_erased(*, worker: Membership) -> int:
 
 
 def _erase_all(assignments: Sequence[int], *, by: User | None, why: str) -> int:
-    """In transactions of a bounded size, so that nobody's writing waits for long."""
+    """Erase the assignments' data in bounded transactions, so that writers wait briefly."""
     return sum(
         _erase(assignments[start : start + AT_ONCE], by=by, why=why)
         for start in range(0, len(assignments), AT_ONCE)

@@ -65,7 +65,7 @@ TO_BE_PAID = Q(what__in=("base", "bonus"), state__in=(Payment.State.BY_HAND, Pay
 
 
 def waiting_erasures() -> QuerySet[Membership]:
-    """Workers whose erasure was decided and is not done."""
+    """Return the workers whose erasure was decided and is not finished."""
     return Membership.objects.filter(erase_asked_at__isnull=False, erased_at__isnull=True)
 
 
@@ -95,7 +95,7 @@ class HeldData:
 
     @property
     def undecided(self) -> list[str]:
-        """What waits for a decision, in words."""
+        """Return what still waits for a decision, as phrases."""
         said = []
         if self.unsettled:
             said.append(plural(self.unsettled, "submitted assignment"))
@@ -105,7 +105,7 @@ class HeldData:
 
 
 def held_data(worker: Membership) -> HeldData:
-    """What is kept of a worker."""
+    """Count what is stored of a worker."""
     own = worker.assignments.all()
     main = Answer.objects.filter(worker=worker, stage=Answer.Stage.MAIN)
     states = own.aggregate(
@@ -131,30 +131,30 @@ def held_data(worker: Membership) -> HeldData:
 
 
 def drafts_of(assignments: QuerySet[Assignment]) -> QuerySet[AssignmentItem]:
-    """What was drafted in these assignments."""
+    """Return the items with drafts in these assignments."""
     return AssignmentItem.objects.filter(assignment__in=assignments).exclude(draft={})
 
 
-def _after(time: Any, days: str) -> ExpressionWrapper:
+def _time_after(time: Any, days: str) -> ExpressionWrapper:
     """The time so many days later; null where the project keeps texts for good."""
     kept = ExpressionWrapper(F(days) * ONE_DAY, output_field=DurationField())
     return ExpressionWrapper(time + kept, output_field=DateTimeField())
 
 
 def old_messages(now: dt.datetime) -> QuerySet[Message]:
-    """Messages that were kept for as long as their project says."""
-    until = _after(F("at"), "conversation__task__project__answer_days_kept")
+    """Return messages whose retention time is over."""
+    until = _time_after(F("at"), "conversation__task__project__answer_days_kept")
     return Message.objects.annotate(kept_until=until).filter(kept_until__lte=now)
 
 
 def due(now: dt.datetime) -> QuerySet[Assignment]:
-    """Assignments whose texts were kept for as long as their project says.
+    """Return the assignments whose texts have outlived the project's retention time.
 
     Only work that is over and waits for nothing: neither for a decision, nor for others who
     still judge a text made from it.
     """
     ended = Coalesce("submitted_at", "expires_at")
-    until = _after(ended, "task__project__answer_days_kept")
+    until = _time_after(ended, "task__project__answer_days_kept")
     judged = Item.objects.filter(
         Q(first__source_answer__assignment=OuterRef("pk"))
         | Q(second__source_answer__assignment=OuterRef("pk")),
@@ -171,7 +171,7 @@ def due(now: dt.datetime) -> QuerySet[Assignment]:
 
 
 def with_words(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Of these, the ones that hold a text, speech or a draft."""
+    """Keep only the assignments that hold a text, speech or a draft."""
     texts = TextValue.objects.filter(answer__assignment=OuterRef("pk"))
     drafts = AssignmentItem.objects.filter(assignment=OuterRef("pk")).exclude(draft={})
     speech = Recording.objects.filter(entry__assignment=OuterRef("pk"))
@@ -188,7 +188,7 @@ class KeptWords:
 
 
 def kept_words(project: Project) -> KeptWords:
-    """How many assignments of a project hold texts, and until when they are kept."""
+    """Count the assignments of a project that hold texts, and say when the first are erased."""
     rows = with_words(Assignment.objects.filter(task__project=project))
     found = rows.aggregate(n=Count("pk"), first=Min(Coalesce("submitted_at", "expires_at")))
     days = project.answer_days_kept
@@ -197,7 +197,7 @@ def kept_words(project: Project) -> KeptWords:
 
 
 def words_of(assignments: Sequence[int], author: Membership | None = None) -> Iterator[str]:
-    """Every text and every draft in these assignments, and what they were copied to.
+    """Yield every text of these assignments: answers, drafts and copies of them.
 
     With ``author`` the texts under judgment as well that name this worker as their author.
     """
@@ -215,7 +215,7 @@ def words_of(assignments: Sequence[int], author: Membership | None = None) -> It
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON value."""
+    """Yield every string in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -240,7 +240,7 @@ SELECT c.text FROM annotation_candidate c WHERE c.text = ANY(%(words)s)
 
 
 def own_words(assignments: Sequence[int], author: Membership | None = None) -> set[str]:
-    """The texts of these assignments that nobody else wrote word for word."""
+    """Return the texts of these assignments that nobody else wrote in the same words."""
     words = {text.strip() for text in words_of(assignments, author)} - {""}
     values: dict[str, Any] = {
         "words": list(words),
@@ -253,7 +253,7 @@ def own_words(assignments: Sequence[int], author: Membership | None = None) -> s
 
 
 def answers_with_words(assignments: Sequence[int]) -> set[int]:
-    """The answers in these assignments that hold what goes, and that a run may have read."""
+    """Return the answers in these assignments that erasure changes and a run may have read."""
     answers = Answer.objects.filter(assignment__in=assignments)
     told = answers.exclude(stage=Answer.Stage.MAIN).filter(choices__isnull=False)
     texts = answers.filter(texts__isnull=False)
@@ -261,7 +261,7 @@ def answers_with_words(assignments: Sequence[int]) -> set[int]:
 
 
 def keeps_account(user: User) -> str:
-    """Why the person's account cannot be closed yet, in words; empty where it can."""
+    """Return why a person's account cannot be closed yet; "" if it can."""
     if Membership.objects.filter(user=user, removed_at__isnull=True).exists():
         return _("You still belong to a project. Work of yours is erased project by project first.")
     if user.owned_projects.exists():
@@ -272,7 +272,7 @@ def keeps_account(user: User) -> str:
 
 
 def kept_work(user: User) -> list[Membership]:
-    """Where something that the person did as a worker is kept, also where they have left."""
+    """List the memberships as a worker of which data is stored, also ended ones."""
     rows = Membership.objects.filter(user=user, role=Role.WORKER, erased_at__isnull=True)
     return list(rows.select_related("project").order_by("pk"))
 
@@ -286,7 +286,7 @@ class Person:
 
 
 def person_of(worker: Membership) -> Person:
-    """What platforms call a worker: by their visits, and by the id that the project knows."""
+    """Return the ids by which platforms know a worker: from visits and from the project."""
     participants: dict[int, set[str]] = defaultdict(set)
     sessions: dict[int, set[str]] = defaultdict(set)
     for way, participant, session in Visit.objects.filter(worker=worker).values_list(
@@ -318,7 +318,7 @@ def person_of(worker: Membership) -> Person:
 
 
 def events_naming(person: Person) -> Iterator[tuple[int, Any]]:
-    """(event, its payload without the person) for each webhook that names them.
+    """Yield the platform events that name a person, each with its payload without the person.
 
     A webhook about their submission is theirs and goes whole; one about somebody else's that
     gives their id keeps everything else.

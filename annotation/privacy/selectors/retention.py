@@ -57,7 +57,7 @@ class KeptLogs:
 
     @property
     def decided(self) -> int:
-        """Logs of work that is over and waits for no decision."""
+        """Number of logs of decided work."""
         return self.erasable - self.unsettled
 
 
@@ -82,34 +82,34 @@ def with_log() -> QuerySet[Assignment]:
 
 
 def due(now: dt.datetime) -> QuerySet[Assignment]:
-    """Assignments whose log has been kept for as long as its worker agreed to."""
+    """Return assignments whose log has outlived the time its worker agreed to."""
     return with_log().exclude(state=AssignmentState.LEASED).filter(Q(keep_until__lte=now))
 
 
 def erasable(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Of these, the ones with a log whose work is over."""
+    """Keep only finished assignments with an interaction log."""
     return assignments.filter(
         Exists(EventStream.objects.filter(assignment=OuterRef("pk")))
     ).exclude(state=AssignmentState.LEASED)
 
 
 def erasable_by_worker(worker: Membership) -> QuerySet[Assignment]:
-    """A worker's logs that nobody needs any more for a decision about their work."""
+    """Return a worker's assignments with logs that no decision needs any more."""
     waits = Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
     return erasable(worker.assignments.exclude(waits))
 
 
 def kept_of_project(project: Project) -> KeptLogs:
-    """The logs of a project."""
-    return _kept("task__project", [project.pk])[project.pk]
+    """Count the interaction logs that a project stores."""
+    return _count_logs("task__project", [project.pk])[project.pk]
 
 
 def kept_of_workers(workers: Sequence[Membership]) -> dict[int, KeptLogs]:
     """The logs of each of these workers, by the membership's id; two queries."""
-    return _kept("worker", [worker.pk for worker in workers])
+    return _count_logs("worker", [worker.pk for worker in workers])
 
 
-def _kept(whose: str, ids: Sequence[int]) -> dict[int, KeptLogs]:
+def _count_logs(whose: str, ids: Sequence[int]) -> dict[int, KeptLogs]:
     size = (
         EventStream.objects.filter(assignment=OuterRef("pk"))
         .order_by()

@@ -32,7 +32,7 @@ def report_rows(told: Told) -> Iterator[None]:
 
 
 def split_rows(rows: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield batches of rows."""
+    """Yield the rows in lists of at most ``size``."""
     source = iter(rows)
     while part := list(itertools.islice(source, size)):
         yield part

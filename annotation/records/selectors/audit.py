@@ -56,6 +56,7 @@ class Filters:
 
     @property
     def any(self) -> bool:
+        """Whether any filter is set."""
         return self != Filters()
 
     @property
@@ -109,6 +110,7 @@ class _Names:
                 self.known[member.user_id] = member.pseudonym if worker else str(member.user)
 
     def of(self, entry: AuditEntry) -> str:
+        """Return the name of who did what the entry records."""
         if entry.actor_id is None:
             return str(SYSTEM)
         return self.known.get(entry.actor_id) or _("somebody who left")

@@ -70,7 +70,7 @@ def _is_being_read(url: str) -> bool:
 
 @transaction.atomic
 def request_key_set(*, url: str) -> bool:
-    """Have a job read the keys, unless that was asked for a moment ago; whether it will."""
+    """Queue a reload of the keys at ``url`` unless one was queued recently; return whether."""
     KeySet.objects.get_or_create(url=url)
     row = KeySet.objects.select_for_update().get(url=url)
     now = timezone.now()

@@ -116,7 +116,7 @@ def _save(by: User, row: Recruitment, fields: Mapping[str, Any], action: str) ->
 
 
 def _api_of(row: Recruitment) -> str:
-    """Where its payments are sent to; empty and the platform's own address are the same."""
+    """Return the address that payments are sent to; empty stands for the platform's own."""
     return row.api_url or prolific.API
 
 
@@ -214,7 +214,7 @@ def _secret(text: str, name: str) -> str:
 def links(
     *, by: User, recruitment: Recruitment, people: str, count: int | None
 ) -> list[tuple[str, str]]:
-    """(participant, signed part of the link): for ids given one a line, or for so many new ones."""
+    """Return signed links as (participant, link) for given ids, or for ``count`` new people."""
     if recruitment.entry != Recruitment.Entry.SIGNED:
         raise Invalid(
             gettext("This way in has one address for all."),

@@ -63,7 +63,7 @@ AGAIN = cast(str, gettext_lazy("Go back to the platform and start from there."))
 
 @dataclass(frozen=True)
 class EntryParams:
-    """What one entry says of who comes."""
+    """What an entry address tells of the participant."""
 
     participant: str
     study: str = ""
@@ -74,12 +74,12 @@ class EntryParams:
 
 
 def entry_token(recruitment: Recruitment) -> str:
-    """The signed part of a recruitment's address."""
+    """Return the signed token in a recruitment's address."""
     return signing.Signer(salt=TOKEN_SALT).sign_object(recruitment.pk)
 
 
 def read_entry_token(token: str) -> Recruitment:
-    """The recruitment behind an address; Missing where it is none of ours."""
+    """Return the recruitment that a token belongs to; Missing if the token is invalid."""
     try:
         pk = signing.Signer(salt=TOKEN_SALT).unsign_object(token)
     except (signing.BadSignature, ValueError):
@@ -92,12 +92,12 @@ def read_entry_token(token: str) -> Recruitment:
 
 
 def sign_link(recruitment: Recruitment, participant: str) -> str:
-    """The secret part of one person's own link; the same person gets the same link."""
+    """Return the signed token of a participant's own link, the same at each call."""
     return signing.Signer(salt=LINK_SALT).sign_object([recruitment.pk, participant])
 
 
 def read(recruitment: Recruitment, query: Mapping[str, str]) -> EntryParams:
-    """What the address says, in our words; Refused where it lacks or bends something."""
+    """Read an entry address into our names; Refused if a part is missing or invalid."""
     if recruitment.entry == Recruitment.Entry.SIGNED:
         return _linked(recruitment, query.get(LINK, ""))
     names = recruitment.parameters
@@ -150,7 +150,7 @@ def digest(*parts: object) -> str:
 
 
 def external_id(recruitment: Recruitment, participant: str) -> str:
-    """What a worker from elsewhere is known by within a project."""
+    """Return the id by which a project knows a participant of a platform or panel."""
     if recruitment.kind == Recruitment.Kind.PROLIFIC:
         return f"prolific:{participant}"
     slug = re.sub(r"[^a-z0-9]+", "-", recruitment.name.lower()).strip("-")
@@ -164,7 +164,7 @@ WORDS = ("participant", "study", "session")
 
 
 def kid_of(token: str) -> str:
-    """The id of the key that a token says it is signed by; Refused where it says none."""
+    """Return the key id from a token's header; Refused if it has none."""
     if not token:
         raise Refused(_("The platform’s signature is missing from the address."), AGAIN, code="jwt")
     try:
@@ -177,12 +177,12 @@ def kid_of(token: str) -> str:
 
 
 def unsigned() -> Refused:
-    """That no key of the platform fits."""
+    """Make the refusal for a token that no key of the platform fits."""
     return Refused(_("The platform’s signature does not fit."), AGAIN, code="jwt")
 
 
 def find_key(keys: Sequence[dict[str, Any]], kid: str) -> jwt.PyJWK | None:
-    """The key of this id among those published, if its algorithm is one that we take."""
+    """Find the published key with this id; None if it is missing or of another algorithm."""
     for entry in keys:
         if entry.get("kid") != kid:
             continue

@@ -58,7 +58,7 @@ class Study(NamedTuple):
 
 
 def to_pence(amount: Decimal) -> int:
-    """An amount in hundredths, as the API tells what was paid."""
+    """Convert an amount of money to hundredths, as the platform's API counts."""
     return int(amount * 100)
 
 
@@ -84,12 +84,15 @@ class Prolific:
     # What stands there ---------------------------------------------------------------------------
 
     def submission(self, session: str) -> dict[str, Any]:
-        """One submission: ``status``, ``participant``, ``study_id``, ``bonus_payments`` (pence)."""
-        return self._ask("GET", f"submissions/{quote(session, safe='')}/")
+        """Return a submission.
+
+        ``status``, ``participant``, ``study_id``, ``bonus_payments`` (pence).
+        """
+        return self._request("GET", f"submissions/{quote(session, safe='')}/")
 
     def study(self, study: str) -> Study:
-        """What an approval in this study pays, and in which currency."""
-        told = self._ask("GET", f"studies/{quote(study, safe='')}/")
+        """Return the reward of an approval in this study, and its currency."""
+        told = self._request("GET", f"studies/{quote(study, safe='')}/")
         reward, currency = told.get("reward"), str(told.get("presentment_currency_code")).upper()
         return Study(
             int(reward) if isinstance(reward, int | float) else None,
@@ -101,13 +104,13 @@ class Prolific:
     def transition(self, session: str, action: str, **more: str) -> str:
         """Approve, reject or take back (APPROVE, REJECT, UNREJECT); gives the new status."""
         path = f"submissions/{quote(session, safe='')}/transition/"
-        told = self._ask("POST", path, {"action": action, **more}, say=action)
+        told = self._request("POST", path, {"action": action, **more}, say=action)
         return str(told.get("status", ""))
 
     def set_up_bonus(self, study: str, session: str, amount: Decimal) -> tuple[str, int | None]:
         """Set up a bonus, which pays nothing yet; gives its id and its pence as understood."""
         body = {"study_id": study, "csv_bonuses": f"{session},{amount:.2f}"}
-        told = self._ask("POST", "submissions/bonus-payments/", body)
+        told = self._request("POST", "submissions/bonus-payments/", body)
         reference, understood = told.get("id"), told.get("amount")
         if not isinstance(reference, str) or not 0 < len(reference) <= LONGEST_ID:
             raise Refused(_("The platform set up a bonus without naming it."))
@@ -115,9 +118,9 @@ class Prolific:
 
     def pay_bonus(self, reference: str) -> None:
         """Pay a bonus that was set up. A second call pays it a second time."""
-        self._ask("POST", f"bulk-bonus-payments/{quote(reference, safe='')}/pay/")
+        self._request("POST", f"bulk-bonus-payments/{quote(reference, safe='')}/pay/")
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: dict[str, str] | None = None, *, say: str = ""
     ) -> dict[str, Any]:
         label = f"{method} {path} {say}".strip()
@@ -154,7 +157,7 @@ class Prolific:
 
 
 def _seconds(header: str | None) -> float | None:
-    """How long to wait, of a header in seconds; a date is left to our own pace."""
+    """Return the seconds to wait by a header; a date in it is ignored."""
     try:
         return min(3600.0, max(0.0, float(header or "")))
     except ValueError:

@@ -36,7 +36,7 @@ WAIT_SECONDS = 2  # until a page that waits for the platform's keys tries again
 @require_GET
 @never_cache
 def entry(request: HttpRequest, token: str) -> HttpResponse:
-    """Somebody comes: to their assignment, or to a page that says why not and what to do."""
+    """Entry from a platform: leads to the assignment, or explains why there is none."""
     limits.require_try(
         limits.ENTRIES,
         limits.client_network(request),
@@ -118,7 +118,7 @@ def _wait(request: HttpRequest, error: Refused) -> HttpResponse:
 
 
 def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
-    """To the assignment of the visit; to the question about recording before it."""
+    """Redirect to the visit's assignment, or to the question about recording before it."""
     held = visit.assignment
     if held is not None and held.state == "submitted":
         return redirect("work_done", assignment_id=held.pk)
@@ -147,7 +147,7 @@ def _nothing_left(request: HttpRequest, visit: Visit, error: Conflict) -> HttpRe
 
 
 def nothing_left(request: HttpRequest, task: Task, error: Conflict) -> HttpResponse | None:
-    """What somebody reads who came from elsewhere for a task that was filled meanwhile."""
+    """Answer a platform's participant whose task was filled meanwhile; None for anybody else."""
     visit = selectors.visit_of(cast(User, request.user))
     if visit is None or visit.recruitment.task_id != task.pk or visit.assignment_id is not None:
         return None
@@ -201,7 +201,7 @@ def return_context(visit: Visit | None) -> dict[str, Any]:
 
 
 def allow_form(response: HttpResponse, address: str) -> HttpResponse:
-    """Let the page's form be sent to this address as well, which its policy forbids else."""
+    """Allow the page's form to be sent to another site's address."""
     if address:
         policy = POLICY.replace("form-action 'self'", f"form-action 'self' {address}")
         response.headers["Content-Security-Policy"] = policy
@@ -209,7 +209,7 @@ def allow_form(response: HttpResponse, address: str) -> HttpResponse:
 
 
 def left_without_consent(request: HttpRequest, worker: Membership) -> bool:
-    """Whether somebody who came from elsewhere declines, so that they are shown the way back."""
+    """Record that a platform's participant declined consent; False for anybody else."""
     visit = selectors.visit_of(cast(User, request.user)) if worker.external_id else None
     if visit is None or visit.worker_id != worker.pk:
         return False
@@ -223,7 +223,7 @@ def left_without_consent(request: HttpRequest, worker: Membership) -> bool:
 @csrf_exempt
 @require_POST
 def platform_hook(request: HttpRequest, recruitment_id: int) -> HttpResponse:
-    """An event of Prolific: kept once and applied; whoever cannot sign it learns nothing."""
+    """Receive an event of Prolific: check its signature, store it once and apply it."""
     recruitment = (
         Recruitment.objects.filter(pk=recruitment_id).select_related("task__project").first()
     )

@@ -97,7 +97,7 @@ def _form(
 def recruitment(
     request: HttpRequest, project_id: int, task_id: int, recruitment_id: int
 ) -> HttpResponse:
-    """One way in: its address, its codes, who came, what the platform said."""
+    """Page of one recruitment: its address, codes, visits and platform events."""
     access, task = get_task(request, project_id, task_id)
     row = selectors.get_recruitment(task, recruitment_id)
     return _page(request, access, row)

@@ -26,7 +26,7 @@ class Part:
 
 
 def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
-    """Every question as a line, numbered in the order of the page."""
+    """Return the checklist's questions as numbered lines with the draft's answers."""
     return [
         Line(
             number=number,
@@ -44,13 +44,13 @@ def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
 
 
 def in_order(questions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The questions with those of one component together, components as they first come."""
+    """Sort the questions by component, components in the order of their first question."""
     components = list(dict.fromkeys(row["component"] for row in questions))
     return sorted(questions, key=lambda row: components.index(row["component"]))
 
 
 def parts(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Part]:
-    """The lines by component."""
+    """Group the checklist's lines by component."""
     rows = zip(in_order(settings["questions"]), lines(settings, draft), strict=True)
     return [
         Part(component, [line for _, line in members])
@@ -66,7 +66,7 @@ def page(
     sources: bool = True,
     named: bool = False,
 ) -> dict[str, Any]:
-    """What check.html needs of an item whose text and group are fetched.
+    """Return the context of check.html for an item whose text and group are fetched.
 
     ``sources``: the passage of its group may be shown; ``named``: say beside the lines that are
     open what is missing. Asks the database nothing.

@@ -139,7 +139,7 @@ class Checklist(TaskType):
         return Values(choices=[(name, given[name], ORDINALS[given[name]]) for name in asked])
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How many questions are answered yes, and how many no."""
+        """Summarise a draft: how many questions are answered yes and how many no."""
         given = [draft.get(PREFIX + row["name"]) for row in settings["questions"]]
         counts = [(given.count(YES), _("%(number)s yes")), (given.count(NO), _("%(number)s no"))]
         return ", ".join(words % {"number": number} for number, words in counts if number)
@@ -266,5 +266,5 @@ def _origins(raw: Any, where: str) -> list[dict[str, str]]:
 
 
 def list_of(version: TaskVersion) -> list[tuple[str, str]]:
-    """What a version asks of every text: short name and wording of each question, in order."""
+    """List the checklist questions of a version as (short name, wording), in order."""
     return [(row["name"], row["label"]) for row in version.settings.get("questions", [])]

@@ -62,7 +62,7 @@ class FreeText(TaskType):
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """The answer: in one of several words, or a number with a tolerance."""
+        """Return the one field that can have a known answer: words, or a number with tolerance."""
         return [KnownField("answer", _("Answer"), WORDS)]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class FreeText(TaskType):
         return Values(texts=[("answer", 0, text)])
 
     def problems(self, task: Task, version: TaskVersion) -> list[str]:
-        """Questions are named by their ids, which programs know."""
+        """List what must be fixed before publishing, naming questions by their ids."""
         items = list(task.items.in_version(version.number).values_list("key", "question"))
         empty = [key for key, question in items if not question.strip()]
         shown = ", ".join(empty[:3])

@@ -58,7 +58,7 @@ class FieldRow:
 
     @property
     def shown_when(self) -> str:
-        """When it is asked, short."""
+        """Short text on when the field is asked: "always", or its first condition."""
         by_name = {row["name"]: row for row in self.above}
         if not self.field["ask_if"]:
             return gettext("always")
@@ -77,7 +77,7 @@ class FieldRow:
 
     @property
     def conditions(self) -> list[dict[str, Any]]:
-        """Its conditions with what each can be set to."""
+        """Conditions of the field, each with the answers that it can be set to."""
         by_name = {row["name"]: row for row in self.above}
         return [
             {
@@ -105,7 +105,7 @@ class FieldRow:
 
     @property
     def counted(self) -> str:
-        """What they count."""
+        """Unit that the field's limits count: words, marks or options."""
         if self.field["kind"] in TEXTS:
             return gettext("words")
         return gettext("marks") if self.field["kind"] == SPANS else gettext("options")
@@ -120,7 +120,7 @@ class FieldRow:
 
     @property
     def keyed(self) -> int:
-        """Options that a digit chooses."""
+        """Number of options that a digit key can choose."""
         return min(len(self.field["options"]), labeling.KEYED)
 
 

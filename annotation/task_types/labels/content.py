@@ -33,7 +33,7 @@ MAX_CAPTION = 300
 
 
 def caption_of(settings: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
-    """The caption of an item's file, with what the item's row says; "" where that is nothing."""
+    """Fill the item's columns into the caption of its file; "" if they are all empty."""
     caption = str(settings.get("caption") or "")
     said = [str(meta.get(name, "")) for name in COLUMN.findall(caption)]
     if said and not any(said):
@@ -42,7 +42,7 @@ def caption_of(settings: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
 
 
 def read_table(text: str) -> list[list[str]]:
-    """The rows of a table, its head first, all equally long; Invalid says what is wrong.
+    """Parse a table from CSV or JSON into rows of equal length, the head first.
 
     JSON as a list of lists, or of objects whose keys are the head; else CSV, by commas,
     semicolons or tabs, whichever the first line has most of.

@@ -52,7 +52,7 @@ Row = dict[str, Any]
 
 
 def clean_fields(raw: Any) -> list[Row]:
-    """The fields of a version, each with all of its keys; Invalid names the field that is wrong."""
+    """Check a version's fields and return them with all keys; Invalid names the wrong field."""
     found: list[Row] = []
     taken: list[str] = []
     for number, row in enumerate(_listed(raw, "fields", MAX_FIELDS), 1):
@@ -73,18 +73,18 @@ def clean_fields(raw: Any) -> list[Row]:
 
 
 def new_field(name: str, question: str) -> Row:
-    """A field before anything but its question is written."""
+    """Make a field that has only a question so far."""
     return {"name": name, "label": question[:MAX_LABEL], "question": question, "kind": CHOOSE_ONE}
 
 
 def points_of(field: Mapping[str, Any]) -> list[int]:
-    """The points of a scale, the lowest first."""
+    """List the points of a scale, lowest first."""
     low, high, step = field["low"], field["high"], field["step"]
     return list(range(int(low), int(high) + 1, max(1, int(step or 1))))
 
 
 def codes_of(field: Mapping[str, Any]) -> list[str]:
-    """What a condition on this field can name: its options or points, and unsure."""
+    """List the codes that a condition on this field can test, "unsure" included."""
     if field["kind"] == SCALE:
         codes = [str(point) for point in points_of(field)]
     else:
@@ -93,7 +93,7 @@ def codes_of(field: Mapping[str, Any]) -> list[str]:
 
 
 def code_of(one: Mapping[str, Any], said: str) -> str:
-    """The code of a field that a cell names by its value or by its label; else the cell."""
+    """Return the code that a cell names by its value or label; else the cell's text."""
     codes = codes_of(one)
     if said in codes:
         return said
@@ -103,7 +103,7 @@ def code_of(one: Mapping[str, Any], said: str) -> str:
 
 
 def label_of(field: Mapping[str, Any], code: str) -> str:
-    """What people read for a code of this field."""
+    """Return the label that people read for a code of this field."""
     if code == UNSURE:
         return _("Unsure")
     for option in field["options"]:

@@ -78,7 +78,7 @@ class LabelsInLabelStudio(LabelStudio):
         return found
 
     def settings(self, controls: Sequence[Control]) -> dict[str, Any]:
-        """Fields as a file of others shows them; none is required, as others may not be."""
+        """Derive the fields from an imported file's controls; none becomes required."""
         kinds_of = {
             MARKS: kinds.SPANS,
             NUMBER: kinds.NUMBER,
@@ -134,7 +134,7 @@ class LabelsInLabelStudio(LabelStudio):
 
 
 def _draft_of(field: Mapping[str, Any], kind: str, value: Any, text: str) -> dict[str, str]:
-    """What a result says of a field, as drafts hold it."""
+    """Return a result's value of a field in the form of drafts."""
     key = PREFIX + field["name"]
     if kind == MARKS:
         marks = [_in_points(mark, field, text) for mark in value]

@@ -80,12 +80,12 @@ class FieldLine:
 
     @property
     def segmented(self) -> bool:
-        """A scale that is short enough to stand in a row."""
+        """Whether the scale is short enough to be shown in one row."""
         return self.kind == SCALE and len(self.options) <= SEGMENTS
 
     @property
     def script_json(self) -> str:
-        """What the page's script must know of it."""
+        """JSON that the page's script reads for this field."""
         own = {
             "kind": self.kind,
             "required": self.required,
@@ -100,7 +100,7 @@ class FieldLine:
 def lines(
     fields: Sequence[Mapping[str, Any]], draft: Mapping[str, Any], *, seed: str = ""
 ) -> list[FieldLine]:
-    """All fields in their order; those that are not asked as the draft stands say so.
+    """Return all fields as lines of the page, each with whether the draft makes it asked.
 
     ``seed``: of the order of options, where a field shuffles them; the same seed, the same order.
     """
@@ -119,7 +119,7 @@ def page(
     seed: str = "",
     named: bool = False,
 ) -> dict[str, Any]:
-    """What label.html needs of an item; ``named``: say at each open field what is missing."""
+    """Return the context of label.html for an item."""
     found = lines(settings["fields"], draft, seed=seed)
     still = [line for line in found if line.asked and line.is_open]
     marked = next((line for line in found if line.kind == SPANS), None)
@@ -232,23 +232,23 @@ def _options(row: Mapping[str, Any], draft: Mapping[str, Any], seed: str) -> lis
 
 
 def hint(row: Mapping[str, Any]) -> str:
-    """How a field is answered, in few words."""
+    """Return a short hint on how to answer a field, such as "choose one"."""
     low, high = row["min"], row["max"]
     told = {CHOOSE_ONE: _("choose one"), SCALE: "", SPANS: "", RANK: _("rank all, 1 is best")}
     said = told.get(row["kind"], "")
     if row["kind"] == CHOOSE_SEVERAL:
-        some = _("choose %(how_many)s") % {"how_many": _between(low, high)}
+        some = _("choose %(how_many)s") % {"how_many": _range_words(low, high)}
         said = some if low or high else _("choose all that apply")
     elif row["kind"] == SPANS and (low or high):
-        said = _("mark %(how_many)s") % {"how_many": _between(low, high)}
+        said = _("mark %(how_many)s") % {"how_many": _range_words(low, high)}
     elif row["kind"] == NUMBER and not (row["low"] is None and row["high"] is None):
         said = _range(row["low"], row["high"])
     elif row["kind"] not in told and (low or high):
-        said = _("%(how_many)s words") % {"how_many": _between(low, high)}
+        said = _("%(how_many)s words") % {"how_many": _range_words(low, high)}
     return said if row["required"] else ", ".join(filter(None, (said, _("optional"))))
 
 
-def _between(low: int, high: int) -> str:
+def _range_words(low: int, high: int) -> str:
     if not high:
         return _("at least %(low)s") % {"low": low}
     if not low:

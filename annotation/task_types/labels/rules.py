@@ -79,7 +79,7 @@ def check_answers(
 
 
 def asked_fields(draft: Mapping[str, Any], fields: Sequence[Field]) -> list[Field]:
-    """The fields that are asked as far as the draft is filled in; what is wrong in it is open."""
+    """Return the fields whose conditions the draft fulfils; invalid answers count as missing."""
     found: list[Field] = []
     given: dict[str, frozenset[str]] = {}
     for one in fields:
@@ -96,7 +96,7 @@ def asked_fields(draft: Mapping[str, Any], fields: Sequence[Field]) -> list[Fiel
 
 
 def is_open(draft: Mapping[str, Any], one: Field) -> bool:
-    """Whether a field that is asked keeps the item from being complete."""
+    """Return whether a field still lacks a valid required answer."""
     try:
         return not read_answer(draft, one).given and bool(one["required"])
     except Invalid:
@@ -132,7 +132,7 @@ def _holds(comparison: str, codes: frozenset[str], values: Sequence[str]) -> boo
 
 
 def read_answer(draft: Mapping[str, Any], one: Field, *, length: int | None = None) -> Answered:
-    """One field's answer. Invalid, naming the field, for a value that it does not offer."""
+    """Parse the answer to one field; Invalid names the field if it does not offer the value."""
     raw = str(draft.get(PREFIX + one["name"]) or "").strip()
     if raw == UNSURE and one["unsure"]:
         found = Answered(frozenset({UNSURE}), given=True)
@@ -146,7 +146,7 @@ def read_answer(draft: Mapping[str, Any], one: Field, *, length: int | None = No
 
 
 def _refuse(one: Field, wrong: str, mend: str, **told: object) -> Invalid:
-    """What is wrong with a field: a sentence of %(field)s and of what ``told`` names."""
+    """Return the error of a field as a sentence; %(field)s and names in ``told`` are filled in."""
     return Invalid(wrong % {"field": one["question"], **told}, fields={one["name"]: mend})
 
 
@@ -222,7 +222,7 @@ def _count(one: Field, number: int, counted: Callable[[int], str]) -> None:
 
 
 def _ticked(draft: Mapping[str, Any], one: Field) -> dict[str, str]:
-    """What the options of a field hold, by value. Invalid for an option that is none."""
+    """Return the ticked options of a field by value; Invalid for an unknown option."""
     before = f"{PREFIX}{one['name']}."
     held = {
         key.removeprefix(before): str(value)
@@ -269,7 +269,7 @@ def _ranked(one: Field, held: Mapping[str, str]) -> Answered:
 
 
 def read_spans(raw: str) -> list[Span] | None:
-    """Spans as a draft holds them, JSON of [start, end, label]; None where it cannot be read."""
+    """Parse a draft's spans from JSON [start, end, label]; None if they are malformed."""
     try:
         rows = json.loads(raw) if raw else []
     except (ValueError, RecursionError):
@@ -326,7 +326,7 @@ TICKED = {CHOOSE_SEVERAL: _several, RANK: _ranked}
 
 
 def reason_asked(draft: Mapping[str, Any], one: Field, fields: Sequence[Field]) -> str:
-    """What was chosen that a conditional field is asked for, as "“Brown spots”"; or empty."""
+    """Return the chosen options that made a conditional field appear, such as "“Brown spots”"."""
     by_name = {row["name"]: row for row in fields}
     said: list[str] = []
     for row in one["ask_if"]:

@@ -149,7 +149,7 @@ class Labels(TaskType):
     label_studio = LabelsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Spans go out as CoNLL only where some are asked for."""
+        """Export formats; CoNLL only if some field asks for spans."""
         marks = any(row["kind"] == SPANS for row in settings.get("fields", []))
         found = super().exports_of(settings)
         return found if marks else tuple(one for one in found if one != "conll")
@@ -170,7 +170,7 @@ class Labels(TaskType):
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """What can be told right or wrong: one option, a point, a number, a few words.
+        """Return the fields whose answers can be right or wrong, called by their question.
 
         They are called by their question, which is what authors write; a short label that came
         with a template is not theirs.
@@ -234,7 +234,7 @@ class Labels(TaskType):
         return check_answers(draft, fields, length=None if text is None else len(text))
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """The answers to the fields that are asked, in their order."""
+        """Summarise a draft: its answers in the order of the fields."""
         found = []
         for one in asked_fields(draft, settings["fields"]):
             try:
@@ -261,7 +261,7 @@ class Labels(TaskType):
         return new_field(name, label)
 
     def pooled_by(self, settings: Mapping[str, Any]) -> object:
-        """Fields by name, kind and the values that they offer: wording alone keeps answers."""
+        """Return name, kind and options of the fields; wording alone may change."""
         return tuple(
             (row["name"], row["kind"], tuple(option["value"] for option in row["options"]))
             for row in settings["fields"]
@@ -293,7 +293,7 @@ class Labels(TaskType):
 
 
 def stored_in_words(answer: Answer) -> str:
-    """A stored answer as its draft reads, a line a field; its values and version are fetched."""
+    """Summarise a stored answer, a line per field; its values and version must be fetched."""
     draft: dict[str, Any] = {
         PREFIX + row.field: row.code for row in answer.choices.all() if row.code != "no"
     }
@@ -306,7 +306,7 @@ def stored_in_words(answer: Answer) -> str:
 
 
 def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
-    """What items lack to be shown as ``settings["content"]`` says."""
+    """List items whose content does not fit ``settings["content"]`` (a table, an image, ...)."""
     content = settings["content"]
     if content == TABLE:
         for key, text in items.order_by("position").values_list("key", "question").iterator():
@@ -346,7 +346,7 @@ def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
 
 
 def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
-    """What the fields lack before a task can be published."""
+    """List what the fields lack before the task can be published."""
     if not fields:
         return [Missing(gettext("The task has no field"), "fields")]
     found = []

@@ -83,7 +83,7 @@ class JudgingBuilder(BuilderParts):
         return found
 
     def preview_context(self, build: Build, item: Item | None) -> dict[str, Any]:
-        """What is asked of every item, and the preview's lines with nothing chosen on them."""
+        """Return the context of the preview: the lines asked, with nothing chosen."""
         settings = build.version.settings
         return {
             "asked": build.type.lines(settings),
@@ -95,7 +95,7 @@ class JudgingBuilder(BuilderParts):
         }
 
     def read(self, item: Item, settings: dict[str, Any]) -> dict[str, Any]:
-        """An item as its judges read it."""
+        """Return the preview of an item as its judges read it."""
         return judging.page(item, settings, {}, sources=settings["show_sources"])
 
     def previewed(

@@ -49,7 +49,7 @@ class CandidateText:
 
     @property
     def name(self) -> str:
-        """Of its side, as a heading."""
+        """Heading of the text, "Left" or "Right"."""
         return _("Left") if self.side == LEFT else _("Right")
 
 
@@ -77,6 +77,7 @@ class Line:
 
     @property
     def answered(self) -> bool:
+        """Whether an option of the line is chosen."""
         return any(option.chosen for option in self.options)
 
 
@@ -97,7 +98,7 @@ def sources_of(passage: str) -> list[Source]:
 
 
 def as_sources(passages: Sequence[Mapping[str, str]], first_number: int = 1) -> str:
-    """Ranked passages as the passage of a topic: each a source under the number that cites it."""
+    """Write ranked passages as one text, each under the number that cites it."""
     return "\n\n".join(
         "\n\n".join(
             filter(None, (f"[{number}] {_bold(one['title'])}".rstrip(), _plain(one["text"])))
@@ -140,7 +141,7 @@ def candidate_context(text: Candidate, side: str, known: set[int]) -> CandidateT
 
 
 def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
-    """The item's texts from left to right."""
+    """Return the item's texts in displayed order."""
     found = [text for text in (item.first, item.second) if text is not None]
     sides = (LEFT, RIGHT) if len(found) == 2 else ("text",)
     ordered = found[::-1] if flipped else found
@@ -148,7 +149,7 @@ def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
 
 
 def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
-    """What the settings ask of every item, with what the draft has chosen so far."""
+    """Return the task's dimensions or scales as lines with the draft's choices."""
     if "scales" in settings:
         return [_scale(row, number, draft) for number, row in enumerate(settings["scales"], 1)]
     return [_dimension(row, number, draft) for number, row in enumerate(settings["dimensions"], 1)]
@@ -205,7 +206,7 @@ def page(
     flipped: bool = False,
     sources: bool = True,
 ) -> dict[str, Any]:
-    """What judge.html needs of an item whose texts and group are fetched.
+    """Return the context of judge.html for an item whose texts and group are fetched.
 
     ``sources``: the passage of its group may be shown. Asks the database nothing.
     """

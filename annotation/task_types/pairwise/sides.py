@@ -16,27 +16,27 @@ ORDINALS = {FIRST: -1, NEUTRAL: 0, SECOND: 1}
 
 
 def to_canonical(shown: str, *, flipped: bool) -> str:
-    """The stored code of a vote given on a side; ``flipped``: the second text stood left."""
+    """Convert a displayed side to the stored code; ``flipped``: the second text was on the left."""
     place = SHOWN.index(shown)
     return STORED[2 - place if flipped else place]
 
 
 def to_displayed(code: str, *, flipped: bool) -> str:
-    """The side on which a stored vote was given."""
+    """Convert a stored code to the displayed side; ``flipped``: the second text was on the left."""
     place = STORED.index(code)
     return SHOWN[2 - place if flipped else place]
 
 
 def left_right(first: T, second: T, *, flipped: bool) -> tuple[T, T]:
-    """What stood left and what right, of a pair as it is stored."""
+    """Return the pair as displayed (left, right) from its stored order (first, second)."""
     return (second, first) if flipped else (first, second)
 
 
 def call_of(replicate: int, *, flipped: bool) -> int:
-    """A model's call on a pair by its number: two calls a replicate, one for each order."""
+    """Return the number of a model's call on a pair: two per replicate, one for each order."""
     return 2 * replicate + flipped
 
 
 def replicate_of(call: int) -> int:
-    """The replicate that a call of this number belongs to."""
+    """Return the replicate that a model's call belongs to."""
     return call // 2

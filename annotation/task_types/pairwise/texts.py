@@ -12,14 +12,14 @@ from annotation.pair_design.model import Design, Text
 
 
 def texts_of(task: Task, version: TaskVersion) -> QuerySet[Candidate]:
-    """Every text of the topics that a version holds, those that are left out included."""
+    """Return every text in the version's topics, including texts that are left out."""
     topics = task.groups.in_version(version.number).values("key")
     found = Candidate.objects.filter(project_id=task.project_id, topic__in=topics)
     return found.exclude(text="")  # erased with its writer
 
 
 def chosen_texts(task: Task, version: TaskVersion) -> list[Candidate]:
-    """The texts that pairs are made of, in the order of their ids; without their wording."""
+    """Return the texts that pairs are made of, without their wording, in order of their ids."""
     rows = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
     return list(rows.select_related("system").defer("text").order_by("pk"))
 
@@ -38,7 +38,7 @@ def design_of(version: TaskVersion) -> Design:
 
 
 def as_text(candidate: Candidate) -> Text:
-    """A candidate as the design needs to know it; what is ranked as one is one source."""
+    """Convert a candidate to the text that the design of pairs takes."""
     origin, system = candidate.origin or candidate.system.name, str(candidate.system)
     own = system if candidate.system.name != origin else ""
     return Text(
@@ -58,7 +58,7 @@ def attention_pairs(task: Task, version: TaskVersion) -> list[Item]:
 
 
 def signature(task: Task, version: TaskVersion) -> str:
-    """What the pairs depend on: equal signatures, equal pairs."""
+    """Hash everything that the generated pairs depend on: equal hashes mean equal pairs."""
     rows = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
     gold = task.items.in_version(version.number).filter(expected__isnull=False)
     what = [

@@ -37,7 +37,10 @@ from crowdqc.errors import Invalid
 
 
 def missing_pairs(task: Task, version: TaskVersion, now: str | None) -> list[Missing]:
-    """``now``: the signature of the version, where it is known already."""
+    """List what must be fixed about a version's pairs before publishing.
+
+    ``now``: the signature of the version, if it is known already.
+    """
     if not task.items.in_version(version.number).filter(expected__isnull=True).exists():
         texts = texts_of(task, version).exclude(pk__in=version.settings.get("left_out", []))
         if texts.count() < 2:
@@ -185,7 +188,7 @@ class Pairwise(TaskType):
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """The side that is better on each dimension, of the pair as it is stored."""
+        """Return the side that can be known on each dimension, of the pair as stored."""
         return [
             KnownField(
                 row["name"],
@@ -238,7 +241,7 @@ class Pairwise(TaskType):
         return Values(choices=choices)
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How often each side is preferred."""
+        """Summarise a draft: how often each side is preferred."""
         sides = [
             draft.get(PREFIX + row["name"], "")
             for row in settings["dimensions"]
@@ -267,7 +270,7 @@ class Pairwise(TaskType):
         return {**super().new_line(name, label), "neutral": True}
 
     def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The seven dimensions of CrowdRAG."""
+        """The seven dimensions of CrowdRAG, as a start."""
         return list(TEMPLATE)
 
     def signature(self, task: Task, version: TaskVersion) -> str:
@@ -326,7 +329,7 @@ def _dimensions(raw: Any) -> list[dict[str, Any]]:
 
 
 def _design(raw: Any) -> dict[str, Any]:
-    """How the pairs are drawn from the texts (annotation.pair_design.model), kept with the version.
+    """Read how pairs are drawn from the texts (annotation.pair_design.model), for the version.
 
     ``pairs_per_topic``: where not all are asked; ``repeat_every``: one pair in so many is asked
     once more, the other way round (0: none); ``strata``: how assignments mix lengths and origins.

@@ -119,7 +119,7 @@ BUILDER, DOCUMENTS = RatingBuilder(), DocumentBuilder()
 
 
 def _beside(item: Item | None, settings: dict[str, Any], size: int) -> dict[str, Any]:
-    """What a preview shows of an answer beside its document; without one, the scales alone."""
+    """Return a preview of an answer beside its document; without an answer, of the scales alone."""
     if item is None:
         asked = settings.get(EXPLANATION) or {}
         return {

@@ -50,12 +50,12 @@ def clean(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(text: str) -> str:
-    """What two texts share that say the same words, whatever their case, space and marks."""
+    """Hash a text by its words alone, ignoring case, spaces and punctuation."""
     return hashlib.sha256(" ".join(re.findall(r"\w+", text.casefold())).encode()).hexdigest()[:12]
 
 
 def copies(question: str, answer: str) -> list[str]:
-    """Digests of what an explanation of this item must not be: its question, its answer.
+    """Hash the texts that an explanation must not copy: question, answer and its sentences.
 
     The sentences of the answer are among them: one alone, or several in a row, is no explanation.
     """
@@ -90,7 +90,7 @@ def draft_texts(raw: Mapping[str, Any]) -> dict[str, str]:
 
 
 def numbers(typed: str, last: int = 0) -> list[int]:
-    """Sentence numbers as typed ("3, 5-7"), in order and once each; Invalid where it says none.
+    """Parse sentence numbers as typed ("3, 5-7") into a sorted list; Invalid if there are none.
 
     ``last``: the document's last sentence; 0 where that is not known.
     """
@@ -123,7 +123,7 @@ def numbers(typed: str, last: int = 0) -> list[int]:
 
 
 def explanation_problem(text: str, settings: Mapping[str, Any], labels: Iterable[str] = ()) -> str:
-    """What is wrong with an explanation, in words; empty when nothing is.
+    """Return what is wrong with an explanation, as a sentence; "" if nothing is.
 
     ``labels``: the names and points of the scales, which explain nothing when repeated.
     """
@@ -149,7 +149,10 @@ def explanation_problem(text: str, settings: Mapping[str, Any], labels: Iterable
 
 
 def evidence_problem(typed: str, settings: Mapping[str, Any], *, best: bool) -> str:
-    """What is wrong with the sentences pointed at; ``best``: every scale is at its top point."""
+    """Return what is wrong with the cited sentences; "" if nothing is.
+
+    ``best``: every scale is at its top point, so that no sentence has to be cited.
+    """
     wanted, last = settings.get(EVIDENCE, NONE), int(settings.get("sentences") or 0)
     if wanted == NONE or not last:  # without a document there is nothing to point at
         return ""
@@ -163,7 +166,7 @@ def evidence_problem(typed: str, settings: Mapping[str, Any], *, best: bool) -> 
 
 
 def spans(typed: str, settings: Mapping[str, Any]) -> list[tuple[str, int, str, int, int]]:
-    """A span for each sentence pointed at: field, index, target, start and end are its number."""
+    """Convert typed sentence numbers to spans (field, index, target, start, end)."""
     if settings.get(EVIDENCE, NONE) == NONE or not settings.get("sentences"):
         return []
     found = numbers(typed, int(settings["sentences"]))

@@ -41,7 +41,7 @@ class Line:
 
 
 def item_settings(passage: str, question: str, answer: str, anchor: int = 0) -> dict[str, Any]:
-    """What an item of a document has of its own: settings ``anchor``, ``sentences``, ``copies``.
+    """Make the settings of a document's item: ``anchor``, ``sentences``, ``copies``.
 
     ``anchor`` is the number of the sentence the question arose from, 0 for none; Invalid where the
     document has no such sentence. ``copies`` is what an explanation must not be.
@@ -59,7 +59,7 @@ def item_settings(passage: str, question: str, answer: str, anchor: int = 0) -> 
 
 
 def document(group: ItemGroup, anchor: int = 0, chosen: Mapping[int, Any] | None = None) -> Any:
-    """The document's sentences by paragraph; the anchored and the chosen ones are marked."""
+    """Split the document into paragraphs of sentences, marking the anchor and the chosen ones."""
     marked = chosen or {}
     return [
         [Line(one.number, one.text, one.number == anchor, one.number in marked) for one in row]
@@ -68,7 +68,7 @@ def document(group: ItemGroup, anchor: int = 0, chosen: Mapping[int, Any] | None
 
 
 def draft_evidence(draft: Mapping[str, Any], settings: Settings) -> list[int]:
-    """The evidence of a draft; none while what is typed cannot be read."""
+    """Return the sentence numbers of a draft's evidence; [] while they cannot be read."""
     try:
         return numbers(str(draft.get(EVIDENCE, "")), int(settings.get("sentences") or 0))
     except Invalid:
@@ -87,7 +87,7 @@ class Entry(Protocol):
 
 
 def page(entry: Entry, settings: Settings, total: int, *, named: bool = False) -> dict[str, Any]:
-    """What rate.html needs beside annotation.task_types.pairwise.page.page.
+    """Return what rate.html needs besides annotation.task_types.pairwise.page.page.
 
     ``named``: say beside the fields what is missing or wrong.
     """
@@ -109,7 +109,7 @@ def page(entry: Entry, settings: Settings, total: int, *, named: bool = False) -
 
 
 def document_context(item: Item, settings: Settings, draft: Mapping[str, Any]) -> dict[str, Any]:
-    """The document and how it is asked about, as far as the item has one."""
+    """Return the context that shows an item's document and asks about it."""
     anchor = int(settings.get("anchor") or 0)
     marked = draft_evidence(draft, settings)
     there = bool(item.group.passage.strip())

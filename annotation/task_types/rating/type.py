@@ -115,17 +115,17 @@ class Rating(TaskType):
     label_studio = RatingsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Texts by themselves have no document, and perhaps no explanation."""
+        """Export formats; those of documents and explanations only if the task has them."""
         has = {"documents": settings.get("layout") == DOCUMENT, "ratings": asks_beside(settings)}
         return tuple(name for name in self.exports if has.get(name, True))
 
     def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Answers come with their documents, other texts from the project."""
+        """Import formats: documents or candidates, depending on the task's layout."""
         unfit = "candidates" if settings.get("layout") == DOCUMENT else "documents"
         return tuple(name for name in self.imports if name != unfit)
 
     def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Ratings of texts stand in the table of judgments, those of documents have their own."""
+        """Import formats that the task's page shows: ratings or judgments, by its layout."""
         other = "judgments" if settings.get("layout") == DOCUMENT else "ratings"
         return tuple(name for name in self.imports_of(settings) if name != other)
 
@@ -153,7 +153,7 @@ class Rating(TaskType):
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
-        """A point of each scale, and how far a rating may be off."""
+        """Return a known point of each scale, with the tolerance allowed."""
         return [
             KnownField(
                 scale["name"],
@@ -168,7 +168,7 @@ class Rating(TaskType):
         ]
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        draft = draft_values(raw, PREFIX, _is_whole, _("A point of the scale."))
+        draft = draft_values(raw, PREFIX, _is_integer, _("A point of the scale."))
         return {**draft, **explanation.draft_texts(raw)}
 
     def is_answered(self, draft: Mapping[str, Any]) -> bool:
@@ -209,7 +209,7 @@ class Rating(TaskType):
         return in_words(draft, settings)
 
     def noun_in(self, settings: Mapping[str, Any]) -> str:
-        """An answer where there is a document that it is about."""
+        """Noun of an item: "answer" in the layout with documents."""
         return "answer" if settings.get("layout") == DOCUMENT else self.item_noun
 
     def new_line(self, name: str, label: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Rating(TaskType):
         return {**super().new_line(name, label), "points": points}
 
     def template_lines(self, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Of texts by themselves one plain scale; beside documents completeness, correctness."""
+        """Scales to start from: one plain scale, or completeness and correctness with documents."""
         return list(COMPLETENESS if settings.get("layout") == DOCUMENT else TEMPLATE)
 
     def missing(
@@ -259,7 +259,7 @@ class Rating(TaskType):
 
 
 def in_words(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """The points of a rating in the order of its scales."""
+    """Summarise a draft: the label of the chosen point on each scale."""
     return ", ".join(
         f"{scale['label']}: {point['label']}"
         for scale in settings.get("scales", [])
@@ -274,7 +274,7 @@ def _wants_why(settings: Mapping[str, Any]) -> bool:
 
 
 def by_document(settings: Mapping[str, Any]) -> bool:
-    """Whether an assignment holds answers about one document, in their order."""
+    """Return whether each assignment holds the answers about one document."""
     return settings.get("layout") == DOCUMENT and bool(settings.get("one_document"))
 
 
@@ -286,7 +286,7 @@ def asks_beside(settings: Mapping[str, Any]) -> bool:
 
 
 def beside_problems(draft: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong besides the scales, by field: explanation, evidence."""
+    """Return what is wrong with explanation and evidence, by field."""
     values = answered_lines(draft, PREFIX)
     best = all(
         values.get(scale["name"]) == str(scale["points"][-1]["value"])
@@ -324,7 +324,7 @@ def _choices(
 
 
 def _release(raw: Any) -> dict[str, int] | None:
-    """At most so many assignments every so many hours; None: all at once."""
+    """Read the release rule, so many assignments every so many hours; None: all at once."""
     if not isinstance(raw, Mapping) or not raw.get("assignments"):
         return None
     return {
@@ -333,7 +333,7 @@ def _release(raw: Any) -> dict[str, int] | None:
     }
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return str(value).lstrip("-").isdecimal()
 
 

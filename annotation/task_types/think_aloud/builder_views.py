@@ -30,7 +30,7 @@ class DimensionRow:
 
     @property
     def lacks(self) -> str:
-        """What it needs before the task can be published; empty when nothing."""
+        """What the dimension lacks before the task can be published; "" if nothing."""
         lack = missing_fields(self.group)
         return str(LACKS[lack][0]) if lack else ""
 
@@ -69,7 +69,7 @@ class ThinkAloudBuilder(BuilderParts):
         return {"dimensions": build.texts}
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
-        """One query."""
+        """Return the context of the open dimension and of the preview (one query)."""
         rows = [DimensionRow(group, number) for number, group in enumerate(build.groups, 1)]
         open_row = next((row for row in rows if row.group.key == place.text), None)
         shown = open_row or next(iter(rows), None)

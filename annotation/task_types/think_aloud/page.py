@@ -47,7 +47,7 @@ class Row:
 
     @property
     def place(self) -> int:
-        """From 0, as its fields count."""
+        """Index of the row in its form fields, from 0."""
         return self.number - 1
 
 
@@ -63,7 +63,7 @@ class Recorder:
 def recorder(
     settings: Mapping[str, Any], url: str = "", transcript: Transcript | None = None
 ) -> Recorder | None:
-    """The recorder, with what is kept so far; None where the task records nobody."""
+    """Return the recorder of a task with what is stored so far; None if it records no speech."""
     if not ThinkAloud().records_speech(settings):
         return None
     return Recorder(settings[RECORDING] == "required", url, transcript)
@@ -84,7 +84,7 @@ def samples(group: ItemGroup) -> list[Sample]:
 
 
 def rows(draft: Mapping[str, Any]) -> list[Row]:
-    """The attributes of a draft."""
+    """Return a draft's attributes as rows of the page."""
     return [
         Row(number, one["text"], "" if one["start"] is None else f"{one['start']}-{one['end']}")
         for number, one in enumerate(attributes_of(draft), 1)
@@ -96,7 +96,7 @@ def page(
     settings: Mapping[str, Any],
     draft: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What think.html needs of a dimension."""
+    """Return the context of think.html for a dimension."""
     found = rows(draft)
     spare = [Row(len(found) + n, "", "") for n in range(1, SPARE + 1)]
     return {

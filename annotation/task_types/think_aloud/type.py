@@ -61,7 +61,7 @@ LACKS = {
 
 
 def missing_fields(group: ItemGroup) -> str:
-    """What a dimension needs before its task can be published, of ``LACKS``; "" for nothing."""
+    """Return the first key of ``LACKS`` that a dimension lacks; "" if it is complete."""
     if not group.title:
         return "name"
     if not group.passage.strip():
@@ -129,7 +129,7 @@ class ThinkAloud(TaskType):
         }
 
     def clean_draft(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of the page, gaps closed; a list ``attributes`` (text, start, end) stands in.
+        """Clean the fields of the page, or a list ``attributes`` (text, start, end), into a draft.
 
         ``attribute-N`` is the text and ``mark-N`` its stretch of the transcript ("12-40", in
         characters, the end outside), N from 0 without gaps.
@@ -176,7 +176,7 @@ class ThinkAloud(TaskType):
         if settings.get(RECORDING) == "required" and settings.get(RECORDED) is False:
             raise Invalid(_("Record what you say: nothing is recorded yet."))
         _enough(found, settings["min_attributes"])
-        _once(one["text"] for one in found)
+        _refuse_repeats(one["text"] for one in found)
         texts = [(ATTRIBUTE, n, one["text"]) for n, one in enumerate(found)]
         if said.strip():
             texts.append((TRANSCRIPT, 0, said))
@@ -188,7 +188,7 @@ class ThinkAloud(TaskType):
         return Values(texts=texts, spans=spans)
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How many attributes, and which."""
+        """Summarise a draft: the number of attributes and their texts."""
         found = attributes_of(draft)
         if not found:
             return ""
@@ -204,7 +204,7 @@ class ThinkAloud(TaskType):
     def minutes(
         self, version: TaskVersion, items: Any, groups: Any, *, per: int, count: int
     ) -> float:
-        """Reading rubric, samples and their sources, and writing the attributes."""
+        """Estimate the minutes to read rubric, samples and sources and write the attributes."""
         sample = groups.order_by("position", "pk")[:20].values_list("passage", "passages")
         lengths = [
             len(rubric) + sum(len(one["text"]) + len(one["source"]) for one in passages)
@@ -222,7 +222,7 @@ class ThinkAloud(TaskType):
 
 
 def attributes_of(draft: Mapping[str, Any]) -> list[Attribute]:
-    """The attributes that a draft holds, in their order, without space around them."""
+    """List a draft's attributes in order, without surrounding spaces and empty ones."""
     rows = [{**row, "text": row["text"].strip()} for row in _of_fields(draft)]
     return [row for row in rows if row["text"]]
 
@@ -253,7 +253,7 @@ def _enough(found: list[Attribute], wanted: int) -> None:
         raise Invalid(said % {"wanted": wanted, "there": len(found)})
 
 
-def _once(texts: Iterable[str]) -> None:
+def _refuse_repeats(texts: Iterable[str]) -> None:
     seen: dict[str, int] = {}
     for number, text in enumerate(texts, 1):
         first = seen.setdefault(" ".join(text.lower().split()), number)

@@ -22,7 +22,7 @@ class Marker:
 
 
 def parse(text: str) -> list[Marker]:
-    """All marks in the order of the text; a number given twice in one mark counts once."""
+    """Find all citation marks in a text, in order; each mark holds a number only once."""
     return [
         Marker(found.start(), found.end(), _numbers(found.group(1)))
         for found in MARK.finditer(text)
@@ -30,12 +30,12 @@ def parse(text: str) -> list[Marker]:
 
 
 def strip(text: str) -> str:
-    """The text without its marks and the spaces before them."""
+    """Remove citation marks, and spaces before them, from a text."""
     return re.sub(rf"[ \t]*{MARK.pattern}", "", text)
 
 
 def cited_numbers(text: str) -> list[int]:
-    """The different numbers that are cited, in the order in which they first come."""
+    """List the cited passage numbers in order of first citation, each once."""
     return list(dict.fromkeys(number for mark in parse(text) for number in mark.numbers))
 
 
@@ -50,7 +50,7 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """The text cut at its marks (Gienapp et al. 2025, section 4): each stretch with what it cites.
+    """Split a text at its citation marks into statements, each with what it cites.
 
     Marks with no word between them belong to one stretch, also behind its full stop, and marks
     before the first word to the first.

@@ -15,14 +15,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def diff_texts(old: str, new: str) -> tuple[int, int, str] | None:
-    """(position, deleted, inserted) that turns ``old`` into ``new``; None where they are equal.
+    """Return the smallest edit (position, deleted, inserted) from ``old`` to ``new``.
+
+    None if equal.
 
     The least change by common beginning and end: what lies between the two is replaced. Characters
     of two UTF-16 units are never cut apart.
     """
     if old == new:
         return None
-    old, new = _whole(old), _whole(new)
+    old, new = _join_surrogates(old), _join_surrogates(new)
     most = min(len(old), len(new))
     head = _common_head(old, new, most)
     tail = _common_tail(old, new, most - head)
@@ -31,7 +33,7 @@ def diff_texts(old: str, new: str) -> tuple[int, int, str] | None:
 
 
 def of_snapshots(times_ms: Sequence[float], texts: Iterable[str]) -> list[Delta]:
-    """The deltas of a row of snapshots, in its order; an equal text after another gives none.
+    """Convert snapshots of a text to deltas; equal texts in a row give none.
 
     The first is [0, 0, 0, first text], even where that is empty. Times are whole milliseconds since
     the first snapshot and never go back. Raises ValueError where times and texts differ in number.
@@ -52,7 +54,7 @@ def of_snapshots(times_ms: Sequence[float], texts: Iterable[str]) -> list[Delta]
 
 
 def apply(text: str, delta: Sequence[Any]) -> str:
-    """The text after a delta; ValueError where it reaches beyond the text."""
+    """Apply a delta to a text; ValueError if it reaches beyond the text."""
     _, position, deleted, inserted = delta
     if text.isascii():
         if position + deleted > len(text):
@@ -70,7 +72,7 @@ def _beyond(position: int, deleted: int, length: int) -> str:
     return f"A delta at {position} deletes {deleted} of a text of {length} units."
 
 
-def _whole(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """The text with each pair of surrogates as the one character that it stands for."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
@@ -85,7 +87,7 @@ def _units(text: str) -> int:
 
 
 def _common_head(old: str, new: str, most: int) -> int:
-    """How many characters both begin with, ``most`` at most, halving what is compared."""
+    """Count the characters that both texts begin with, ``most`` at most."""
     if old[:most] == new[:most]:
         return most
     same, differ = 0, most
@@ -99,7 +101,7 @@ def _common_head(old: str, new: str, most: int) -> int:
 
 
 def _common_tail(old: str, new: str, most: int) -> int:
-    """How many characters both end with, ``most`` at most."""
+    """Count the characters that both texts end with, ``most`` at most."""
     a, b = len(old), len(new)
     if old[a - most :] == new[b - most :]:
         return most

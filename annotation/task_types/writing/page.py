@@ -68,7 +68,7 @@ class Question:
 
     @property
     def stacked(self) -> bool:
-        """Whether its choices stand below one another."""
+        """Whether the choices are shown below one another."""
         return len(self.choices) > MANY_POINTS or any(
             len(choice.label) > WIDE_LABEL for choice in self.choices
         )
@@ -78,12 +78,15 @@ class Question:
 
 
 def parts_of(settings: Settings) -> list[str]:
-    """The parts that a response of these settings has; a form without questions is none."""
+    """List the parts of a response with these settings.
+
+    Questionnaires only if they ask something.
+    """
     return [part for part in PARTS if part == WRITE or settings[part]]
 
 
 def problem_of(part: str, draft: Draft, settings: Settings) -> str:
-    """Why a part is not complete, in words; empty when it is."""
+    """Return why a part is incomplete, as a sentence; "" if it is complete."""
     try:
         if part == WRITE:
             Writing().check(draft, {**settings, ENTRY: [], EXIT: []})
@@ -95,7 +98,7 @@ def problem_of(part: str, draft: Draft, settings: Settings) -> str:
 
 
 def first_open(draft: Draft, settings: Settings, wanted: str = "") -> str:
-    """The part that is wanted, or one before it that is not complete; unasked, the first such."""
+    """Return the wanted part, or the first incomplete one before it."""
     for part in parts_of(settings):
         if part == wanted or problem_of(part, draft, settings):
             return part
@@ -103,7 +106,7 @@ def first_open(draft: Draft, settings: Settings, wanted: str = "") -> str:
 
 
 def step(part: str, go: str, draft: Draft, settings: Settings) -> str:
-    """The part that a button leads to; empty where it leads out of the response."""
+    """Return the part that a button leads to; "" if it leads out of the response."""
     parts = parts_of(settings)
     at = parts.index(part) if part in parts else 0
     if go == "stay" or (go == "next" and problem_of(parts[at], draft, settings)):
@@ -113,14 +116,14 @@ def step(part: str, go: str, draft: Draft, settings: Settings) -> str:
 
 
 def may_see_passages(draft: Draft, settings: Settings) -> bool:
-    """Whether the worker may see the passages: what comes before them is answered."""
+    """Return whether the worker may see the passages: once the questions before are answered."""
     return not problem_of(ENTRY, draft, settings)
 
 
 def segments(
     rows: Sequence[tuple[AssignmentItem, Settings]], noun: str, here: tuple[int, str] = (-1, "")
 ) -> Iterator[dict[str, Any]]:
-    """One segment for each part of each response; ``here``: position and part of the page."""
+    """Yield the progress segments of a page, one for each part of each response."""
     for entry, settings in rows:
         for part in parts_of(settings):
             done = not problem_of(part, entry.draft, settings)
@@ -149,22 +152,27 @@ def passages(group: ItemGroup, settings: Settings) -> list[Passage]:
 
 
 def style_of(settings: Settings) -> Mapping[str, str]:
-    """The style that the item asks for; without one, nothing is asked."""
+    """Return the style of an item with its instructions; an empty one if it has none."""
     named = settings.get("style", "")
     none = {"name": "", "label": "", "instructions": ""}
     return next((row for row in settings["styles"] if row["name"] == named), none)
 
 
 def form(stage: str, draft: Draft, settings: Settings, *, named: bool) -> list[Question]:
-    """The questions of a stage; ``named``: what is missing is said beside each."""
+    """Return the questions of a stage with the draft's answers; ``named`` adds what is missing."""
     missing = {row["name"] for row in open_questions(draft, stage, settings[stage])}
     return [
-        _question(row, stage, draft, "" if not named or row["name"] not in missing else _ask(row))
+        _question(
+            row,
+            stage,
+            draft,
+            "" if not named or row["name"] not in missing else _request_words(row),
+        )
         for row in settings[stage]
     ]
 
 
-def _ask(row: Mapping[str, Any]) -> str:
+def _request_words(row: Mapping[str, Any]) -> str:
     return gettext("Write a few words.") if row["kind"] == TEXT else gettext("Choose one.")
 
 
@@ -192,7 +200,7 @@ def _question(row: Mapping[str, Any], stage: str, draft: Draft, error: str) -> Q
 
 
 def carried_fields(part: str, draft: Draft, settings: Settings) -> list[tuple[str, str]]:
-    """Fields of the other parts, which every part's form hands on unchanged."""
+    """Return the fields of the other parts, which each part's form sends along."""
     names = [
         f"{stage}.{row['name']}"
         for stage in (ENTRY, EXIT)
@@ -207,7 +215,7 @@ def carried_fields(part: str, draft: Draft, settings: Settings) -> list[tuple[st
 def page(
     entry: AssignmentItem, settings: Settings, part: str, total: int, *, named: bool = False
 ) -> dict[str, Any]:
-    """What write.html needs of one part of an item whose group is fetched.
+    """Return the context of write.html for one part of an item whose group is fetched.
 
     ``named``: say beside the fields what keeps the part from being complete.
     """

@@ -58,7 +58,7 @@ def _points(raw: Any, where: str) -> list[dict[str, Any]]:
 
 
 def draft_answers(raw: Mapping[str, Any], stage: str) -> dict[str, str]:
-    """What a draft holds of a form: answers by ``stage.NAME``; Invalid where one is too long."""
+    """Read the draft's answers to a questionnaire (``stage.NAME``); Invalid if one is too long."""
     found = {}
     for name, value in raw.items():
         if not name.startswith(f"{stage}.") or value in ("", None):

@@ -79,7 +79,7 @@ def missing_topics(task: Task, version: TaskVersion) -> list[Missing]:
 
 
 def with_passages(groups: Any) -> Any:
-    """Topics with ``passages_there``, how many they have; the passages themselves stay behind."""
+    """Annotate topics with the number of their passages, without reading these."""
     count = Func(F("passages"), function="jsonb_array_length", output_field=IntegerField())
     return groups.defer("passages").annotate(passages_there=count)
 
@@ -274,7 +274,7 @@ class Writing(TaskType):
         )
 
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-        """How long it is, what it cites, how it begins."""
+        """Summarise a draft: its length, its citations and its beginning."""
         text = str(draft.get("text", "")).strip()
         if not text:
             return ""
@@ -317,7 +317,7 @@ class Writing(TaskType):
 
 
 def citation_spans(marks: list[Marker], first_number: int) -> list[tuple[str, int, str, int, int]]:
-    """A span for each number of each mark; its target is the rank of the passage, from 1."""
+    """Convert citation marks to spans; the target is the passage's rank from 1."""
     pointed = [(number, mark) for mark in marks for number in mark.numbers]
     return [
         (CITATION, index, str(number - first_number + 1), mark.start, mark.end)
@@ -326,7 +326,7 @@ def citation_spans(marks: list[Marker], first_number: int) -> list[tuple[str, in
 
 
 def _check_citations(marks: list[Marker], settings: Mapping[str, Any]) -> None:
-    """Every number is that of a passage, and enough different ones are cited."""
+    """Raise Invalid if a number cites no passage, or too few different ones are cited."""
     first, there = settings["first_number"], settings.get("passages", 0)
     numbers = dict.fromkeys(number for mark in marks for number in mark.numbers)
     for number in numbers:

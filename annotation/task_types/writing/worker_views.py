@@ -21,7 +21,7 @@ class WritingPages(WorkerPages):
     """Questions before it, the text, questions after it."""
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
-        """The part that is asked for, or the one that has to come before it."""
+        """Return the context of the part asked for, or of the earlier part that must come first."""
         entry, settings = opened.entry, opened.settings
         part = writing.first_open(entry.draft, settings, opened.query.get("part", ""))
         return {
@@ -30,7 +30,7 @@ class WritingPages(WorkerPages):
         }
 
     def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Its style and, once the questions before it are answered, its passages."""
+        """Return the item's style and, once the questions before it are answered, its passages."""
         seen = writing.may_see_passages(entry.draft, settings)
         rows = writing.passages(entry.item.group, settings) if seen else None
         return {"style": writing.style_of(settings), "passages": rows}
@@ -48,7 +48,10 @@ class WritingPages(WorkerPages):
     def next_step(
         self, found: Assignment, entry: AssignmentItem, form: Mapping[str, str]
     ) -> HttpResponse | None:
-        """A part that is not complete is shown again with what is missing."""
+        """Redirect to the next part, or back to this one if it is incomplete.
+
+        None to leave the item.
+        """
         part, go = form.get("part", ""), form.get("go", "next")
         to = writing.step(part, go, entry.draft, settings_of(found, entry))
         asked = "&check=1" if go == "next" and to == part else ""
@@ -65,7 +68,7 @@ def _url(found: Assignment, number: int, part: str) -> str:
 def _segments(
     found: Assignment, steps: Sequence[work.Step], here: tuple[int, str] = (-1, "")
 ) -> list[dict[str, Any]]:
-    """Where the worker is, part by part; ``here``: the position and the part of the page."""
+    """Return the parts of the work, marked at ``here`` (position and part of the page)."""
     rows = [(step.entry, settings_of(found, step.entry)) for step in steps]
     parts = writing.segments(rows, steps[0].noun if steps else "", here)
     return [{**row, "url": _url(found, row["number"], row["part"])} for row in parts]

@@ -338,7 +338,7 @@ def _store_answers(
             entry.position,
             entry.flipped,
             entry.item_id in counting,
-            QUIZ if assignment.quiz else _why_not(entry, counting),
+            QUIZ if assignment.quiz else _uncounted_reason(entry, counting),
             entry.draft_saved_at or assignment.submitted_at,
         )
         for entry in entries
@@ -435,7 +435,7 @@ def _store_of(parts: tuple[str, ...]) -> str:
     return STORE + "".join(PARTS[name][1] for name in parts) + "SELECT count(*) FROM made"  # noqa: S608
 
 
-def _why_not(entry: AssignmentItem, counting: set[int]) -> str:
+def _uncounted_reason(entry: AssignmentItem, counting: set[int]) -> str:
     if entry.item_id in counting:
         return ""
     return SLOT_GONE if entry.item.expected is None else KNOWN

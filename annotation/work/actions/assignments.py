@@ -84,7 +84,7 @@ def _arrange(items: Sequence[PickedItem], version: TaskVersion, *, together: boo
 def claim_assignment(
     *, by: User, task: Task, worker: Membership, source: str = "browser"
 ) -> Assignment:
-    """Lease a bundle to the worker; an active lease is returned as it is.
+    """Lease a bundle of items to the worker, or return the lease that they hold.
 
     A program reads it at once, so that its time counts from here.
     Raises Conflict when the task is not open or nothing is left for this worker, NotAllowed
@@ -408,7 +408,7 @@ def show_item(*, by: User, assignment: Assignment, position: int) -> None:
 
 @transaction.atomic
 def reveal_known_answer(*, by: User, assignment: Assignment, position: int) -> bool:
-    """Fix an answer and show whether it matches, if the task does so.
+    """Show whether the answer matches the known one, and fix the answer; False if not shown.
 
     False, and nothing is changed, where no answer is known or this one is not complete yet. A quiz
     tells after it is submitted.

@@ -114,7 +114,7 @@ def place_draft(entry: AssignmentItem, draft: Mapping[str, Any], version: Versio
     known = not version.tab or not held.seq or version.covers(held.tab, held.seq)
     known = known or draft == entry.draft
     if not known and not version.chosen:
-        if any(_of(one).covers(version.tab, version.seq) for one in others):
+        if any(_version_of(one).covers(version.tab, version.seq) for one in others):
             return SaveOutcome.STALE
         others.append(_row(version, draft))
         state = {"tab": held.tab, "seen": dict(held.seen)}
@@ -152,7 +152,7 @@ def _latest_within_limit(others: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return others[first:]
 
 
-def _of(row: Mapping[str, Any]) -> Version:
+def _version_of(row: Mapping[str, Any]) -> Version:
     return Version(row["seq"], row["tab"], row["seen"])
 
 

@@ -68,13 +68,13 @@ def exclude(
         collects_again=collect_again,
         stops_work=stop_work,
     )
-    _tell(exclusion, "work.excluded")
+    _notify_worker(exclusion, "work.excluded")
     return exclusion
 
 
 @transaction.atomic
 def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
-    """Let the worker's answers enter results again, and the worker go on; twice is once.
+    """End an exclusion: the worker's answers enter results again; a second call changes nothing.
 
     Answers that stopped counting with the exclusion count again where their slot is still free.
     """
@@ -89,12 +89,12 @@ def undo(*, by: User, exclusion: Exclusion) -> Exclusion:
         if locked.collects_again:
             _count_again(by, locked)
         record(by=by, project=locked.task.project, action="worker.include", on=locked)
-        _tell(locked, "work.included")
+        _notify_worker(locked, "work.included")
     return locked
 
 
 def counting_answers(task: Task, worker: Membership) -> QuerySet[Answer]:
-    """Their answers to the task that count and take a slot."""
+    """Return a worker's answers to the task that count and take a slot."""
     own = Answer.objects.filter(item__task=task, worker=worker, counts=True)
     return own.filter(item__expected__isnull=True).order_by("pk")
 
@@ -107,7 +107,7 @@ def _count_again(by: User, exclusion: Exclusion) -> None:
             set_counts(by=by, answer=answer, counts=True)
 
 
-def _tell(exclusion: Exclusion, key: str) -> None:
+def _notify_worker(exclusion: Exclusion, key: str) -> None:
     """The worker concerned."""
     version = exclusion.task.version_or_draft()
     notify(

@@ -165,7 +165,7 @@ def enter_visit(
         raise Refused(_("This study takes nobody any more."), ASK, code="inactive", status=410)
     fresh = _use_token(recruitment, coming, bound, who, visit)
     if visit is not None:
-        return _come_again(recruitment, visit, coming, bound, who, fresh=fresh)
+        return _return_visit(recruitment, visit, coming, bound, who, fresh=fresh)
     if coming.session and known.filter(session=coming.session).exists():
         raise Refused(_("This session belongs to somebody else."), ASK, code="session", status=409)
     if recruitment.entry == Recruitment.Entry.BOUND and not limits.count_try(
@@ -221,7 +221,7 @@ def _use_token(
     return made and jwt
 
 
-def _come_again(
+def _return_visit(
     recruitment: Recruitment,
     visit: Visit,
     coming: EntryParams,

@@ -162,20 +162,20 @@ class History:
     total: Amounts  # approved ever
 
 
-def _of(members: QuerySet[Membership]) -> QuerySet[Assignment]:
+def _assignments_of(members: QuerySet[Membership]) -> QuerySet[Assignment]:
     return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
 
 
 def _waiting(members: QuerySet[Membership]) -> QuerySet[Assignment]:
     # A rejection that was overturned is unsettled again and waits with the others.
-    return _of(members).filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
+    return _assignments_of(members).filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
 
 
 def load_history(user: User) -> History:
     """Load all submitted work by a fixed number of queries."""
     ever = current_and_past_work(user)
     settled = list(
-        with_decision(_of(ever))
+        with_decision(_assignments_of(ever))
         .filter(settled_at__isnull=False)
         .exclude(source="import")
         .exclude(quiz__isnull=False, pay=0)  # nothing was to be decided
@@ -202,7 +202,7 @@ def load_history(user: User) -> History:
 def open_rejections(user: User) -> list[Assignment]:
     """Return rejected work to which the worker can still reply."""
     now = timezone.now()
-    rows = _of(current_and_past_work(user)).filter(
+    rows = _assignments_of(current_and_past_work(user)).filter(
         rejection__isnull=False, rejection__replied_at=None
     )
     rows = rows.exclude(rejection__outcome="overturned").exclude(rejection__reply_until__lt=now)

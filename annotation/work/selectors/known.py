@@ -56,7 +56,7 @@ def mark_answers(answers: QuerySet[Answer]) -> list[MarkedAnswer]:
 
 
 def exclude_quizzes(answers: QuerySet[Answer]) -> QuerySet[Answer]:
-    """Return those given in work: quizzes select workers, so they say less."""
+    """Leave out answers given in quizzes, which select workers and so say less of them."""
     return answers.filter(assignment__quiz__isnull=True)
 
 

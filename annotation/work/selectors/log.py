@@ -76,7 +76,7 @@ class LogSummary:
 
     @property
     def known_paste_share(self) -> float | None:
-        """The same; None if the log could not tell."""
+        """Share of pasted characters; None if the log could not record pastes."""
         return self.paste_share if self.events and not self.snapshots else None
 
     @property

@@ -129,7 +129,7 @@ def quiz_result(assignment: Assignment) -> QuizResult:
 
 
 def list_tries(task: Task) -> QuerySet[Assignment]:
-    """Return submitted tries, newest first, with ``asked``: number of questions."""
+    """Return submitted quiz tries, newest first, with ``asked``: the number of questions."""
     return (
         Assignment.objects.filter(task=task, quiz__isnull=False, state=AssignmentState.SUBMITTED)
         .select_related("worker", "version")

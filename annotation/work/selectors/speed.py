@@ -39,12 +39,12 @@ class Pace:
 
     @property
     def reading_seconds(self) -> float:
-        """The least time to read it."""
+        """Least seconds that reading the assignment takes."""
         return self.words * 60 / READ_AT_MOST
 
     @property
     def expected_seconds(self) -> float:
-        """The requester's estimate."""
+        """Seconds that the requester expects an assignment to take."""
         return self.expected_minutes * 60.0
 
     @property

@@ -38,7 +38,7 @@ def covered_recordings() -> QuerySet[Recording]:
 
 
 def transcription_work(task: Task) -> TranscriptionWork:
-    """The recordings of a task's sessions in progress or submitted that have no transcript.
+    """Return the recordings of submitted or current sessions that still need a transcript.
 
     Where the speaker typed or pasted one themselves, nothing is left to write down.
     """

@@ -90,7 +90,7 @@ class Offer:
 
     @property
     def available_now(self) -> int | None:
-        """How many may be claimed before the next batch, if that is not all."""
+        """How many assignments can be claimed before the next batch; None if all or none can."""
         found = self.release.left if self.release is not None else self.left
         return found if 0 < found < self.left else None
 
@@ -101,7 +101,7 @@ class Offer:
 
     @property
     def noun(self) -> str:
-        """The noun of its items."""
+        """Noun of the task's items."""
         version = self.task.current
         return get_type(self.task.type).noun_in(version.settings if version else {})
 
@@ -144,7 +144,7 @@ class Home:
 
     @property
     def currency(self) -> str:
-        """The one currency of open tasks; "" if there are several."""
+        """Currency of the open tasks if they share one; "" if there are several."""
         found = {offer.currency for offer in self.offers}
         return found.pop() if len(found) == 1 else ""
 
@@ -170,7 +170,7 @@ def memberships_with_consent(user: User, project_id: int | None = None) -> list[
 def load_home(user: User) -> Home:
     """Load the worker's home by a fixed number of queries."""
     members = memberships_with_consent(user)
-    own = _of(current_and_past_work(user))
+    own = _assignments_of(current_and_past_work(user))
     return Home(
         memberships=members,
         offers=sorted(list_offers(members), key=lambda one: -(one.hourly or 0)),
@@ -184,14 +184,14 @@ def load_home(user: User) -> Home:
     )
 
 
-def _of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:
+def _assignments_of(members: Sequence[Membership] | QuerySet[Membership]) -> QuerySet[Assignment]:
     return Assignment.objects.filter(worker__in=members).select_related("version", "task__project")
 
 
 def list_in_work(members: Sequence[Membership]) -> list[InWork]:
     """Return assignments that can still be submitted, newest first."""
     rows = list(
-        _of(members)
+        _assignments_of(members)
         .filter(state__in=(AssignmentState.LEASED, AssignmentState.EXPIRED))
         .order_by("-pk")[:SHOWN]
     )

@@ -78,7 +78,7 @@ def _counting(task: Task, at: str = "") -> Q:
 
 
 def counting_texts(task: Task) -> list[AnswerText]:
-    """Every counting answer of the task, of workers and of systems, of all its versions.
+    """Return every counting answer of workers and systems to the task, over all its versions.
 
     Answers of workers who are left out of results are not among them. Free-text versions differ in
     wording, pay and time only, so they are pooled: an item that no version changed is one row of
@@ -96,7 +96,7 @@ class Sorted(NamedTuple):
 
 
 def sorted_out(task: Task) -> Sorted:
-    """The counting answers of a task, and how many of people are not used, by reason.
+    """Read all main answers in one query: those that count, and counts of the others by reason.
 
     Which answers there are is read once; one that comes in meanwhile is not among them.
     """
@@ -123,7 +123,7 @@ def sorted_out(task: Task) -> Sorted:
 
 
 def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
-    """The same rows by answer, for answers that are known already, counting or not by now."""
+    """Return the answers with these ids, by id, whether or not they still count."""
     ids = list(answer_ids)
     found: dict[int, AnswerText] = {}
     for start in range(0, len(ids), CHUNK):
@@ -133,7 +133,7 @@ def texts_of(answer_ids: Collection[int]) -> dict[int, AnswerText]:
 
 
 def declined(answer_ids: Collection[int]) -> set[int]:
-    """Which of these answers are an honest "I don't know"."""
+    """Return which of these answers are an honest "I don't know"."""
     ids = list(answer_ids)
     found: set[int] = set()
     for start in range(0, len(ids), CHUNK):
@@ -197,7 +197,7 @@ def tally_of(rows: QuerySet[Answer], max_id: int) -> Tally:
 
 
 def tally_from_counts(counts: QuerySet[AnswerCount], rows: QuerySet[Answer], max_id: int) -> Tally:
-    """The same of running ``counts`` of ``rows``: in one query too, that reads newer rows alone."""
+    """Tally answers up to ``max_id`` and newer ones from ``counts``, reading only new rows."""
     newer = Value(True, output_field=BooleanField())
     older = Value(False, output_field=BooleanField())
     columns = ("newer", "worker_id", "count", "hash")
@@ -222,12 +222,12 @@ def tally_from_counts(counts: QuerySet[AnswerCount], rows: QuerySet[Answer], max
 
 
 def counting_rows(task: Task) -> QuerySet[Answer]:
-    """The counting answers of a task of free text, as rows."""
+    """Return the counting answers of a free-text task."""
     return Answer.objects.filter(_counting(task))
 
 
 def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """When the first and the last counting answer above ``max_id`` came; None where none did.
+    """Return when the first and last counting answers above ``max_id`` arrived; None if none.
 
     The times are those of arrival: an imported answer's own date may be long ago.
     """
@@ -239,21 +239,21 @@ def arrivals(task: Task, *, max_id: int = 0) -> tuple[dt.datetime | None, dt.dat
 
 
 def counts_of(task: Task) -> QuerySet[AnswerCount]:
-    """Running counts of the rows of ``counting_rows``."""
+    """Return the running counts of the answers in ``counting_rows``."""
     excluded = task.exclusions.in_force().values("worker")
     rows = AnswerCount.objects.filter(version__task=task)
     return rows.exclude(worker__isnull=False, worker__in=excluded)
 
 
 def answers_by_worker(task: Task) -> list[int]:
-    """How many counting answers each worker of the task has given, the most first."""
+    """Return the number of counting answers of each worker, most first."""
     rows = AnswerCount.objects.filter(version__task=task, worker__isnull=False).order_by()
     given = rows.values("worker_id").annotate(given=Sum("n")).filter(given__gt=0)
     return sorted(given.values_list("given", flat=True), reverse=True)
 
 
 def drifted_tallies(task: Task) -> dict[tuple[Any, ...], tuple[Any, Any]]:
-    """Where running counts of answers are not what the answers say: kept and real; else {}."""
+    """Find running counts that differ from the answers: (stored, actual) by key."""
     rows = AnswerCount.objects.filter(version__task=task).order_by()
     kept = {
         tuple(key): (n, int(digest))

@@ -32,7 +32,7 @@ class AttributeRow(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """person or model."""
+        """ "person" or "model"."""
         return "person" if self.system_id is None else "model"
 
 
@@ -46,7 +46,7 @@ def _counting(task: Task) -> Q:
 
 
 def counting_attributes(task: Task) -> list[AttributeRow]:
-    """Every attribute of the task's counting answers, by dimension, answer and place.
+    """Return every attribute of the task's counting answers, by dimension, answer and place.
 
     A dimension whose rubric or samples were changed is another item, so that what was thought
     over other samples never mixes. People left out of the task are here still; exclusions are
@@ -58,7 +58,7 @@ def counting_attributes(task: Task) -> list[AttributeRow]:
 
 
 def marks(answer_ids: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
-    """(answer, index) -> the stretch of its transcript in which an attribute was marked."""
+    """Map (answer, index) of an attribute to its marked stretch (start, end) of the transcript."""
     rows = SpanValue.objects.filter(answer__in=list(answer_ids), field=ATTRIBUTE, target=TRANSCRIPT)
     return {
         (pk, index): (start, end)
@@ -67,7 +67,7 @@ def marks(answer_ids: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def transcripts(answer_ids: Iterable[int]) -> dict[int, str]:
-    """What was said, by answer: the transcript given with it, or one confirmed afterwards."""
+    """Return the transcript of each answer: the one submitted, or one confirmed later."""
     ids = list(answer_ids)
     answer = "recording__entry__assignment__answers"
     confirmed = Transcript.objects.filter(  # in one call: the same answer in every condition

@@ -33,7 +33,7 @@ class CheckRow(NamedTuple):
 
 
 def pooled_versions(task: Task) -> list[int]:
-    """Published versions that ask the same questions as the one in force, whatever their order."""
+    """Return the published versions with the same questions as the current one, in any order."""
     if task.current is None:
         return []
     now = set(list_of(task.current))
@@ -42,7 +42,7 @@ def pooled_versions(task: Task) -> list[int]:
 
 
 def counting_checks(task: Task) -> list[CheckRow]:
-    """Every counting answer to every question of the list in force, by text, answer and line.
+    """Return every counting answer to the current checklist, by text, answer and question.
 
     Answers to versions that asked other questions are not pooled and not here. People left out
     of the task are here still; exclusions are an input of the snapshot.

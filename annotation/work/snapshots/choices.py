@@ -73,7 +73,7 @@ class ChoiceField:
 
 
 def fields_of(task: Task) -> list[ChoiceField]:
-    """The fields of the version in force in which one thing is chosen, in their order."""
+    """Return the published version's fields with one choice each, in order."""
     if task.current is None:
         return []
     lines = tuple(name for name, _ in list_of(task.current))
@@ -91,7 +91,7 @@ def _codes(one: AskedDimension) -> tuple[str, ...]:
 
 
 def field_of(task: Task, name: str = "") -> ChoiceField:
-    """The field of this name, or the task's first. Raises Conflict where there is none."""
+    """Return the task's field of this name, or its first; Conflict if there is none."""
     found = fields_of(task)
     chosen = next((one for one in found if not name or one.name == name), None)
     if chosen is None:
@@ -117,11 +117,11 @@ def choices_of(task: Task, field: ChoiceField, people: QuerySet[Answer]) -> list
     )
     if get_type(task.type).judges_texts:
         rows = rows.filter(answer__item__expected__isnull=True)
-    return _once(_read(rows, field))
+    return _first_choices(_read(rows, field))
 
 
 def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[Choice]:
-    """What the systems among these rows said again of the same items, in the same order."""
+    """Return further answers of systems to the items in ``once``, in the same order."""
     systems = {row.system_id for row in once if row.system_id is not None}
     there, items = {row.answer_id for row in once}, {row.item_id for row in once}
     rows = _rows(task, field).filter(
@@ -134,9 +134,11 @@ def repeats_of(task: Task, field: ChoiceField, once: Sequence[Choice]) -> list[C
 
 
 def of_answers(task: Task, field: ChoiceField, answer_ids: Collection[int]) -> list[Choice]:
-    """The same rows for answers that are known already, counting or not by now."""
+    """Return the choices in these answers, whether or not they still count."""
     wanted = set(answer_ids)
-    return _once([one for one in _read(_rows(task, field), field) if one.answer_id in wanted])
+    return _first_choices(
+        [one for one in _read(_rows(task, field), field) if one.answer_id in wanted]
+    )
 
 
 def _versions(task: Task, field: ChoiceField) -> list[int]:
@@ -177,7 +179,7 @@ def _order(row: Choice) -> tuple[object, ...]:
     return (row.item_key, row.item_since, row.item_id, row.worker_id is None, who, *when)
 
 
-def _once(rows: Sequence[Choice]) -> list[Choice]:
+def _first_choices(rows: Sequence[Choice]) -> list[Choice]:
     """The first choice of everybody on an item, in the order of a snapshot."""
     kept: dict[tuple[int, int | None, int | None], Choice] = {}
     for row in sorted(rows, key=_order):

@@ -29,7 +29,7 @@ class Explained(NamedTuple):
 
 
 class RatedDocument(NamedTuple):
-    """What a rating is about."""
+    """An item of a rating task: its question, answer and document."""
 
     item_id: int
     key: str
@@ -58,12 +58,12 @@ class RatingScale:
     points: tuple[Point, ...]
 
     def label_of(self, value: int) -> str:
-        """The label of a point; its value where the scale has no such point."""
+        """Return the label of a point, or its value if the scale lacks it."""
         return next((one.label for one in self.points if one.value == value), str(value))
 
 
 def scales(version: TaskVersion) -> list[RatingScale]:
-    """The scales that a version of a rating task asks for, in its order."""
+    """Return the scales of a version, in order."""
     return [
         RatingScale(
             row["name"],
@@ -120,7 +120,7 @@ def explained_ratings(
 def rated_documents(
     task: Task, item_ids: Collection[int] | None = None
 ) -> dict[int, RatedDocument]:
-    """What the task's ratings are about, by item; all of them unless some are named."""
+    """Return what each item of a rating task is about, by item id; only ``item_ids`` if given."""
     rows = Item.objects.filter(task=task)
     if item_ids is not None:
         rows = rows.filter(pk__in=item_ids)
@@ -141,7 +141,7 @@ def documents(task: Task, group_ids: Collection[int] | None = None) -> dict[int,
 
 
 def words(answer_ids: Collection[int]) -> dict[int, str]:
-    """The explanations of these answers, where they have one."""
+    """Return the explanation of each answer that has one, by id."""
     rows = TextValue.objects.filter(answer__in=answer_ids, field=EXPLANATION, index=0)
     return dict(rows.values_list("answer_id", "text"))
 

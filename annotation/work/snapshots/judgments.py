@@ -71,7 +71,7 @@ class ItemRow(NamedTuple):
 
     @property
     def print(self) -> str:
-        """What a hash calls it: a new one where its wording or its category changed."""
+        """Text that identifies the item's wording and category in a hash."""
         return f"{self.key}@{self.since}{f' {self.category}' if self.category else ''}"
 
 
@@ -99,7 +99,7 @@ class AskedDimension:
 
 
 def version_items(version: TaskVersion) -> list[AskedDimension]:
-    """What a version asks of every item, in its order."""
+    """Return the dimensions, scales or fields that a version asks of every item, in order."""
     if "scales" in version.settings:
         return [
             AskedDimension(
@@ -120,23 +120,23 @@ def version_items(version: TaskVersion) -> list[AskedDimension]:
 
 
 def pooled_versions(task: Task) -> list[int]:
-    """Published versions that ask the same as the one in force: only their answers are pooled."""
+    """Return the published versions that ask the same as the current one; their answers pool."""
     if task.current is None:
         return []
-    now = {_asks(one) for one in version_items(task.current)}
+    now = {_dimension_key(one) for one in version_items(task.current)}
     return [
         version.pk
         for version in task.versions.filter(published_at__isnull=False)
-        if {_asks(one) for one in version_items(version)} == now
+        if {_dimension_key(one) for one in version_items(version)} == now
     ]
 
 
-def _asks(one: AskedDimension) -> tuple[Any, ...]:
+def _dimension_key(one: AskedDimension) -> tuple[Any, ...]:
     return one.name, one.neutral, one.points, one.codes
 
 
 def _known_aside(task: Task) -> Q:
-    """What takes out items that stand aside as their answer is known.
+    """Return the filter that leaves out items set aside because their answer is known.
 
     Labels of such items may have come from a file, and count then.
     """
@@ -154,7 +154,7 @@ def _counting(task: Task) -> Q:
 
 
 def counting_judgments(task: Task) -> list[Judgment]:
-    """Every counting judgment of people and of systems, without those of excluded workers."""
+    """Return every counting judgment of people and systems, without excluded workers."""
     return _headers(_counting(task))
 
 
@@ -170,12 +170,12 @@ class Sorted(NamedTuple):
 
 
 def sorted_out(task: Task) -> Sorted:
-    """Read the task's answers in one statement, so that the numbers add up while more come in."""
+    """Read all main answers in one query: those that count, and counts of the others by reason."""
     rows: list[Judgment] = []
     left_out: Counter[str] = Counter()
     came = 0
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN)
-    found = main.annotate(why=_why_not(task)).values_list(*HEADER, "why")
+    found = main.annotate(why=_unused_reason(task)).values_list(*HEADER, "why")
     for *header, why in found.iterator(chunk_size=CHUNK):
         row = Judgment(*header)
         came += row.worker_id is not None
@@ -186,7 +186,7 @@ def sorted_out(task: Task) -> Sorted:
     return Sorted(rows, came, left_out)
 
 
-def _why_not(task: Task) -> Case:
+def _unused_reason(task: Task) -> Case:
     """The reason why an answer is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
     judged = get_type(task.type).judges_texts
@@ -204,7 +204,7 @@ def _why_not(task: Task) -> Case:
 
 
 def of_answers(task: Task, answer_ids: Collection[int]) -> list[Judgment]:
-    """The same rows for answers that are known already, counting or not by now."""
+    """Return the judgments with these ids, whether or not they still count."""
     wanted = set(answer_ids)
     rows = _headers(Q(item__task=task, stage=Answer.Stage.MAIN))
     return [row for row in rows if row.answer_id in wanted]
@@ -216,12 +216,12 @@ def _headers(condition: Q) -> list[Judgment]:
 
 
 def counting_rows(task: Task) -> QuerySet[Answer]:
-    """What a snapshot would hold, as rows."""
+    """Return the answers that a snapshot taken now would hold."""
     return Answer.objects.filter(_counting(task))
 
 
 def counts_of(task: Task) -> QuerySet[AnswerCount]:
-    """Running counts of the rows of ``counting_rows``."""
+    """Return the running counts of the answers in ``counting_rows``."""
     excluded = task.exclusions.in_force().values("worker")
     rows = AnswerCount.objects.filter(version__in=pooled_versions(task))
     if get_type(task.type).judges_texts:
@@ -232,13 +232,18 @@ def counts_of(task: Task) -> QuerySet[AnswerCount]:
 def count_left_out(task: Task) -> dict[str, int]:
     """Count people's answers that a snapshot omits, one reason each."""
     main = Answer.objects.filter(item__task=task, stage=Answer.Stage.MAIN, worker__isnull=False)
-    rows = main.annotate(why=_why_not(task)).values_list("why").annotate(n=Count("pk")).order_by()
+    rows = (
+        main.annotate(why=_unused_reason(task))
+        .values_list("why")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
     found = {why: n for why, n in rows if why}
     return {**dict.fromkeys(("uncounted", "excluded", "other_fields"), 0), **found}
 
 
 def choice_values(task: Task) -> Iterator[tuple[int, str, int | None]]:
-    """(answer, field, ordinal) of every choice in the task."""
+    """Yield (answer, field, ordinal) of every choice in the task."""
     rows = ChoiceValue.objects.filter(
         answer__item__task=task, answer__stage=Answer.Stage.MAIN
     ).values_list("answer_id", "field", "ordinal")
@@ -246,7 +251,7 @@ def choice_values(task: Task) -> Iterator[tuple[int, str, int | None]]:
 
 
 def codes(task: Task, *, people: bool | None = None) -> dict[int, dict[str, str]]:
-    """Codes by answer and field; where asked, only those of people, or of systems."""
+    """Return the chosen codes by answer and field; only of people or of systems if asked."""
     rows = ChoiceValue.objects.filter(answer__item__task=task)
     if people is not None:
         rows = rows.filter(answer__worker__isnull=not people)
@@ -257,7 +262,7 @@ def codes(task: Task, *, people: bool | None = None) -> dict[int, dict[str, str]
 
 
 def codes_of(answer_ids: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Codes of these few answers, by answer and field."""
+    """Return the codes of a few answers, by answer and field."""
     found: dict[int, dict[str, str]] = {pk: {} for pk in answer_ids}
     # One array, where the framework would write and read a parameter for each.
     ids = RawSQL("SELECT unnest(%s::bigint[])", [list(answer_ids)])
@@ -268,8 +273,10 @@ def codes_of(answer_ids: Sequence[int]) -> dict[int, dict[str, str]]:
 
 
 def votes(task: Task, dimension: str) -> Iterator[tuple[Any, ...]]:
-    """What people said on one dimension, that counts, in the order of their answers' ids:
-    (pseudonym, item, code, ordinal, flipped, when, first text, second text)."""
+    """Yield people's counting votes on a dimension in order of their ids, as tuples.
+
+    Each is (pseudonym, item, code, ordinal, flipped, time, first text, second text).
+    """
     rows = Answer.objects.filter(
         _counting(task), worker__isnull=False, choices__field=dimension
     ).order_by("pk")
@@ -286,13 +293,13 @@ def votes(task: Task, dimension: str) -> Iterator[tuple[Any, ...]]:
 
 
 def items(task: Task) -> list[ItemRow]:
-    """All items that ever put something to judgment, attention items left out."""
+    """Return all items of all versions that show texts to judge, without attention items."""
     rows = Item.objects.filter(task=task, expected__isnull=True, first__isnull=False)
     return [ItemRow(*row) for row in rows.order_by("pk").values_list(*ITEM)]
 
 
 def texts(task: Task) -> list[TextRow]:
-    """The candidates that the task's items name, in the order of their ids."""
+    """Return the candidates that the task's items show, in order of their ids."""
     named = Q(pk__in=Item.objects.filter(task=task).values("first")) | Q(
         pk__in=Item.objects.filter(task=task).values("second")
     )
@@ -301,13 +308,12 @@ def texts(task: Task) -> list[TextRow]:
 
 
 def candidate_texts(candidate_ids: Collection[int]) -> dict[int, str]:
-    """What the candidates say."""
+    """Return the text of each candidate, by id."""
     return dict(Candidate.objects.filter(pk__in=candidate_ids).values_list("pk", "text"))
 
 
 def item_metadata(task: Task) -> dict[int, dict[str, str]]:
-    """What is known of each item beside what is asked: columns of a file that nothing else reads,
-    and the category of its topic.
+    """Return extra data of each item by column: unread columns of its file, its topic's category.
 
     Of rows that each hold one answer, a column is the item's where all of its answers say the same.
     """
@@ -334,7 +340,7 @@ def system_names(system_ids: Sequence[int]) -> dict[int, str]:
 
 
 def outcome_counts(task: Task, dimension: str) -> list[tuple[Any, ...]]:
-    """(item, code, n) of the counting judgments of people on one dimension."""
+    """Count people's counting judgments on a dimension as (item, code, n)."""
     rows = Answer.objects.filter(
         _counting(task), worker__isnull=False, choices__field=dimension
     ).values_list("item_id", "choices__code")
@@ -352,7 +358,7 @@ class VoteCount(NamedTuple):
 
 
 def vote_counts(task: Task, dimension: str = "") -> list[VoteCount]:
-    """People's counting votes between systems, of one dimension or of all, from running counts.
+    """Return the counts of people's votes between systems, without excluded workers.
 
     Votes on known answers and on designed repeats are left out. Those of excluded workers are in
     the counts, and are taken off here.
@@ -382,7 +388,7 @@ VOTE = (
 
 
 def counted_votes(task: Task, dimension: str = "") -> QuerySet[Answer]:
-    """The answers whose votes (of one dimension or of all) are in the running counts, with them."""
+    """Return the answers whose votes the running counts include."""
     # In one filter, as a second one would join every vote with all votes of its answer.
     field = {"choices__field": dimension} if dimension else {}
     return Answer.objects.filter(
@@ -399,7 +405,7 @@ def counted_votes(task: Task, dimension: str = "") -> QuerySet[Answer]:
 
 
 def drifted_counts(task: Task) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Where running counts are not what the judgments say: count and judgments by key; else {}."""
+    """Find running vote counts that differ from the judgments: (stored, actual) by key; or {}."""
     kept: Counter[tuple[Any, ...]] = Counter()
     rows = JudgmentCount.objects.filter(version__in=pooled_versions(task))
     for *key, n in rows.values_list(*COUNTED, "people", "version_id", "n"):
@@ -412,7 +418,7 @@ def drifted_counts(task: Task) -> dict[tuple[Any, ...], tuple[int, int]]:
 
 
 def count_leases(task: Task) -> dict[int, int]:
-    """How many answers to each item are in work now."""
+    """Return by item how many answers are in work now."""
     rows = AssignmentItem.objects.filter(
         assignment__task=task, assignment__state=AssignmentState.LEASED, holds=True
     )
@@ -439,21 +445,20 @@ LIVE_VOTE = (
 
 
 def live_votes(task: Task, dimension: str) -> Iterator[LiveVote]:
-    """People's counting votes on one dimension that are in the running counts, but for excluded
-    workers'."""
+    """Yield people's votes on a dimension that count, without excluded workers."""
     excluded = task.exclusions.in_force().values("worker")
     rows = counted_votes(task, dimension).filter(worker__isnull=False).exclude(worker__in=excluded)
     return _live(rows)
 
 
 def model_votes(task: Task, dimension: str, system_ids: Sequence[int]) -> Iterator[LiveVote]:
-    """Models' counting votes on one dimension, each order once."""
+    """Yield models' votes on a dimension that count, one for each order of a pair."""
     rows = counted_votes(task, dimension).filter(system__in=system_ids, replicate__in=(0, 1))
     return _live(rows)
 
 
 def votes_among(task: Task, dimension: str, answer_ids: Sequence[int]) -> Iterator[LiveVote]:
-    """The same of answers that are known already, counting or not by now."""
+    """Yield the votes in these answers, whether or not they still count."""
     rows = Answer.objects.filter(pk__in=answer_ids, item__task=task, choices__field=dimension)
     return _live(rows.filter(item__first__isnull=False, item__second__isnull=False))
 

@@ -53,7 +53,7 @@ class LabelField:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What each code is called on pages."""
+        """Label of each code."""
         return dict(self.options)
 
 
@@ -107,7 +107,7 @@ def fields_of(version: TaskVersion | None) -> list[LabelField]:
 
 
 def field_of(task: Task, name: str = "") -> LabelField:
-    """The field of this name, or the task's first; Conflict where there is none."""
+    """Return the label field of this name, or the task's first; Conflict if there is none."""
     if task.current is None:
         raise Conflict(gettext("The task was never published."))
     found = fields_of(task.current)
@@ -124,7 +124,7 @@ def field_of(task: Task, name: str = "") -> LabelField:
 
 
 def pooled_versions(task: Task, field: LabelField) -> list[int]:
-    """Published versions that offer the same options in the field, in whatever order."""
+    """Return the published versions whose field offers the same options, in any order."""
     wanted = set(field.codes)
     return [
         version.pk
@@ -149,7 +149,7 @@ def _counting(task: Task) -> Q:
 
 
 def counting_rows(task: Task) -> QuerySet[Answer]:
-    """What snapshots of the task's fields would hold, as rows.
+    """Return the answers that snapshots of the task's fields would hold.
 
     The answer to an item with a known answer has no slot and never counts as work wanted; here it
     does, as it says how good workers and methods are.
@@ -158,27 +158,27 @@ def counting_rows(task: Task) -> QuerySet[Answer]:
 
 
 def sorted_out(task: Task, field: LabelField) -> Sorted:
-    """Read the task's answers in one statement, so that the numbers add up while more come in.
+    """Read all labels of people in one query: those that count, and counts of the others by reason.
 
     Of a worker who labelled an item twice the earliest label stands.
     """
     rows: list[LabelVote] = []
     left_out: Counter[str] = Counter()
     came = 0
-    main = _with_code(_main(task), field).annotate(why=_why_not(task, field))
+    main = _with_code(_main(task), field).annotate(why=_unused_reason(task, field))
     for *header, why in main.values_list(*HEADER, "why").iterator(chunk_size=CHUNK):
         came += 1
         if why:
             left_out[why] += 1
         else:
             rows.append(_vote(header, field))
-    kept = _once(rows)
+    kept = _first_votes(rows)
     left_out["repeated"] += len(rows) - len(kept)
     return Sorted(kept, came, +left_out)
 
 
 def of_answers(task: Task, field: LabelField, answer_ids: Collection[int]) -> list[LabelVote]:
-    """The same rows for answers that are known already, counting or not by now."""
+    """Return the labels in these answers, whether or not they still count."""
     wanted = set(answer_ids)
     rows = _with_code(_main(task), field).filter(code__in=field.codes).values_list(*HEADER)
     found = [_vote(row, field) for row in rows.iterator(chunk_size=CHUNK) if row[0] in wanted]
@@ -186,7 +186,7 @@ def of_answers(task: Task, field: LabelField, answer_ids: Collection[int]) -> li
 
 
 def system_labels(task: Task, field: LabelField) -> list[SystemLabel]:
-    """What systems chose in the field, which never enters a snapshot; two queries.
+    """Return the labels that systems chose in the field, the first of each item (two queries).
 
     Of a system that labelled an item several times the first label stands.
     """
@@ -230,14 +230,14 @@ def _main(task: Task) -> QuerySet[Answer]:
 
 
 def _with_code(rows: QuerySet[Answer], field: LabelField) -> Any:
-    """With ``code``, what was chosen in the field; empty where it was not asked or left open."""
+    """Add a column ``code``: the field's chosen value; empty if it was not asked or left open."""
     own = FilteredRelation("choices", condition=Q(choices__field=field.name))
     return rows.alias(choice=own).annotate(
         code=Coalesce(F("choice__code"), Value(""), output_field=CharField())
     )
 
 
-def _why_not(task: Task, field: LabelField) -> Case:
+def _unused_reason(task: Task, field: LabelField) -> Case:
     """The reason why a vote is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
     return Case(
@@ -261,7 +261,7 @@ def _order(row: LabelVote) -> tuple[Any, ...]:
     return (row.item_key, row.item_since, row.worker_id, row.answered_at, row.answer_id)
 
 
-def _once(rows: Sequence[LabelVote]) -> list[LabelVote]:
+def _first_votes(rows: Sequence[LabelVote]) -> list[LabelVote]:
     """One vote a worker and item, in the order of a snapshot."""
     kept: list[LabelVote] = []
     for row in sorted(rows, key=_order):

@@ -28,7 +28,7 @@ class OtherField:
 
 
 def other_fields(task: Task, answer_ids: Collection[int]) -> list[OtherField]:
-    """The fields of several options and of spans, as these answers fill them (3 queries).
+    """Return the fields of several options and of spans with these answers (3 queries).
 
     Who was unsure, or was not asked, is left out; who ticked none or found nothing to mark is
     not.

@@ -80,7 +80,7 @@ class LogSize:
 
 
 def headers(answer_ids: Collection[int]) -> list[Header]:
-    """The headers of these answers."""
+    """Return the headers (author, item, assignment) of these answers."""
     return [
         Header(*row)
         for chunk in _chunks(answer_ids)
@@ -89,7 +89,7 @@ def headers(answer_ids: Collection[int]) -> list[Header]:
 
 
 def texts(answer_ids: Collection[int]) -> dict[int, str]:
-    """What they say."""
+    """Return the response text of each answer, by id."""
     found: dict[int, str] = {}
     for chunk in _chunks(answer_ids):
         rows = TextValue.objects.filter(answer__in=chunk, field=TEXT, index=0)
@@ -135,7 +135,7 @@ def forms(answer_ids: Collection[int]) -> dict[int, dict[str, int]]:
 
 
 def log_sizes(assignment_ids: Collection[int]) -> dict[int, LogSize]:
-    """How much is kept of each assignment's log; nothing where there is none."""
+    """Return the size of each assignment's log; assignments without a log are missing."""
     found: dict[int, LogSize] = {}
     for chunk in _chunks(assignment_ids):
         rows = (
@@ -149,7 +149,7 @@ def log_sizes(assignment_ids: Collection[int]) -> dict[int, LogSize]:
 
 
 def logs(assignment_ids: Collection[int]) -> dict[int, list[dict[str, Any]]]:
-    """The events of these assignments as ``log.assignment_events`` gives them, in one query.
+    """Return the events of a few assignments, by assignment (one query).
 
     For a few assignments at a time: an hour of writing is some thousand events.
     """

@@ -36,12 +36,12 @@ View = Callable[..., HttpResponse]
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether a script asks, not a plain form."""
+    """Return whether a request comes from the page's script, not from a plain form."""
     return "application/json" in request.headers.get("Accept", "")
 
 
 def for_scripts(view: View) -> View:
-    """POST only; 401 for the signed-out; refusals as JSON (for plain forms as pages)."""
+    """Wrap a view for scripts: POST only, 401 without sign-in, errors as JSON."""
 
     @require_POST
     @functools.wraps(view)
@@ -67,7 +67,7 @@ def for_scripts(view: View) -> View:
 
 
 def read_json(request: HttpRequest) -> dict[str, Any]:
-    """The body as an object; a beacon, which cannot set headers, sends it in a form's field."""
+    """Read the JSON body of a request; beacons send it in a form field."""
     if parse_whole(request.headers.get("Content-Length") or "0", high=MAX_BODY) is None:
         raise LimitExceeded(_("The request is too large; send smaller ones."), code="too-large")
     if request.content_type == "application/json":
@@ -78,7 +78,7 @@ def read_json(request: HttpRequest) -> dict[str, Any]:
 
 
 def read_object(raw: str | bytes) -> dict[str, Any]:
-    """The JSON object that this text holds."""
+    """Parse a JSON object; Invalid if the text is something else."""
     try:
         body = json_input.read_json(raw, any_text=True)
     except json_input.Unreadable as error:  # a status that the scripts know as final
@@ -98,7 +98,7 @@ def read_uuid(raw: Any, name: str) -> UUID:
         ) from error
 
 
-def _whole(raw: Any, name: str) -> int:
+def _check_integer(raw: Any, name: str) -> int:
     if not isinstance(raw, int) or parse_whole(raw, low=-LARGEST) is None:
         raise Invalid(
             _("%(name)s is not a whole number.") % {"name": name},
@@ -124,7 +124,7 @@ def draft(request: HttpRequest, assignment_id: int) -> HttpResponse:
     entry = assignments.save_draft(
         by=request.user,  # type: ignore[arg-type]
         assignment=assignment,
-        public_id=_whole(body.get("item"), "item"),
+        public_id=_check_integer(body.get("item"), "item"),
         draft=_object(body.get("draft"), "draft"),
         version=version,
     )
@@ -160,7 +160,7 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "by": user,
         "assignment": assignment,
         "stream_key": key,
-        "first_seq": _whole(body.get("first_seq"), "first_seq"),
+        "first_seq": _check_integer(body.get("first_seq"), "first_seq"),
         "events": body.get("events") or [],
         "public": True,
     }
@@ -176,7 +176,7 @@ def events(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 
 def read_version(body: dict[str, Any], name: str = "") -> Version:
-    """The version that a body names by {seq, tab, seen, chosen}; ``name``: where it stands."""
+    """Read a draft's version {seq, tab, seen, chosen} from a request body."""
     tab, seen = body.get("tab", ""), _object(body.get("seen", {}), f"{name}seen")
     names = [tab, *seen]
     if len(names) > MOST_SEEN or any(len(str(one)) > MOST_NAME for one in names):
@@ -185,9 +185,9 @@ def read_version(body: dict[str, Any], name: str = "") -> Version:
             fields={f"{name}seen": _("%(most_after)s at most.") % {"most_after": MOST_SEEN}},
         )
     return Version(
-        seq=_whole(body.get("seq"), f"{name}seq"),
+        seq=_check_integer(body.get("seq"), f"{name}seq"),
         tab=str(tab),
-        seen={one: _whole(number, f"{name}seen") for one, number in seen.items()},
+        seen={one: _check_integer(number, f"{name}seen") for one, number in seen.items()},
         chosen=body.get("chosen") is True,
     )
 
@@ -217,7 +217,7 @@ def _drafts(body: dict[str, Any]) -> Drafts:
 
 @for_scripts
 def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Submit once under {key}, with the drafts the page holds; a plain form sends the key alone."""
+    """Submit the assignment once under {key}, with the drafts that the page holds."""
     assignment = get_own_assignment(request, assignment_id)
     plain = not wants_json(request)
     body = {"key": request.POST.get("key")} if plain else read_json(request)
@@ -235,7 +235,7 @@ def submit(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 @for_scripts
 def extend(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Another lease's length from now on."""
+    """Extend the lease of an assignment from now."""
     found: Assignment = get_own_assignment(request, assignment_id)
     extended = leases.extend_lease(by=request.user, assignment=found)  # type: ignore[arg-type]
     if not wants_json(request):

@@ -62,7 +62,7 @@ def _task(request: HttpRequest, task_id: int) -> tuple[Task, Membership]:
 @require_GET
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """What is open and in work, what it earned, and what is new."""
+    """Home page of workers: open tasks, current work, earnings and news."""
     user = cast(User, request.user)
     conversations = list(list_own_conversations(user)[:3])
     context = {
@@ -93,7 +93,7 @@ def offer(request: HttpRequest, task_id: int) -> HttpResponse:
 @require_GET
 @never_cache
 def earnings_page(request: HttpRequest) -> HttpResponse:
-    """What waits, was rejected with its reason, and was approved and paid."""
+    """Page of a worker's earnings: waiting, rejected with reason, approved and paid."""
     user = cast(User, request.user)
     context = {
         "history": earnings.load_history(user),
@@ -119,7 +119,7 @@ def _next(request: HttpRequest) -> tuple[str, int]:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def consent(request: HttpRequest, project_id: int) -> HttpResponse:
-    """The text in force with an empty box; declining leads to a calm page."""
+    """Page on which a worker agrees to the consent text, or declines."""
     worker = _worker(request, project_id)
     text = people.current_consent_text(worker.project)
     kind, pk = _next(request)
@@ -191,12 +191,12 @@ def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def claim(request: HttpRequest, task_id: int) -> HttpResponse:
-    """Lease a bundle, or go on with the one that is held."""
+    """Lease a bundle of the task, or continue with the current one."""
     return _claimed(request, task_id)
 
 
 def _elsewhere(assignment: Assignment) -> HttpResponse | None:
-    """Where to go instead when the assignment takes no answers any more."""
+    """Redirect from an assignment that takes no answers any more; None while it takes them."""
     if work.is_open(assignment):
         return None
     if assignment.state == "returned":
@@ -219,7 +219,7 @@ def _words(assignment: Assignment) -> dict[str, Any]:
 def _frame(
     assignment: Assignment, agreed: Consent | None, steps: list[work.Step]
 ) -> dict[str, Any]:
-    """What every page of an assignment shows around its content."""
+    """Return what every page of an assignment shows around its content."""
     pages = pages_of(assignment.task)
     return {
         "assignment": assignment,
@@ -254,7 +254,7 @@ def _shown(
 @require_GET
 @never_cache
 def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """Before the first question its instructions; after it the list of questions, and submit."""
+    """Page of an assignment: its instructions first, later its list of items."""
     found = get_own_assignment(request, assignment_id)
     elsewhere = _elsewhere(found)
     if elsewhere:
@@ -264,7 +264,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     begun = any(step.entry.shown_at or step.entry.draft_seq for step in steps)
     if not begun:
         if agreed is None:
-            return _ask(found)
+            return _redirect_to_consent(found)
         if not found.version.instructions.strip() and not found.quiz:
             return redirect("work_item", assignment_id=found.pk, position=1)
         if found.opened_at is None:
@@ -282,7 +282,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return render(request, f"annotation/work/{name}.html", context)
 
 
-def _ask(found: Assignment) -> HttpResponse:
+def _redirect_to_consent(found: Assignment) -> HttpResponse:
     url = reverse("work_consent", args=[found.task.project_id])
     return redirect(f"{url}?assignment={found.pk}")
 
@@ -291,14 +291,14 @@ def _ask(found: Assignment) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def item(request: HttpRequest, assignment_id: int, position: int) -> HttpResponse:
-    """One question; POST keeps what is written and goes where the button says."""
+    """Page of one item; POST saves the draft and goes where the button leads."""
     found = get_own_assignment(request, assignment_id)
     elsewhere = _elsewhere(found)
     if elsewhere:
         return elsewhere
     agreed = people.current_consent(found.worker)
     if agreed is None:
-        return _ask(found)
+        return _redirect_to_consent(found)
     pages = pages_of(found.task)
     steps = work.steps(found, current=position - 1, whole=pages.reads)
     if not 1 <= position <= len(steps):
@@ -319,7 +319,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     elif found.opened_at is None:
         assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     if entry.told_at:
-        return _told(request, found, agreed, steps, entry)
+        return _show_match(request, found, agreed, steps, entry)
     if request.method == "POST":
         return _answered(request, found, entry, passage, len(steps))
     context = _frame(found, agreed, steps)
@@ -339,7 +339,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     return _shown(request, found, pages.template(opened), context)
 
 
-def _told(
+def _show_match(
     request: HttpRequest,
     found: Assignment,
     agreed: Consent | None,
@@ -455,7 +455,7 @@ def assignment_return(request: HttpRequest, assignment_id: int) -> HttpResponse:
 @require_GET
 @never_cache
 def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """After the submit: what happens next, the pay, another one."""
+    """Page after submitting: what happens next, the pay, and further work."""
     found = get_own_assignment(request, assignment_id)
     if found.state != "submitted":
         return redirect("work_assignment", assignment_id=found.pk)

@@ -29,7 +29,7 @@ class OpenItem:
 
     @property
     def named(self) -> bool:
-        """Whether what is missing is said beside the fields."""
+        """Whether the page marks what is missing beside its fields."""
         return "check" in self.query
 
     @property
@@ -38,7 +38,7 @@ class OpenItem:
 
 
 class WorkerPages:
-    """The pages of an assignment of one type; as it stands here, of things that people write.
+    """The pages of an assignment; this base class serves types with free text.
 
     A type that needs more has ``worker_views`` in its folder, with one of these as ``PAGES``.
     """
@@ -57,15 +57,15 @@ class WorkerPages:
     targets: Mapping[str, Words] = {}  # what the log can point at within an item, and its name
 
     def template(self, opened: OpenItem) -> str:
-        """The page of an item."""
+        """Name of the template for an item's page."""
         return get_type(opened.assignment.task.type).item_template
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
-        """What the page of an item shows besides what all of them do."""
+        """Return what a type adds to the context of an item's page."""
         return {}
 
     def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What programs are told of an item besides what all of them have."""
+        """Return what a type adds to an item in the API."""
         return {}
 
     def features(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -73,18 +73,18 @@ class WorkerPages:
         return ()
 
     def not_recorded(self, settings: Mapping[str, Any]) -> str:
-        """And what is not, as people fear it might be."""
+        """Text on what is not recorded, continuing a sentence."""
         return gettext("other tabs, your screen, camera or microphone.")
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
-        """What is recorded while somebody works, as a sentence goes on; true of the scripts."""
+        """Text on what the page's scripts record, continuing a sentence."""
         return gettext(
             "when you type, delete, paste, copy, scroll and leave this page, and the text of your "
             "answers."
         )
 
     def segments(self, found: Assignment, steps: Sequence[work.Step]) -> list[dict[str, Any]]:
-        """The bar over the assignment: how far each item is, and its address."""
+        """Return the progress bar of the assignment: state and address of each item."""
         return [
             {
                 "state": step.state,
@@ -97,7 +97,7 @@ class WorkerPages:
     def next_step(
         self, found: Assignment, entry: AssignmentItem, form: Mapping[str, str]
     ) -> HttpResponse | None:
-        """Where a button leads within an item of several pages; None where it leads out of it."""
+        """Return the redirect within an item of several pages; None to leave the item."""
         return None
 
 

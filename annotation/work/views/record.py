@@ -31,7 +31,7 @@ EVENTS_PAGE = 200
 @require_GET
 @never_cache
 def record(request: HttpRequest) -> HttpResponse:
-    """Agreements, pseudonyms, and for each assignment what is kept."""
+    """Page of everything recorded about a worker: agreements, pseudonyms, assignments."""
     user = request.user
     rows = Paginator(work.recorded_assignments(user), PAGE).get_page(  # type: ignore[arg-type]
         request.GET.get("page")
@@ -56,7 +56,7 @@ def record(request: HttpRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """One assignment: its answers, what its log adds up to, and every event in words."""
+    """Page of one assignment for its worker: answers, summary of the log, and every event."""
     found = work.recorded_assignments(request.user).filter(pk=assignment_id).first()  # type: ignore[arg-type]
     if found is None:
         raise Missing(_("There is no such assignment among yours."))
@@ -71,7 +71,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
-    given = {} if pages.tells_all else _given(found)
+    given = {} if pages.tells_all else _submitted_answers(found)
     spoken = recording_addresses(found.pk)
     transcripts = transcripts_of(found.pk) if spoken else {}
     context = {
@@ -99,8 +99,8 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     return render(request, "annotation/work/record/record_assignment.html", context)
 
 
-def _given(found: Assignment) -> dict[int, str]:
-    """What was submitted, by item, where drafts tell it only in short."""
+def _submitted_answers(found: Assignment) -> dict[int, str]:
+    """Return submitted answers by item, for drafts that hold them only in short."""
     answers = found.answers.select_related("version", "item")
     answers = answers.prefetch_related("texts", "choices", "spans")
     return {answer.item_id: answer_words.describe_answer(answer) for answer in answers}

@@ -26,7 +26,7 @@ from crowdqc.web.ranges import in_ranges
 
 @for_scripts
 def recording(request: HttpRequest, assignment_id: int, position: int) -> HttpResponse:
-    """Keep the file ``recording`` with an item (from 1), or take it back with ``remove``.
+    """Store a recording of an item (from 1), or delete it with ``remove``.
 
     Scripts get {url, seconds}; a plain form gets its page again.
     """
@@ -52,7 +52,7 @@ def recording(request: HttpRequest, assignment_id: int, position: int) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def transcript(request: HttpRequest, assignment_id: int, position: int) -> HttpResponse:
-    """The speaker reads, corrects and confirms what a model wrote down of an item (from 1)."""
+    """Page on which the speaker corrects and confirms the transcript of an item (from 1)."""
     assignment = get_own_assignment(request, assignment_id)
     found = own_transcript(assignment.pk, position - 1)
     if found is None:

@@ -74,7 +74,7 @@ def restore_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -
             for _ in reader.rows():
                 pass
             for name, pieces in groupby(reader.files(), key=lambda one: one[0]):
-                _put(storage, name, (piece for _, piece in pieces), hashes[name])
+                _write_file(storage, name, (piece for _, piece in pieces), hashes[name])
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE {TABLE} SET storage = %s WHERE storage <> %s",  # noqa: S608
@@ -82,7 +82,7 @@ def restore_files(where: Path | str, passphrase: str, closing: dict[str, Any]) -
         )
 
 
-def _put(storage: Any, name: str, pieces: Iterator[bytes], sha256: str) -> None:
+def _write_file(storage: Any, name: str, pieces: Iterator[bytes], sha256: str) -> None:
     if storage.exists(name) and has_checksum(storage, name, sha256):
         return  # the site's own bucket still has it
     if not write_checked(storage, name, pieces, sha256):

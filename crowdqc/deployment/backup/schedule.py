@@ -90,7 +90,7 @@ def create_requested_backup() -> str:
 
 
 def _test(made: WrittenBackup) -> None:
-    """In a process of its own, as a restore turns the whole connection to other tables."""
+    """Test the backup in a process of its own, as a restore redirects the whole connection."""
     command = [sys.executable, "-m", "django", "restore", made.address, "--test"]
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "crowdqc.settings"}
     done = subprocess.run(  # noqa: S603 - our own argument list

@@ -52,7 +52,7 @@ class Kind(Protocol):
     def given(self) -> str: ...
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
-        """The files under data/, by name."""
+        """Yield the files under data/ as (name, content)."""
         ...
 
     def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
@@ -66,7 +66,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 def jsonl(rows: Iterable[Any]) -> bytes:
-    """A JSON value a line."""
+    """Write rows as JSON, one per line."""
     return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()
 
 
@@ -84,7 +84,7 @@ def read_jsonl(content: bytes) -> list[Any]:
 
 
 def as_run(recipe: Row, data_hash: str) -> Run:
-    """The run that a recipe describes, as a row that no database has."""
+    """Make an unsaved run from a recipe."""
     snapshot = Snapshot(content_hash=data_hash, counts=recipe["counts"])
     return Run(
         method=recipe["method"],
@@ -96,7 +96,7 @@ def as_run(recipe: Row, data_hash: str) -> Run:
 
 
 def snapshot_of(run: Run) -> Snapshot:
-    """The run's frozen answers; Conflict where it has none."""
+    """Return the run's snapshot; Conflict if it has none."""
     if run.snapshot is None:
         raise Conflict(
             _("Run %(number)s has no frozen answers, so it cannot be bundled.")
@@ -106,7 +106,7 @@ def snapshot_of(run: Run) -> Snapshot:
 
 
 def names_of(task: Task) -> bytes:
-    """What the numbers of the results stand for: pseudonyms, systems' names, ids of questions."""
+    """Return the names behind the ids of results: pseudonyms, systems, items."""
     people = Membership.objects.filter(answers__item__task=task).distinct()
     systems = System.objects.filter(project=task.project_id)
     items = Item.objects.filter(task=task)

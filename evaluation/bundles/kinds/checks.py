@@ -48,7 +48,7 @@ class OfChecks:
 
     def pack(self, run: Run) -> Iterator[tuple[str, bytes]]:
         found = dict(RunFigure.objects.filter(run=run).values_list("name", "data"))
-        parts = _as_it_was(run, found)
+        parts = _frozen_parts(run, found)
         yield ANSWERS, jsonl(row._asdict() for row in parts.rows)
         yield TEXTS, jsonl([pk, *named] for pk, named in parts.texts.items())
         yield (
@@ -67,7 +67,7 @@ class OfChecks:
         yield CHANCES, jsonl([*key, p] for key, p in parts.chances.items() if key in asked)
         held = {name: found["about"][name] for name in ("human", "human_run", "human_scores")}
         yield SCORES, json_bytes({**held, "human_hash": found["recipe"]["human"]})
-        yield SERIES, jsonl(_others(run, found, parts))
+        yield SERIES, jsonl(_other_scores(run, found, parts))
 
     def recompute(self, files: Mapping[str, bytes], recipe: Row, hooks: Hooks) -> Recomputed:
         parts = _read(files)
@@ -86,8 +86,8 @@ class OfChecks:
         return Recomputed(written.rows, dict(written.figures), data_hash)
 
 
-def _as_it_was(run: Run, found: Row) -> ChecksParts:
-    """What the run read: frozen answers, and the rest as the run itself kept it.
+def _frozen_parts(run: Run, found: Row) -> ChecksParts:
+    """Return what the run read: frozen answers, and the rest as the run itself kept it.
 
     Names, human scores and the words of the list may have changed since.
     """
@@ -104,7 +104,7 @@ def _as_it_was(run: Run, found: Row) -> ChecksParts:
     )
 
 
-def _others(run: Run, found: Row, parts: ChecksParts) -> Iterator[Row]:
+def _other_scores(run: Run, found: Row, parts: ChecksParts) -> Iterator[Row]:
     """Scores of other runs that this one was held against. Raises Conflict where some are gone."""
     held = [one for one in found["compare"].get("series", ()) if one["run"] is not None]
     runs = Run.objects.in_bulk([one["run"] for one in held])

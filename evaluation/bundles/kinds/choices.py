@@ -148,7 +148,7 @@ def others_bytes(others: Iterable[OtherField]) -> bytes:
 
 
 def read_others(content: bytes) -> tuple[OtherField, ...]:
-    """The same read back."""
+    """Read the other fields back from the bundle's file."""
     return tuple(
         OtherField(
             one["name"],

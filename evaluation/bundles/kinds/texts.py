@@ -143,14 +143,10 @@ class OfWriters(OfTexts):
 def _vectors(run: Run, texts: Sequence[str]) -> Any:
     """The vectors of the run: those that are kept, or made again by what is fitted to its texts."""
     told = run.figures.filter(name="recipe").values_list("data", flat=True).first() or {}
-    kept = vectors.stored_vectors(str(told.get("encoder", "")), texts)
-    if kept is not None:
-        return kept
-    slug = run.params["encoder"]
-    if not slug.startswith(("endpoint:", "path:")):
-        encoder = get_encoder(slug)
-        if not encoder.cacheable:
-            return encoder.encode(texts)
+    identity = str(told.get("encoder", ""))
+    found = vectors_of_run(run.params["encoder"], identity, texts, load_model=True)
+    if found is not None:
+        return found
     raise Conflict(
         _("The vectors of run %(number)s are not kept any more, so it cannot be bundled.")
         % {"number": run.number}

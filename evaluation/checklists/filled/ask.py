@@ -83,7 +83,7 @@ Row = dict[str, Any]
 
 
 def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
-    """What a form says of the definition on a task; ``needed`` where no rubric stands for it."""
+    """Return the help text for the definition in a form; ``needed`` if no rubric can replace it."""
     if rubric_of(task):
         otherwise = gettext("Left empty, the rubric behind the checklist.")
     elif needed:
@@ -97,7 +97,7 @@ def definition_on(task: Task, *, needed: bool) -> dict[str, Any]:
 
 
 def questions_of(task: Task) -> list[Row]:
-    """The lines of the list in force; Conflict where there is none."""
+    """Return the questions of the published checklist; Conflict if there are none."""
     if task.current is None:
         raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     found: list[Row] = list(task.current.settings.get("questions", []))
@@ -107,7 +107,7 @@ def questions_of(task: Task) -> list[Row]:
 
 
 def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
-    """One question a call where probabilities are told, unless a way or a prompt is chosen."""
+    """Choose between one question per call and all at once: one if probabilities are available."""
     if params["way"] == AUTO and params["prompt"]:
         found = own.by_ref(model.endpoint.project_id, params["prompt"])
         return ALL if found.purpose == PURPOSES[ALL] else EACH
@@ -117,7 +117,7 @@ def question_mode(model: LanguageModel, params: Mapping[str, Any]) -> str:
 
 
 def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
-    """Name and prompt strategy of the answerer; another definition makes it another one."""
+    """Return name and prompt strategy of the system that answers with these options."""
     model = chat_model(task, params["model"])
     strategy = _template(task, question_mode(model, params), params).ref
     given = params["definition"].strip()
@@ -131,7 +131,7 @@ def _template(task: Task, way: str, params: Mapping[str, Any]) -> Template:
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[Item], int]:
-    """The texts that this answerer has not answered yet, and how many it has."""
+    """Return the texts that the system has not answered yet, and the number it has."""
     there = {item for item, _ in answered_items(task, system_of(task, params))}
     items = texts_of(task)
     new = [item for item in items if item.pk not in there]
@@ -163,7 +163,7 @@ def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: i
         "dimension": task.current.settings.get("dimension") or "quality",  # type: ignore[union-attr]
         "definition": params["definition"].strip() or rubric_of(task),
     }
-    make = _each if way == EACH else _all
+    make = _single_questions if way == EACH else _joint_questions
     asks = [ask for item in items for ask in make(template, task, item, questions, places)]
     if way != EACH:
         said = gettext(
@@ -189,7 +189,7 @@ def _plan(task: Task, params: Mapping[str, Any], items: Sequence[Item], there: i
     return Plan(model, asks, sentence)
 
 
-def _each(
+def _single_questions(
     template: Template,
     task: Task,
     item: Item,
@@ -210,7 +210,7 @@ def _each(
     ]
 
 
-def _all(
+def _joint_questions(
     template: Template,
     task: Task,
     item: Item,
@@ -291,7 +291,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
 def read(
     items: Sequence[Item], questions: Sequence[Row], replies: Sequence[Reply], *, each: bool
 ) -> tuple[list[SystemAnswer], Row, list[int]]:
-    """Answers of texts whose every question was answered, chances of yes, and the other texts.
+    """Parse the replies: complete answers, probabilities of yes, and texts with missing ones.
 
     A list with holes would keep them from ever being asked again, so it is not stored; what was
     answered of it is kept as calls.
@@ -300,7 +300,7 @@ def read(
     names = [row["name"] for row in questions]
     given, chances, incomplete = [], {}, []
     for item in items:
-        said, probable = _said(item, names, by_subject, each=each)
+        said, probable = _read_item(item, names, by_subject, each=each)
         if len(said) < len(names):
             incomplete.append(item.pk)
             continue
@@ -315,7 +315,7 @@ def read(
     return given, chances, incomplete
 
 
-def _said(
+def _read_item(
     item: Item, names: Sequence[str], replies: Mapping[str, Reply], *, each: bool
 ) -> tuple[dict[str, str], dict[str, float]]:
     if not each:

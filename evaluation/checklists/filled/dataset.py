@@ -80,7 +80,7 @@ def _author(row: CheckRow) -> tuple[bool, int]:
 
 
 def kept_rows(task: Task) -> list[CheckRow]:
-    """One answer of an author to a text, without those of people who are left out.
+    """Return one answer of each author to each question of a text, without excluded people.
 
     The earliest of a person stands, of a model its first replicate.
     """
@@ -216,7 +216,7 @@ def authors_of(keys: Sequence[tuple[bool, int]]) -> tuple[Author, ...]:
 
 
 def chances_of(task: Task, *, until: dt.datetime | None = None) -> Chances:
-    """Probabilities of yes that runs on this task were told, where they were.
+    """Return the probabilities of yes that models gave in runs on this task, where known.
 
     With ``until`` of runs that were finished then.
     """

@@ -108,7 +108,7 @@ class Point(Strict):
 
 
 def first_point(text: str) -> dict[str, Any]:
-    """The first whole number from 1 to 5 of a text; raises WrongForm where there is none."""
+    """Parse the first whole number from 1 to 5 in a text; WrongForm if there is none."""
     found = re.search(r"(?<![\d.,])[1-5](?![\d]|[.,]\d)", text)
     if found is None:
         raise WrongForm("There is no whole number from 1 to 5 in the answer.")
@@ -135,7 +135,7 @@ def _on_task(task: Task) -> dict[str, dict[str, Any]]:
 
 
 def dimension_of(task: Task, params: Mapping[str, Any]) -> str:
-    """What is rated: the option, else the task's dimension; Conflict where there is neither."""
+    """Return the dimension to rate: the option, or the task's; Conflict if neither is set."""
     found = str(params["dimension"]).strip() or shown_version(task).settings.get("dimension", "")
     if not found:
         raise Conflict(_("Say what is to be rated: the task names no dimension."))
@@ -143,7 +143,7 @@ def dimension_of(task: Task, params: Mapping[str, Any]) -> str:
 
 
 def definition_of(task: Task, params: Mapping[str, Any]) -> str:
-    """What it means: the option, else the rubric behind the checklist; Conflict without one."""
+    """Return the dimension's definition: the option, or the rubric; Conflict if neither is set."""
     found = str(params["definition"]).strip() or rubric_of(task)
     if not found:
         raise Conflict(_("Say what the dimension means: the steps are made from its definition."))
@@ -151,7 +151,7 @@ def definition_of(task: Task, params: Mapping[str, Any]) -> str:
 
 
 def by_chance(model: LanguageModel, params: Mapping[str, Any]) -> bool:
-    """Whether scores come from probabilities: where they are told, unless samples are chosen."""
+    """Return whether scores are computed from the probabilities of the points."""
     return params["way"] != SAMPLES and bool(model.can.get("logprobs"))
 
 
@@ -167,7 +167,7 @@ def steps_ask(task: Task, params: Mapping[str, Any]) -> ModelQuestion:
 def score_asks(
     task: Task, items: Sequence[Item], params: Mapping[str, Any], steps: str, *, chance: bool
 ) -> list[ModelQuestion]:
-    """A call a text, or as many as there are samples."""
+    """Make the questions that score texts: one per text, or one per sample."""
     template = own.template_for(task.project_id, "rate_text", params["prompt"])
     places = {
         "dimension": dimension_of(task, params),
@@ -188,7 +188,7 @@ def score_asks(
 
 
 def step_inputs(task: Task, params: Mapping[str, Any]) -> list[Any]:
-    """What evaluation steps depend on: model, dimension, definition and the prompt's digest."""
+    """Return what the evaluation steps depend on: model, dimension, definition, prompt digest."""
     digest = steps_ask(task, params).prompt.digest
     return [params["model"], dimension_of(task, params), definition_of(task, params), digest]
 
@@ -203,7 +203,7 @@ def known_steps(task: Task, params: Mapping[str, Any]) -> str:
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing.
+    """Plan a run: its requests and their cost. Raises Invalid and Conflict if something is missing.
 
     Until the steps are made, the cost is reckoned with steps of a usual length.
     """
@@ -318,7 +318,7 @@ def _value(reply: Reply) -> float | None:
 
 
 def write(run: Run, done: ComputedRatings) -> Outcome:
-    """The scores, and what they are worth beside human ones."""
+    """Return the scores of a run, and their correlation with human ones."""
     name = dimension_name(done.dimension)
     rows: dict[Any, list[Row]] = {
         CandidateScore: [

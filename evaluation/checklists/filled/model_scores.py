@@ -65,7 +65,7 @@ class ComparedTexts:
 
     @property
     def pairs(self) -> list[tuple[int, str]]:
-        """Every text's number with each of its references."""
+        """Pairs of each text's index with each of its references."""
         return [(k, one) for k, told in enumerate(self.references) for one in told]
 
 
@@ -120,14 +120,14 @@ def model_scores(
     *,
     progress: Progress | None = None,
 ) -> tuple[dict[str, FloatArray], dict[str, str]]:
-    """Scores (n,) by measure, of several references the best, and which model gave them."""
+    """Compute scores (n,) by measure, of several references the best; and their models."""
     scores: dict[str, FloatArray] = {}
     models: dict[str, str] = {}
     if params.get(MOVER):
         scores[MOVER] = _mover(compared, params["encoder"], progress)
     for name in (BART, UNIEVAL):
         if params.get(name):
-            model = Seq2SeqModel(str(params[name]).removeprefix(folders.PATH), name)
+            model = Seq2SeqModel(str(params[name]).removeprefix(embeddings.PATH), name)
             scores[name] = (
                 _bart(model, compared, progress)
                 if name == BART

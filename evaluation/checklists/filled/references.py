@@ -112,7 +112,7 @@ class Computed:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """In the order of their components."""
+        """Names of the computed measures, in the order of their components."""
         return (*references.MEASURES, *(one for one in model_scores.NAMES if one in self.scored))
 
     @property
@@ -259,7 +259,7 @@ def write(run: Run, done: Computed) -> Outcome:
 
 
 def refuse(task: Task, params: Mapping[str, Any]) -> None:
-    """Raise Invalid, naming the option, where nothing says what is scored or compared."""
+    """Raise Invalid, naming the option, if dimension or references are missing."""
     try:
         dimension_of(task, params)
     except Conflict as problem:

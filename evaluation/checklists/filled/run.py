@@ -68,7 +68,7 @@ class Computed:
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
-    """Freeze the answers, score, and hold the scores against others of the same texts."""
+    """Freeze the answers, score the texts, and compare with other scores."""
     steps.begin(SNAPSHOT)
     snapshot = freeze(run, freeze_checks)
     frozen = load(snapshot)
@@ -125,7 +125,7 @@ def _named(frozen: ChecksDataset, answerer: int) -> tuple[str, str]:
 
 
 def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
-    """Scores that other runs of the project gave the same texts on the same dimension."""
+    """Collect the scores of other runs on the same texts and dimension."""
     dimension = dimension_name(frozen.dimension)
     found = []
     for other in scoring_runs(run.project_id):
@@ -154,12 +154,12 @@ def other_series(run: Run, frozen: ChecksDataset) -> list[Series]:
 
 
 def on_texts(candidates: Sequence[int], given: Mapping[int, float]) -> FloatArray:
-    """Scores (texts,) of these candidates, NaN where there is none."""
+    """Arrange scores by candidate id as an array (texts,), NaN where there is none."""
     return np.array([given.get(pk, np.nan) for pk in candidates], dtype=float)
 
 
 def answerers_of(run: Run) -> dict[int, Row]:
-    """Component of a run's scores -> kind, name and detail of who gave them."""
+    """Return who gave the scores of each component of a run: kind, name and detail."""
     if run.is_published:
         return {0: {"kind": "judge", "name": run.params.get("name", ""), "detail": ""}}
     figure = RunFigure.objects.filter(run=run, name__in=("answerers", "asked")).first()
@@ -182,7 +182,7 @@ def _condition(run: Run) -> str:
 
 
 def pairs_of(own: Sequence[Series], others: Sequence[Series]) -> list[tuple[int, int]]:
-    """Which series are compared: an answerer with itself on another list, and with baselines.
+    """Return the series to compare: an answerer with itself on another list, and with baselines.
 
     People are held against people on another list only; a model against the same model there,
     and against ratings and judges, which have no list.
@@ -230,7 +230,7 @@ def compare(
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """The rows and figures of a run."""
+    """Return the rows and figures of a run."""
     frozen, tables = done.frozen, done.result.estimates
     dimension = dimension_name(frozen.dimension)
     kinds = {row["component"]: row["kind"] for row in _answerers(frozen, tables["text"].rows())}

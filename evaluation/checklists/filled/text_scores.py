@@ -69,7 +69,7 @@ class Human:
 
 
 def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -> Human:
-    """The newest human scores of these texts: imported ones, else means of a rating task.
+    """Return the newest human scores of these texts: imported ones or means of a rating task.
 
     Of a rating task it is the official run.
     """
@@ -93,7 +93,7 @@ def human_scores(project_id: int, dimension: str, candidates: Collection[int]) -
 
 
 def plain(row: Mapping[str, Any]) -> Row:
-    """A row as JSON takes it: what is not a number becomes None."""
+    """Convert a row to JSON values: NaN and infinity become None."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in row.items()
@@ -103,7 +103,7 @@ def plain(row: Mapping[str, Any]) -> Row:
 def held_against(
     scores: Mapping[int, float], human: Mapping[int, float], topics: Mapping[int, str]
 ) -> list[Row]:
-    """Correlations of scores with human ones on the texts that have both; [] where there is none.
+    """Correlate scores with human ones on the texts that have both; [] if fewer than two.
 
     ``topics`` say of each text what it was written about: the articles of eq. (2).
     """
@@ -121,12 +121,12 @@ def held_against(
 
 
 def topics_of(candidates: Collection[int]) -> dict[int, str]:
-    """What each text is about."""
+    """Return the topic of each candidate, by id."""
     return dict(Candidate.objects.filter(pk__in=candidates).values_list("pk", "topic"))
 
 
 def against_people(project_id: int, scores: Scores) -> Row:
-    """The figure of a run that scores texts: by dimension, correlations with human scores."""
+    """Correlate a run's scores with human scores, by dimension."""
     told: Row = {}
     for dimension, given in scores.items():
         human = human_scores(project_id, dimension, given.keys())
@@ -161,7 +161,7 @@ def publish(
     scores: Scores,
     about: Mapping[str, Any] | None = None,
 ) -> tuple[Run, bool]:
-    """Keep scores as a published run of the task, and whether it is new.
+    """Store scores as a published run of the task; return it and whether it is new.
 
     The same scores under the same name are there once. ``role`` is HUMAN or JUDGE, ``about`` what
     else is known of them (evaluator, prompt).
@@ -198,7 +198,7 @@ def publish(
     if role == JUDGE:
         figures[AGAINST] = against_people(task.project_id, scores)
     else:
-        figures[OTHERS] = _others(run, scores)
+        figures[OTHERS] = _earlier_runs(run, scores)
     RunFigure.objects.bulk_create(
         RunFigure(run=run, name=key, data=data) for key, data in figures.items()
     )
@@ -206,7 +206,7 @@ def publish(
     return run, True
 
 
-def _others(run: Run, human: Scores) -> Row:
+def _earlier_runs(run: Run, human: Scores) -> Row:
     """Runs that scored these texts before, held against the human scores that came now."""
     told: Row = {}
     for other in scoring_runs(run.project_id):
@@ -220,7 +220,7 @@ def _others(run: Run, human: Scores) -> Row:
 
 
 def scoring_runs(project_id: int) -> list[Run]:
-    """Runs that score texts and are no human scores; the newest of each kind and task.
+    """Return the runs that score texts (not human scores), the newest of each kind and task.
 
     Of a task's own method it is the official run.
     """
@@ -237,7 +237,7 @@ def scoring_runs(project_id: int) -> list[Run]:
 
 
 def series_of(run: Run, dimension: str) -> dict[int, dict[int, float]]:
-    """A run's scores on a dimension: by component (the answerer of a checklist), by text."""
+    """Return a run's scores on a dimension by component and text."""
     found: dict[int, dict[int, float]] = {}
     rows: Any = CandidateScore.objects.filter(run=run, dimension=dimension, estimate__isnull=False)
     for component, candidate, estimate in rows.values_list("component", "candidate", "estimate"):

@@ -32,13 +32,13 @@ def texts_of(task: Task) -> list[Item]:
 
 
 def source_of(item: Item, task: Task) -> str:
-    """The text that the item's text was written from, where people see it too."""
+    """Return the source of the item's text if people are shown it; else ""."""
     shown = shown_version(task).settings.get("show_sources", True)
     return item.group.passage.strip() if shown else ""
 
 
 def text_of(item: Item) -> str:
-    """The text under judgment."""
+    """Return the text under judgment in an item."""
     assert item.first is not None  # noqa: S101 (texts_of takes only such)
     return item.first.text
 
@@ -53,13 +53,13 @@ def frozen_version(task: Task) -> ChecklistVersion | None:
 
 
 def rubric_of(task: Task) -> str:
-    """What the dimension means: the rubric of the think-aloud task behind the checklist."""
+    """Return the rubric of the dimension that the checklist was made for; "" if there is none."""
     version = frozen_version(task)
     return version.checklist.item.group.passage.strip() if version is not None else ""
 
 
 def condition_of(task: Task) -> str:
-    """Whose attributes the checklist was made from, in words."""
+    """Return whose attributes the checklist was made from, in words."""
     version = frozen_version(task)
     if version is None:
         return BY_HAND

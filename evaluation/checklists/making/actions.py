@@ -28,7 +28,7 @@ from evaluation.runs.run_types import fits
 
 @transaction.atomic
 def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checklist:
-    """A checklist for a dimension, with the attributes of those who are asked for.
+    """Create a checklist for a dimension from the attributes of ``whose`` people or models.
 
     ``whose``: see evaluation.checklists.making.pipeline. Raises Invalid for a name that is taken or
     empty, Conflict where nobody of ``whose`` has an attribute.
@@ -49,13 +49,13 @@ def create(*, by: User, task: Task, item: Item, name: str, whose: str) -> Checkl
 
 
 def _plain(whose: str) -> str:
-    """Whose attributes, for the log: without the name of a person."""
+    """Return whose attributes they are, for the log: without the name of a person."""
     return "one author" if whose.startswith(pipeline.AUTHOR) else whose
 
 
 @transaction.atomic
 def take_attributes(*, by: User, checklist: Checklist, whose: str) -> ChecklistStage:
-    """Take the attributes that there are now into the first stage."""
+    """Save the current attributes of ``whose`` people or models as the first stage."""
     found = pipeline.attributes_of(checklist.task, checklist.item)
     return save_stage(
         by=by,
@@ -149,7 +149,7 @@ def _inputs(
 
 @transaction.atomic
 def freeze(*, by: User, checklist: Checklist) -> ChecklistVersion:
-    """Freeze the validated questions as the next version; unchanged ones give the same again.
+    """Freeze the validated questions as a new version; unchanged ones return the last version.
 
     Raises Conflict while a stage is missing or out of date.
     """

@@ -65,7 +65,7 @@ class Thoughts(Strict):
     considerations: Annotated[list[Thought], Field(min_length=1, max_length=MOST_THOUGHTS)]
 
     @model_validator(mode="after")
-    def _each_once(self) -> Thoughts:
+    def _check_unique(self) -> Thoughts:
         kept = {stages.normalise_text(text): text for text in reversed(self.considerations)}
         self.considerations = [
             kept.pop(key)
@@ -110,7 +110,7 @@ def thinking(
     replicate: int = 0,
     template: Template | None = None,
 ) -> ModelQuestion:
-    """The question that lets a model think aloud on a dimension; built in unless one is given."""
+    """Make the question in which a model thinks aloud about a dimension."""
     prompt = (template or load(THINK_ALOUD)).render(
         dimension=about.dimension, rubric=about.rubric, samples=samples_text(about.samples)
     )
@@ -130,7 +130,7 @@ def stage_ask(
     temperature: float = 0.0,
     template: Template | None = None,
 ) -> ModelQuestion:
-    """The question that makes a stage of those before it; built in unless one is given."""
+    """Make the question that produces a stage from the stages before it."""
     places, schema = _ASKED[kind](about, data)
     prompt = (template or load(kind)).render(dimension=about.dimension, **places)
     return ModelQuestion(
@@ -139,7 +139,7 @@ def stage_ask(
 
 
 def entries_of(kind: str, value: Mapping[str, Any], data: stages.Data) -> Entries:
-    """A model's answer as entries with the ids of the stages before it, new ones without an id."""
+    """Convert a model's answer into entries of a stage; new entries have no id yet."""
     return _READ[kind](value, data)
 
 
@@ -152,8 +152,8 @@ def _named(data: stages.Data) -> str:
     return "\n".join(f"c{number}. {one['text']}" for number, one in enumerate(rows, 1))
 
 
-def _held(data: stages.Data) -> list[list[int]]:
-    """By component in order: the numbers of its attributes."""
+def _component_numbers(data: stages.Data) -> list[list[int]]:
+    """Return the numbers of the attributes of each component, in order."""
     number = {one["id"]: at for at, one in enumerate(data[stages.ATTRIBUTES], 1)}
     given = {one["component"]: one["attributes"] for one in data[stages.CLUSTERS]}
     return [
@@ -166,7 +166,9 @@ def _with_attributes(data: stages.Data, *, keys: bool) -> str:
     """Components with their key questions (``keys``) and their attributes by number."""
     asked = {one["component"]: one["text"] for one in data.get(stages.KEY_QUESTIONS, [])}
     parts = []
-    for at, (one, held) in enumerate(zip(data[stages.COMPONENTS], _held(data), strict=True), 1):
+    for at, (one, held) in enumerate(
+        zip(data[stages.COMPONENTS], _component_numbers(data), strict=True), 1
+    ):
         lines = [f"c{at}. {one['text']}"]
         if keys:
             lines.append(f"   Key question: {asked[one['id']]}")
@@ -192,7 +194,7 @@ def _components(about: Subject, data: stages.Data) -> Asked:
 
 
 def _clusters(about: Subject, data: stages.Data) -> Asked:
-    number = _one_of(range(1, len(data[stages.ATTRIBUTES]) + 1))
+    number = _literal_type(range(1, len(data[stages.ATTRIBUTES]) + 1))
     fields = {name: (_list(number), ...) for name in _labels(data)}
     form = _form("Clusters", None, **fields)
     places = {"components": _named(data), "attributes": _numbered(data[stages.ATTRIBUTES])}
@@ -209,9 +211,9 @@ def _key_questions(about: Subject, data: stages.Data) -> Asked:
 
 def _sub_questions(about: Subject, data: stages.Data) -> Asked:
     words, fields = _words(stages.MAX_QUESTION), {}
-    for name, held in zip(_labels(data), _held(data), strict=True):
+    for name, held in zip(_labels(data), _component_numbers(data), strict=True):
         numbers: Any = Field(min_length=1) if held else Field(max_length=0)
-        number = _one_of(held) if held else int
+        number = _literal_type(held) if held else int
         one = _form(
             f"Question_{name}",
             question=(words, ...),
@@ -225,7 +227,7 @@ def _sub_questions(about: Subject, data: stages.Data) -> Asked:
 
 
 def _validation(about: Subject, data: stages.Data) -> Asked:
-    number = _one_of(range(1, len(data[stages.SUB_QUESTIONS]) + 1))
+    number = _literal_type(range(1, len(data[stages.SUB_QUESTIONS]) + 1))
     one = _form(
         "Kept",
         question=(_words(stages.MAX_QUESTION), ...),
@@ -258,7 +260,7 @@ def _example(data: stages.Data, value: Any) -> str:
     return json.dumps(dict.fromkeys(_labels(data), value), ensure_ascii=False)
 
 
-def _one_of(numbers: Sequence[int] | range) -> Any:
+def _literal_type(numbers: Sequence[int] | range) -> Any:
     literal: Any = Literal
     return literal[tuple(numbers)]
 

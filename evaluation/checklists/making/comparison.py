@@ -75,7 +75,7 @@ def begin(*, by: User, task: Task, item: Item, first: str, second: str) -> SetCo
 
 
 def _mixed(texts: list[str]) -> list[str]:
-    """In an order that says nothing of who wrote what."""
+    """Sort texts in an order that does not show who wrote what."""
     return sorted(texts, key=lambda text: hashlib.sha256(text.encode()).hexdigest())
 
 
@@ -86,7 +86,7 @@ def attribute_sets(comparison: SetComparison) -> dict[str, list[str]]:
 
 
 def names(comparison: SetComparison) -> dict[str, str]:
-    """Whose A and B are; for after the comparison."""
+    """Return which author is A and which is B, to reveal after a blind comparison."""
     first, second = (part["label"] for part in comparison.sets)
     return {"A": second, "B": first} if comparison.turned else {"A": first, "B": second}
 
@@ -95,7 +95,7 @@ def names(comparison: SetComparison) -> dict[str, str]:
 def answer(
     *, by: User, comparison: SetComparison, given: Mapping[str, Any], finish: bool
 ) -> SetComparison:
-    """Keep what was written; ``finish`` needs every question answered, and closes it.
+    """Save a person's answers to a comparison; ``finish`` requires all of them and closes it.
 
     Raises NotAllowed for somebody else's, Conflict for a finished one, Invalid naming what is
     missing or too long.

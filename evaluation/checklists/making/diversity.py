@@ -57,7 +57,7 @@ def _hash(rows: Sequence[AttributeRow]) -> str:
 
 
 def freeze_attributes(task: Task) -> Snapshot:
-    """Freeze the counting attributes; raises Conflict where there is none."""
+    """Freeze the counting attributes as a snapshot; Conflict if there are none."""
     rows = _rows(task)
     if not rows:
         raise Conflict(gettext("There are no attributes yet."))
@@ -78,7 +78,7 @@ def freeze_attributes(task: Task) -> Snapshot:
 
 
 def load(snapshot: Snapshot) -> list[AttributeRow]:
-    """The frozen attributes; raises Conflict when they are no longer what was frozen."""
+    """Read the frozen attributes again; Conflict if they changed."""
     wanted = set(snapshot.answer_ids)
     rows = [row for row in counting_attributes(snapshot.task) if row.answer_id in wanted]
     if _hash(rows) != snapshot.content_hash:
@@ -93,7 +93,7 @@ def load(snapshot: Snapshot) -> list[AttributeRow]:
 
 
 def compute(run: Run, steps: Recorder) -> Computed:
-    """Freeze, embed, compare."""
+    """Freeze the attributes, embed them and compare their diversity."""
     steps.begin(SNAPSHOT)
     snapshot = freeze(run, freeze_attributes)
     rows = load(snapshot)

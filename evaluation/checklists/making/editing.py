@@ -26,7 +26,7 @@ class Posted(Protocol):
 
 
 def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
-    """What the form shows at first: the stage as it stands, fitted to the stages before it."""
+    """Return the entries that the form of a stage begins with."""
     data = {name: one.data for name, one in found.items()}
     entries = [dict(one) for one in data[kind]]
     if kind == stages.VALIDATION and found[kind].row is None:
@@ -51,7 +51,7 @@ def draft(kind: str, found: Mapping[str, Standing]) -> Entries:
 
 
 def copy_subquestions(data: stages.Data) -> Entries:
-    """The sub-questions as validated questions, as they are."""
+    """Copy the sub-questions as validated questions."""
     return [
         {
             "component": one["component"],
@@ -77,7 +77,7 @@ def _fitted(one: Entry, data: stages.Data) -> Entry:
 
 
 def read(kind: str, posted: Posted, found: Mapping[str, Standing]) -> Entries:
-    """The entries that a form holds, with what its button does to the ticked ones.
+    """Read the entries from a form and apply its button (save, merge, remove) to the ticked ones.
 
     Raises Invalid where fewer than two are ticked to be merged, or none to be removed.
     """

@@ -30,13 +30,13 @@ class Standing:
 
     @property
     def data(self) -> Entries:
-        """Its entries; none where it was not made yet."""
+        """Return the stage's entries; none where it was not made yet."""
         found: Entries = self.row.data if self.row is not None else []
         return found
 
 
 def stage_states(checklist: Checklist) -> dict[str, Standing]:
-    """Every stage in order; a newer row before it makes a stage out of date (one query)."""
+    """Return every stage in order, with why it is out of date (one query)."""
     rows = checklist.stages.select_related("run", "by").order_by("kind", "-number").distinct("kind")
     newest = {row.kind: row for row in rows}
     found: dict[str, Standing] = {}
@@ -55,7 +55,7 @@ def stage_states(checklist: Checklist) -> dict[str, Standing]:
 def at_row(
     found: Mapping[str, Standing], checklist: Checklist, kind: str, number: str
 ) -> tuple[dict[str, Standing], ChecklistStage | None]:
-    """The stages with an earlier row of one of them in the place of its newest, and that row.
+    """Replace one stage by an earlier row of it; return all stages and that row.
 
     An empty ``number``, or that of the newest row, leaves all as it is; Missing for an unknown one.
     """
@@ -71,7 +71,7 @@ def at_row(
 
 
 def data_of(found: Mapping[str, Standing]) -> dict[str, Entries]:
-    """The entries of every stage that was made."""
+    """Return the entries of every stage that exists."""
     return {kind: one.data for kind, one in found.items() if one.row is not None}
 
 
@@ -113,7 +113,7 @@ def get_checklist(task_project: int, pk: int) -> Checklist:
 
 
 def attributes_of(task: Task, item: Item) -> Entries:
-    """The counting attributes on one dimension as entries without ids, authors under pseudonyms."""
+    """Return the counting attributes on a dimension as new entries, with pseudonyms as authors."""
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows = [
         row
@@ -145,7 +145,7 @@ def author_names(rows: list[AttributeRow]) -> dict[tuple[int | None, int | None]
 
 
 def authors(entries: Entries) -> list[tuple[str, str, int]]:
-    """(author, kind, attributes), people first."""
+    """Count attributes by author: (author, kind, number), people first."""
     counted: dict[tuple[str, str], int] = {}
     for one in entries:
         key = (one["author"], one["kind"])
@@ -155,7 +155,7 @@ def authors(entries: Entries) -> list[tuple[str, str, int]]:
 
 
 def entries_of(entries: Entries, whose: str) -> Entries:
-    """The entries of those who were asked for; raises Conflict where they have none."""
+    """Return the attributes of the chosen authors; Conflict if there are none."""
     if whose == NOBODY:
         return []
     wanted = {

@@ -64,14 +64,14 @@ class MadeStage:
 
 
 def strategy_of(params: Given) -> str:
-    """The prompt strategy of the system under which a model's attributes are stored."""
+    """Return the prompt strategy under which a model's attributes are stored."""
     ref = params.get("prompt") or load(THINK_ALOUD).ref
     temperature = float(params.get("temperature", 0))
     return f"{ref}, temperature {temperature:g}" if temperature else ref
 
 
 def dimensions(task: Task) -> list[Item]:
-    """The dimensions that the published version shows."""
+    """Return the items (dimensions) of the published version."""
     if task.current is None:
         raise Conflict(
             gettext("Publish the task first: answers name the version that they answer.")
@@ -113,7 +113,7 @@ def _thinking(
 
 
 def plan_thinking(task: Task, params: Given, *, whole: bool = False) -> Plan:
-    """What a model would be asked to think about."""
+    """Plan the requests in which a model thinks aloud."""
     wanted = [ask for _, _, ask in _thinking(task, params, whole=whole)]
     many = len(dimensions(task)) * int(params.get("sessions", 1))
     kept = many - len(wanted)
@@ -161,7 +161,7 @@ def _write_thinking(run: Run, done: Thought) -> Outcome:
 
 
 def checklist_of(task: Task, params: Given) -> Checklist:
-    """The checklist that ``params`` name; Missing where the task has none like it."""
+    """Return the checklist that ``params`` name; Missing if the task has no such one."""
     found = (
         Checklist.objects.filter(task=task, pk=params.get("checklist") or 0)
         .select_related("project", "task", "item__group")
@@ -172,7 +172,7 @@ def checklist_of(task: Task, params: Given) -> Checklist:
     return found
 
 
-def _asked(
+def _stage_question(
     task: Task, params: Given
 ) -> tuple[Checklist, ChecklistStage, dict[str, Entries], ModelQuestion]:
     checklist, kind = checklist_of(task, params), params["stage"]
@@ -202,8 +202,8 @@ def _asked(
 
 
 def plan_stage(task: Task, params: Given) -> Plan:
-    """What a model would be asked for a stage."""
-    ask = _asked(task, params)[-1]
+    """Plan the question that makes a stage, with its cost."""
+    ask = _stage_question(task, params)[-1]
     label = ChecklistStage.Kind(params["stage"]).label.lower()
     return Plan(
         chat_model(task, params.get("model")),
@@ -217,7 +217,7 @@ def _whole_stage(task: Task, params: Given) -> Plan:
     asked = []
     for pk, _ in _lists_of(task):
         try:
-            asked.append(_asked(task, {**params, "checklist": pk})[-1])
+            asked.append(_stage_question(task, {**params, "checklist": pk})[-1])
         except Conflict:
             continue
     if not asked:
@@ -226,7 +226,7 @@ def _whole_stage(task: Task, params: Given) -> Plan:
 
 
 def _compute_stage(run: Run, steps: Recorder) -> MadeStage:
-    checklist, made_from, data, ask = _asked(run.task, run.params)
+    checklist, made_from, data, ask = _stage_question(run.task, run.params)
     steps.begin(ASKING, total=1)
     reply: Reply = fetch_replies(run, chat_model(run.task, run.params.get("model")), [ask], steps)[
         0

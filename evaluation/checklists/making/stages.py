@@ -61,24 +61,24 @@ Data = Mapping[str, Entries]  # stage -> its entries
 
 
 def previous_stage(kind: str) -> str:
-    """The stage that this one is made from; "" for the first."""
+    """Return the stage before this one; "" for the first."""
     at = ORDER.index(kind)
     return ORDER[at - 1] if at else ""
 
 
 def next_stage(kind: str) -> str:
-    """The stage that is made from this one; "" for the last."""
+    """Return the stage after this one; "" for the last."""
     at = ORDER.index(kind)
     return ORDER[at + 1] if at + 1 < len(ORDER) else ""
 
 
 def by_id(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """Entries by their ids."""
+    """Index entries by their ids."""
     return {entry["id"]: entry for entry in entries}
 
 
 def normalise_text(text: str) -> str:
-    """A text as it is compared with others: case and spaces do not matter."""
+    """Normalise a text for comparing: lower case and single spaces."""
     return " ".join(text.lower().split())
 
 
@@ -92,7 +92,7 @@ def check(kind: str, entries: Sequence[Mapping[str, Any]], data: Data) -> Entrie
 
 
 def _attributes(entries: Entries, data: Data) -> Entries:
-    _at_most(entries, MAX_ATTRIBUTES, "attribute")
+    _check_number(entries, MAX_ATTRIBUTES, "attribute")
     return [
         _with_id(
             one,
@@ -110,7 +110,7 @@ def _attributes(entries: Entries, data: Data) -> Entries:
 def _components(entries: Entries, data: Data) -> Entries:
     if not entries:
         raise Invalid(_("A checklist needs a component."), fields={"text": _("Name at least one.")})
-    _at_most(entries, MAX_COMPONENTS, "component")
+    _check_number(entries, MAX_COMPONENTS, "component")
     found = [_with_id(one, {"text": _text(one, MAX_COMPONENT, "component")}) for one in entries]
     _different(found, "component")
     return found
@@ -152,7 +152,7 @@ def _key_questions(entries: Entries, data: Data) -> Entries:
 
 def _sub_questions(entries: Entries, data: Data) -> Entries:
     components, attributes = by_id(data[COMPONENTS]), by_id(data[ATTRIBUTES])
-    _at_most(entries, MAX_QUESTIONS, "question")
+    _check_number(entries, MAX_QUESTIONS, "question")
     if not entries:
         raise Invalid(_("There is no question."), fields={"text": _("Write at least one.")})
     found = [
@@ -229,7 +229,7 @@ def _ids(given: Iterable[Any], there: Mapping[str, Entry], what: str) -> list[st
     return [pk for pk in there if pk in wanted]
 
 
-def _at_most(entries: Entries, most: int, what: str) -> None:
+def _check_number(entries: Entries, most: int, what: str) -> None:
     if len(entries) > most:
         raise Invalid(
             _(TOO_MANY[what]) % {"count": len(entries), "most": most},
@@ -249,10 +249,10 @@ def _different(entries: Entries, what: str) -> None:
 
 
 def identify(kind: str, entries: Entries, earlier: Sequence[Entries]) -> Entries:
-    """Give an id to every entry that has none, the newest of the earlier rows last.
+    """Give an id to every new entry; an entry equal to an earlier one keeps its id.
 
-    The same entry keeps the id that it had in an earlier row, so that doing a stage again with
-    the same outcome changes nothing; other new ones get a number that was never used.
+    So doing a stage again with the same outcome changes nothing; other new entries get a number
+    that was never used.
     """
     letter = LETTERS.get(kind)
     if letter is None:
@@ -300,20 +300,20 @@ def repeated_attributes(data: Data) -> Entries:
 
 
 def dropped(data: Data) -> Entries:
-    """Sub-questions of which validation made nothing."""
+    """Return the sub-questions that no validated question was made from."""
     used = {pk for one in data[VALIDATION] for pk in one.get("from", [])}
     return [one for one in data[SUB_QUESTIONS] if one["id"] not in used]
 
 
 def unused(kind: str, data: Data) -> Entries:
-    """Attributes in a component that no question of the stage names."""
+    """Return the attributes in components that no question of the stage names."""
     named = {pk for one in data[kind] for pk in one["attributes"]}
     held = {pk for one in data[CLUSTERS] for pk in one["attributes"]}
     return [one for one in data[ATTRIBUTES] if one["id"] in held - named]
 
 
 def misplaced_questions(kind: str, data: Data) -> Entries:
-    """Questions of the stage that name an attribute which stands in another component only."""
+    """List the questions whose attributes all belong to another component."""
     held: dict[str, set[str]] = {}
     for one in data[CLUSTERS]:
         for pk in one["attributes"]:
@@ -326,7 +326,7 @@ def misplaced_questions(kind: str, data: Data) -> Entries:
 
 
 def merged(entries: Entries, ids: Sequence[str]) -> Entries:
-    """The entries with those of ``ids`` made one: the first one's words, the union of origins.
+    """Merge the entries with these ids into one: the first one's words, all origins.
 
     Raises Invalid for fewer than two that are there.
     """
@@ -346,7 +346,7 @@ def merged(entries: Entries, ids: Sequence[str]) -> Entries:
 
 
 def condition(attributes: Entries) -> dict[str, Any]:
-    """Whose attributes these are: {"people", "models", "condition"} (section 4.2 names them)."""
+    """Describe whose attributes these are: {"people", "models", "condition"} (section 4.2)."""
     people = len({one["author"] for one in attributes if one["kind"] == PERSON})
     models = len({one["author"] for one in attributes if one["kind"] == MODEL})
     if people and models:
@@ -361,7 +361,7 @@ def condition(attributes: Entries) -> dict[str, Any]:
 
 
 def questions_of(data: Data) -> Entries:
-    """The frozen questions of a version, from the validated ones."""
+    """Make a version's frozen questions from the validated ones."""
     attributes, components = by_id(data[ATTRIBUTES]), by_id(data[COMPONENTS])
     return [
         {

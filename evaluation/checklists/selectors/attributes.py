@@ -68,7 +68,7 @@ class Page:
 
     @property
     def sentence(self) -> str:
-        """Whose attributes there are, in numbers."""
+        """Sentence on the number of attributes, people, models and dimensions."""
         if self.people and self.models:
             said = gettext("%(attributes)s of %(people)s and %(models)s on %(dimensions)s.")
         elif self.models:
@@ -84,7 +84,7 @@ class Page:
 
 
 def page(task: Task, number: int | None = None) -> Page:
-    """The attributes by dimension and author with the figures of the run that is shown."""
+    """Return the page of attributes by dimension and author, with the run's figures."""
     excluded = set(task.exclusions.in_force().values_list("worker_id", flat=True))
     rows = [row for row in counting_attributes(task) if row.worker_id not in excluded]
     names = pipeline.author_names(rows)
@@ -123,7 +123,7 @@ def _screen(task: Task, verdict: Verdict) -> Screen:
 
 
 def more_diverse(dimensions: Sequence[Mapping[str, Any]]) -> Verdict:
-    """On how many dimensions every measure calls one side's attributes surely less alike.
+    """Count the dimensions on which every measure shows one side's attributes to be more diverse.
 
     ``dimensions`` are differences of similarity, people minus models, by measure. Their intervals
     are widened to hold over all dimensions at once (Bonferroni).
@@ -208,7 +208,7 @@ WIDTH, HEIGHT, GAP = 18.0, 28.0, 4.0
 
 
 def bars(share: list[float]) -> SafeString:
-    """A column a topic, as high as its share of the attributes; its sentence says the shares."""
+    """Draw one bar per topic, as high as its share of the attributes."""
     total = len(share) * (WIDTH + GAP) - GAP
     columns = [
         f'<rect class="c1 shape" x="{px(at * (WIDTH + GAP))}" y="{px(HEIGHT - HEIGHT * one)}" '
@@ -224,7 +224,7 @@ def bars(share: list[float]) -> SafeString:
 
 
 def sentences(told: Mapping[str, Any]) -> list[str]:
-    """What the figures of a dimension show, in words that say no more than they do."""
+    """Describe the differences in diversity on a dimension, as sentences."""
     made = []
     for name, label in MEASURES:
         one = told["differences"].get(name)

@@ -43,7 +43,8 @@ VIEWS = {
     "texts": gettext_noop("Texts"),
     "conditions": gettext_noop("Conditions"),
 }
-FIGURES = ("correlation", "answerers", "about", "steps", "asked", AGAINST, MEASURED)
+OWN_FIGURES = ("correlation", "answerers", "about")  # of a run that filled in a checklist
+FIGURES = (*OWN_FIGURES, "steps", "asked", AGAINST, MEASURED)
 Row = dict[str, Any]
 
 
@@ -74,7 +75,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Board:
-    """One dimension: scorers with their correlations, the best first."""
+    """The scorers of one dimension with their correlations, best first."""
 
     name: str
     label: str
@@ -84,12 +85,12 @@ class Board:
 
     @property
     def mixed(self) -> bool:
-        """Whether the task's own scorers stand beside others, so that a mark tells them apart."""
+        """Whether the board holds scorers of other tasks too, so that own ones are marked."""
         return len({line.own for line in self.lines}) > 1
 
 
 def study(task: Task) -> Row:
-    """What stands at the head of the pages whether or not there is a run."""
+    """Return what the head of the pages shows: questions, dimension, texts, authors."""
     version = shown_version(task)
     questions = version.settings.get("questions", [])
     return {
@@ -111,7 +112,7 @@ def study(task: Task) -> Row:
 
 
 def boards(task: Task, run: Run | None, setting: str) -> list[Board]:
-    """A board a dimension; the number of queries does not grow with the scorers."""
+    """Return the board of each dimension with all its scorers."""
     found = sources(task, run)
     wanted = SETTINGS[setting][0]
     made = []
@@ -154,7 +155,7 @@ def _estimate(row: Row) -> Estimate | None:
 
 
 def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
-    """By dimension, everybody who scored the texts: this run's answerers, other runs, judges."""
+    """Return by dimension all who scored the texts: this run's authors, other runs, judges."""
     runs = [
         one for one in scoring_runs(task.project_id) if one.method != SLUG or one.task_id != task.pk
     ]
@@ -163,7 +164,7 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
     rows = RunFigure.objects.filter(run__in=figures, name__in=FIGURES)
     for pk, name, data in rows.values_list("run_id", "name", "data"):
         figures[pk][name] = data
-    later = _later(task)
+    later = later_scores(task.project_id)
     own = name_of(str(shown_version(task).settings.get("dimension") or "x"), [])
     found: dict[str, list[Source]] = {}
     for one in runs:
@@ -195,11 +196,22 @@ def sources(task: Task, run: Run | None) -> dict[str, list[Source]]:
     return found
 
 
-def _later(task: Task) -> Row:
-    """What newer human scores said of runs that were there before them."""
+def own_sources(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
+    """Return who filled in a checklist in ``run``, each with its correlations with human scores.
+
+    ``told`` are the run's figures by name, ``later`` the project's ``later_scores``.
+    """
+    return _answerers(run, told, later, own=True)
+
+
+def later_scores(project_id: int) -> Row:
+    """Return correlations of runs with human scores that came after them, and these scores' name.
+
+    ``rows`` by run, component and dimension ("12/0/fluency"); empty without such scores.
+    """
     human = (
         Run.objects.filter(
-            project=task.project_id, method=PUBLISHED, state=RunState.DONE, params__role=HUMAN
+            project=project_id, method=PUBLISHED, state=RunState.DONE, params__role=HUMAN
         )
         .order_by("-id")
         .first()
@@ -227,7 +239,7 @@ def _judge(run: Run, told: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _measures(run: Run, told: Mapping[str, Any], later: Row) -> list[Source]:
-    """Each measure of a run with its correlations."""
+    """Return each measure of a run as a source, with its correlations."""
     held, made = told[MEASURED], []
     # Runs before there were others name none: they have the first two.
     for at, who in enumerate(told["answerers"]):
@@ -278,7 +290,7 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
 
 
 def conditions(told: Mapping[str, Any]) -> Row:
-    """The comparisons of a run with other scores, in words and numbers."""
+    """Return the run's comparisons with other scores, as text and numbers."""
     compared = told.get("compare") or {}
     series = compared.get("series", [])
     rows = [
@@ -312,18 +324,18 @@ EXCERPT = 220  # characters of a text in the list
 
 
 def models_of(told: Mapping[str, Any]) -> list[Row]:
-    """The models that answered, as many as a table has room for."""
+    """Return the first models that answered, as many as a table can show."""
     return [row for row in told["answerers"] if row["kind"] == "model"][:SHOWN_MODELS]
 
 
 def testers(told: Mapping[str, Any]) -> list[Row]:
-    """Whose answers a question's signal can be read from."""
+    """List the authors for whose answers the signal of questions was computed."""
     known = {row["answerer"] for row in told["signal"]}
     return [row for row in told["answerers"] if row["component"] in known]
 
 
 def questions(told: Mapping[str, Any], by: int) -> Row:
-    """The list with what people and models make of each question; ``by``: whose signal."""
+    """Return the questions with the answers of people and models; ``by``: whose signal is shown."""
     models = models_of(told)
     alpha = {row["question"]: row for row in told["agreement"]}
     beside = {(row["answerer"], row["question"]): row for row in told["with_people"]}
@@ -379,7 +391,7 @@ def _plot(scale: Scale, row: Row | None, name: str) -> Any:
 
 
 def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
-    """A page of texts: human score, the people's list and each model's, side by side."""
+    """Return a page of texts with human score and the scores of people's and models' lists."""
     models = models_of(told)
     ids = list(
         CandidateScore.objects.filter(run=run)
@@ -395,7 +407,7 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
         run=run, candidate__in=shown, component__in=components
     )
     scores = {(row.candidate_id, row.component): row for row in rows}
-    given = _given(run.task, shown, told, models)
+    given = _answers_by_text(run.task, shown, told, models)
     human = told["about"]["human_scores"]
     return {
         "page": found,
@@ -415,7 +427,7 @@ def texts(run: Run, told: Mapping[str, Any], page: str | None) -> Row:
 
 
 def example_score(told: Mapping[str, Any]) -> Row | None:
-    """A row of a file of human scores, and the range of those so far; None before there are any.
+    """Return an example row for a file of human scores, with their range; None without scores.
 
     One query.
     """
@@ -439,7 +451,7 @@ def _short(text: str) -> str:
     return text[:EXCERPT].rsplit(" ", 1)[0] + " …"
 
 
-def _given(
+def _answers_by_text(
     task: Task, shown: Sequence[int], told: Mapping[str, Any], models: Sequence[Row]
 ) -> dict[int, list[Row]]:
     """Each question of each text: how many people said yes, and what each model said."""

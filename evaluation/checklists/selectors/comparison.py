@@ -16,20 +16,20 @@ from evaluation.charts.svg import Axis, nice_ticks
 from evaluation.checklists.filled.run import SLUG as CHECKS
 from evaluation.checklists.making import pipeline
 from evaluation.checklists.making.comparison import PREFERS, QUESTIONS, names
-from evaluation.checklists.selectors.checks import sources
+from evaluation.checklists.selectors.checks import OWN_FIGURES, Row, later_scores, own_sources
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
 from evaluation.methods.checklists.diversity import self_rouge_l
 from evaluation.methods.text.corpus import FUNCTION_WORDS, stem, token_ids, words
 from evaluation.models import (
     ChecklistStage,
     ChecklistVersion,
-    RunFigure,
     RunState,
     SetComparison,
 )
 from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import plain_table
 from evaluation.runs.official.selectors import official_first
+from evaluation.runs.selectors.lists import figures_of
 
 SHOWN_WORDS = 12
 FEWEST_EXPERTS = 3  # persons of whom a majority is more than two of one mind
@@ -38,7 +38,7 @@ NOT_TOLD = {"set", "sets", "attribute", "attributes", "difference", "differences
 
 
 def page(task: Task, reader: User) -> dict[str, Any]:
-    """Finished comparisons; nothing of them while the reader is still comparing, to stay blind."""
+    """Return the finished comparisons; none while the reader is still comparing, to stay blind."""
     rows = list(
         SetComparison.objects.filter(item__task=task)
         .select_related("item__group", "by")
@@ -111,7 +111,7 @@ class SharedWord(NamedTuple):
 
 
 def shared_words(texts: list[tuple[Any, str]]) -> list[SharedWord]:
-    """The words that two or more persons use, the most common first.
+    """List the words that at least two people used, most common first.
 
     Words of one stem count as one and stand in their first form; function words do not count.
     """
@@ -173,7 +173,7 @@ MADE = (
 
 
 def diversity_charts(task: Task) -> list[dict[str, Any]]:
-    """Of each dimension, checklists by how alike their attributes are and by their correlation."""
+    """Draw checklists of each dimension: how alike attributes are, and correlation."""
     versions = (
         ChecklistVersion.objects.filter(checklist__task=task, checklist__archived_at__isnull=True)
         .select_related("checklist__item__group")
@@ -181,13 +181,14 @@ def diversity_charts(task: Task) -> list[dict[str, Any]]:
         .order_by("-pk")[:SHOWN_VERSIONS]
     )
     found: dict[str, list[MadeChecklist]] = {}
+    later = later_scores(task.project_id)
     for version in versions:
-        for one in _made(version):
+        for one in _checklists_of(version, later):
             found.setdefault(one.dimension, []).append(one)
     return [_chart(dimension, rows) for dimension, rows in sorted(found.items())]
 
 
-def _made(version: ChecklistVersion) -> list[MadeChecklist]:
+def _checklists_of(version: ChecklistVersion, later: Row) -> list[MadeChecklist]:
     stages = [
         one
         for one in version.checklist.stages.all()
@@ -196,41 +197,45 @@ def _made(version: ChecklistVersion) -> list[MadeChecklist]:
     texts = [entry["text"] for entry in stages[-1].data] if stages else []
     if not 2 <= len(texts) <= MOST_ATTRIBUTES:
         return []
+    scored = [found for filled in version.tasks.all() for found in _scores_of(filled, later)]
+    if not scored:
+        return []
     alike = self_rouge_l(token_ids([words(text) for text in texts]))
-    made = []
-    for filled in version.tasks.all():
-        run = official_first(filled.runs.filter(method=CHECKS, state=RunState.DONE)).first()
-        if run is None:
-            continue
-        told = RunFigure.objects.filter(run=run, name="answerers").first()
-        kinds = {row["name"]: row["kind"] for row in (told.data if told else ())}
-        scored = {
-            one.name: row
-            for rows in sources(filled, run).values()
-            for one in rows
-            if one.own and kinds.get(one.name, "person") != "person"
-            for row in one.rows
-            if (row["kind"], row["setting"]) == ("spearman", SAMPLE_LEVEL)
-            and row.get("score", "share") == "share"
-            and row["estimate"] is not None
-        }
-        made += [
-            MadeChecklist(
-                version.checklist.name,
-                str(version.made_of.get("condition") or ""),
-                answerer,
-                pipeline.subject_of(version.checklist.item).dimension,
-                len(texts),
-                alike.estimate,
-                None if alike.reason else alike.low,
-                None if alike.reason else alike.high,
-                row["estimate"],
-                row["low"],
-                row["high"],
-            )
-            for answerer, row in scored.items()
-        ]
-    return made
+    return [
+        MadeChecklist(
+            version.checklist.name,
+            str(version.made_of.get("condition") or ""),
+            answerer,
+            pipeline.subject_of(version.checklist.item).dimension,
+            len(texts),
+            alike.estimate,
+            None if alike.reason else alike.low,
+            None if alike.reason else alike.high,
+            row["estimate"],
+            row["low"],
+            row["high"],
+        )
+        for answerer, row in scored
+    ]
+
+
+def _scores_of(filled: Task, later: Row) -> list[tuple[str, Row]]:
+    """Return who filled in the checklist (no single persons), with its correlation with people."""
+    run = official_first(filled.runs.filter(method=CHECKS, state=RunState.DONE)).first()
+    if run is None:
+        return []
+    told = figures_of(run, *OWN_FIGURES)
+    kinds = {row["name"]: row["kind"] for row in told.get("answerers", ())}
+    scored = {
+        one.name: row
+        for one in own_sources(run, told, later)
+        if kinds.get(one.name, "person") != "person"
+        for row in one.rows
+        if (row["kind"], row["setting"]) == ("spearman", SAMPLE_LEVEL)
+        and row.get("score", "share") == "share"
+        and row["estimate"] is not None
+    }
+    return list(scored.items())
 
 
 def _chart(dimension: str, rows: list[MadeChecklist]) -> dict[str, Any]:

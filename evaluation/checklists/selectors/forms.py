@@ -12,7 +12,7 @@ from evaluation.checklists.making.stages import Entries, Entry
 
 
 def form(kind: str, entries: Entries, found: Mapping[str, Standing]) -> dict[str, Any]:
-    """What stage.html needs: rows by kind."""
+    """Return the context of stage.html for a stage."""
     row = found[kind].row
     data = {name: one.data for name, one in found.items()}
     made = {"stale": found[kind].stale, "components": data[stages.COMPONENTS]}

@@ -92,7 +92,7 @@ class Page:
 
 
 def page(checklist: Checklist) -> Page:
-    """Everything on the page of a checklist, in a number of queries that no stage changes."""
+    """Return the page of a checklist."""
     found = pipeline.stage_states(checklist)
     data = pipeline.data_of(found)
     runs = _runs(checklist)
@@ -135,7 +135,7 @@ def _view(
         mark,
         word,
         sentence,
-        _made(one.row),
+        _author_words(one.row),
         one.row,
         ready,
         kind != stages.ATTRIBUTES and not (bare and kind in (stages.COMPONENTS, stages.CLUSTERS)),
@@ -171,7 +171,7 @@ def _state(
     return "done", _("Made"), ""
 
 
-def _made(row: ChecklistStage | None) -> str:
+def _author_words(row: ChecklistStage | None) -> str:
     if row is None:
         return ""
     if row.by_id is not None:
@@ -214,13 +214,15 @@ def _parts(kind: str, found: Mapping[str, Standing]) -> list[dict[str, Any]]:
                     "question": "",
                     "attributes": [],
                     # {"text", "attributes": [entries], "from": [texts]}
-                    "questions": [_told(row, attributes, subs) for row in own],
+                    "questions": [_question_details(row, attributes, subs) for row in own],
                 }
             )
     return made
 
 
-def _told(row: Entry, attributes: Mapping[str, Entry], subs: Mapping[str, Entry]) -> dict[str, Any]:
+def _question_details(
+    row: Entry, attributes: Mapping[str, Entry], subs: Mapping[str, Entry]
+) -> dict[str, Any]:
     sources = [subs[pk]["text"] for pk in row.get("from", []) if pk in subs]
     return {
         "text": row["text"],
@@ -231,7 +233,7 @@ def _told(row: Entry, attributes: Mapping[str, Entry], subs: Mapping[str, Entry]
 
 
 def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]]:
-    """What a stage leaves lying, in words, with the entries; none for a stage out of date."""
+    """Return a stage's unused entries, with what they are; none for a stage out of date."""
     if found[kind].row is None or found[kind].stale:
         return []
     data = {name: one.data for name, one in found.items()}
@@ -288,16 +290,16 @@ def _loose(kind: str, found: Mapping[str, Standing]) -> list[tuple[str, Entries]
 
 
 def earlier(checklist: Checklist, kind: str) -> list[tuple[ChecklistStage, str]]:
-    """Every row of a stage that was saved, the newest first, with who made it."""
+    """List the saved rows of a stage, newest first, each with who made it."""
     rows = checklist.stages.filter(kind=kind).select_related("by", "run").order_by("-number")
-    return [(row, _made(row)) for row in rows[:20]]
+    return [(row, _author_words(row)) for row in rows[:20]]
 
 
 # Lists and versions -----------------------------------------------------------------------------
 
 
 def of_task(task: Task) -> list[dict[str, Any]]:
-    """The task's checklists as lines, in two queries."""
+    """List the task's checklists (two queries)."""
     rows = (
         Checklist.objects.filter(task=task, archived_at__isnull=True)
         .select_related("item__group", "created_by")
@@ -337,14 +339,14 @@ def get_version(checklist: Checklist, number: int) -> ChecklistVersion:
 
 
 def tasks_of(version: ChecklistVersion) -> list[tuple[int, str]]:
-    """(id, title) of the tasks in which people answer the version, the oldest first."""
+    """Return (id, title) of the tasks in which people answer the version, oldest first."""
     draft = TaskVersion.objects.filter(task=OuterRef("pk")).order_by("-number").values("title")
     rows = version.tasks.annotate(name=Coalesce("current__title", Subquery(draft[:1])))
     return list(rows.order_by("pk").values_list("pk", "name"))
 
 
 def by_component(version: ChecklistVersion) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The questions of a version under their components, numbered through."""
+    """Group a version's questions by component, numbered through."""
     found: dict[str, list[dict[str, Any]]] = {}
     for number, one in enumerate(version.questions, 1):
         found.setdefault(one["component"], []).append({**one, "number": number})
@@ -352,7 +354,7 @@ def by_component(version: ChecklistVersion) -> list[tuple[str, list[dict[str, An
 
 
 def topics(project: Project) -> list[tuple[str, int]]:
-    """(topic, texts) of the project's candidates, which a checklist task may be about."""
+    """Count the project's texts by topic, as (topic, number)."""
     rows = Candidate.objects.filter(project=project).values("topic").annotate(n=Count("pk"))
     return [(row["topic"], row["n"]) for row in rows.order_by("topic")]
 

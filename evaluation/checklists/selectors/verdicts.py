@@ -47,7 +47,7 @@ def _next(task: Task, rho: Row, claim: Claim) -> Finding:
 
 
 def surest(rows: Sequence[Row]) -> tuple[int, Claim]:
-    """Which of these correlations a verdict is about, and what it may claim.
+    """Choose the correlation that a verdict is about: the highest sure one, or the highest.
 
     ``rows`` are all that are compared: a row a scorer and dimension. Of those that are sure over
     all of them (Bonferroni), or else of all, the highest.
@@ -90,12 +90,12 @@ def _claim(rho: Row, family: int) -> Claim:
 
 
 def _usable(rho: Row) -> int:
-    """From how many sources a correlation is known."""
+    """Count the sources behind a correlation, without those where it is undefined."""
     return int(rho["articles"] - (rho["undefined"] if rho["setting"] == SAMPLE_LEVEL else 0))
 
 
 def follows_human(name: str, rho: Row, claim: Claim) -> Finding:
-    """The verdict of the ``surest`` scorer, or that its sources are too few for an interval."""
+    """Return the verdict on whether the scorer follows human scores."""
     usable = _usable(rho)
     if rho["low"] is None and usable < LEAST and rho["estimate"] is not None:
         return MESSAGES.find(
@@ -112,7 +112,7 @@ def follows_human(name: str, rho: Row, claim: Claim) -> Finding:
 
 
 def no_human_scores() -> list[Finding]:
-    """What is missing where nobody scored the texts by hand."""
+    """Return the findings for texts without human scores."""
     action = Action(_("Import human scores"), "?view=scores#human-scores", requester=True)
     return [
         MESSAGES.find("no_human_scores"),
@@ -121,7 +121,7 @@ def no_human_scores() -> list[Finding]:
 
 
 def against_others(rows: Sequence[Row], *, human: bool) -> list[Finding]:
-    """How often this checklist follows human scores better or worse than another scoring.
+    """Count the other scorings that follow human scores better or worse than this checklist.
 
     A difference counts where its interval leaves out 0 and its p times the number of comparisons
     is .05 at most (Bonferroni).

@@ -40,7 +40,7 @@ def get_think_aloud_task(
 def get_checklist(
     request: HttpRequest, project_id: int, checklist_id: int, *roles: str
 ) -> tuple[Access, Checklist]:
-    """A checklist of the project."""
+    """Return access and a checklist of the project."""
     access = get_access(request, project_id, *roles)
     return access, pipeline.get_checklist(access.project.pk, checklist_id)
 
@@ -48,7 +48,7 @@ def get_checklist(
 @login_required
 @require_safe
 def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """What was thought aloud, how different it is by condition, and what was made of it."""
+    """Page of attributes: their diversity by condition, and the checklists made of them."""
     access, task = get_think_aloud_task(request, project_id, task_id)
     number = request.GET.get("run", "")
     told = checklists_attributes.page(task, parse_whole(number))
@@ -114,7 +114,7 @@ def _page(access: Access, checklist: Checklist) -> dict[str, Any]:
 @login_required
 @require_safe
 def checklist(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
-    """A checklist in the making: every stage with what it holds and what can be done with it."""
+    """Page of a checklist with all its stages."""
     access, found = get_checklist(request, project_id, checklist_id)
     return render(request, "evaluation/checklists/checklist.html", _page(access, found))
 
@@ -122,7 +122,7 @@ def checklist(request: HttpRequest, project_id: int, checklist_id: int) -> HttpR
 @login_required
 @require_safe
 def stages_fragment(request: HttpRequest, project_id: int, checklist_id: int) -> HttpResponse:
-    """The stages alone; they ask for themselves again while a model is at work on one."""
+    """Fragment of the stages; it reloads itself while a model works on one."""
     access, found = get_checklist(request, project_id, checklist_id)
     context = _page(access, found)
     response = render(request, "evaluation/checklists/_stages.html", context)
@@ -186,7 +186,7 @@ def _version_page(
 @login_required
 @require_safe
 def version(request: HttpRequest, project_id: int, checklist_id: int, number: int) -> HttpResponse:
-    """A frozen version: its questions with the attributes that they came from."""
+    """Page of a frozen version: its questions with their attributes."""
     access, found = get_checklist(request, project_id, checklist_id)
     return _version_page(request, access, found, number)
 

@@ -65,7 +65,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dic
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """One section of the newest finished run, or of the one asked for; ``?view=`` chooses it."""
+    """Show a section (``?view=``) of the newest finished run, or of the run asked for."""
     _, task = _task(request, project_id, task_id)
     return _page(request, task)
 

@@ -102,7 +102,7 @@ def _own(task: Task, pk: int, user: Any) -> SetComparison:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def compare(request: HttpRequest, project_id: int, task_id: int, pk: int) -> HttpResponse:
-    """A person's own comparison: A and B, and open questions; kept while it is written."""
+    """Page on which a person compares sets A and B; drafts are saved."""
     access, task = get_think_aloud_task(request, project_id, task_id)
     found = _own(task, pk, access.user)
     answers, problem, errors, status = found.answers, "", {}, 200

@@ -35,7 +35,7 @@ def write(run: Run, done: results.Computed) -> Outcome:
                 for part in diagnostics["components"]
             ],
         },
-        "without_models": _without(done.frozen, done.result),
+        "without_models": _without_models(done.frozen, done.result),
         "merged": _merged(done.frozen, done.result),
         "convergence": figures.convergence(done.result),
         "recipe": results.recipe(run, done),
@@ -43,7 +43,7 @@ def write(run: Run, done: results.Computed) -> Outcome:
     return Outcome({WorkerScore: people, SystemScore: models}, told)
 
 
-def _without(frozen: AnswersDataset, result: Result) -> Row:
+def _without_models(frozen: AnswersDataset, result: Result) -> Row:
     """Everybody's score and place where models have no vote, or the reason why there is none."""
     found = result.diagnostics["joint"].get("without")
     if found is None:

@@ -84,8 +84,7 @@ def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
 
 
 def moves(told: Mapping[str, Any], rows: Sequence[board.Row]) -> dict[str, Any]:
-    """Who is closest with and without the models' votes, in a sentence, and a line each; {} of a
-    run that is older. Reads no database."""
+    """Compare who is closest with and without the models' votes; {} for older runs."""
     if not told:
         return {}
     names = {(row.model, row.id): row for row in rows}
@@ -137,7 +136,7 @@ def _moved(lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def merged(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The best answers with who wrote them; {} of a run that is older (one query)."""
+    """Return the best answers with their authors; {} for older runs (one query)."""
     if not rows:
         return {}
     shown = {row["answer"]: row for row in rows[:SHOWN]}

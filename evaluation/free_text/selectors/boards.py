@@ -21,7 +21,7 @@ def _parts(told: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
 
 
 def _sentences(*said: str) -> str:
-    """Those that say something, one behind the other."""
+    """Join the sentences that are not empty."""
     return " ".join(one for one in said if one)
 
 
@@ -38,7 +38,7 @@ def workers_board(
     by: str = "score",
     ascending: bool = False,
 ) -> dict[str, Any]:
-    """The boards of ``rows``, the page of them that is shown, and what they come to in words."""
+    """Return one page of the workers' boards with its summary."""
     parts = _parts(told)
     shown = board.page_of(board.sorted_rows(rows, by, ascending=ascending), page)
     groups = told.get("groups", [])

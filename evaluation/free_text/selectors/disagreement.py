@@ -83,17 +83,17 @@ IGNORED = (
 )
 
 
-def _found(told: Figures) -> list[Figures]:
+def _camps_of(told: Figures) -> list[Figures]:
     return [part for part in told.get("camps", []) if part["found"]]
 
 
 def on_question(run: Run, told: Figures, rows: Sequence[Row]) -> list[Camp]:
-    """The two camps among the answers to one question, the one with more weight first, or [].
+    """Return the two camps among the answers to a question, heavier first; [] without camps.
 
     ``rows`` are its answers as ``questions.question`` gives them. A camp of which nobody answered
     is there with no answer; of neither, there are none.
     """
-    for part in _found(told):
+    for part in _camps_of(told):
         ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
         sides = [[row for row in rows if row["worker_id"] in one["workers"]] for one in ordered]
         if any(sides):
@@ -151,7 +151,7 @@ def _similarities(run: Run, told: Figures, texts: Sequence[str]) -> np.ndarray:
 def questions_findings(
     run: Run, parts: Sequence[Figures], least: Sequence[int] = ()
 ) -> list[Finding]:
-    """The verdict on camps, and which questions to read: ``least`` are those of low agreement."""
+    """Return findings on camps and on questions with low agreement."""
     page = reverse("task_results_questions", args=[run.project_id, run.task_id])
     action = Action(_("Lowest agreement first"), f"{page}?run={run.number}&sort=agreement")
     if any(part["found"] for part in parts):
@@ -179,9 +179,9 @@ def camps_verdict(parts: Sequence[Figures]) -> Finding:
 
 
 def overview(run: Run, told: Figures, names: Mapping[int, str], keep: str) -> Row:
-    """What the list of questions says: camps, or why none is told, and answers hardly trusted."""
+    """Summarise disagreement: the camps of workers found, and answers with little trust."""
     camps = []
-    for part in _found(told):
+    for part in _camps_of(told):
         ordered = sorted(part["groups"], key=lambda one: -one["share_of_weight"])
         rows = [
             Camp(

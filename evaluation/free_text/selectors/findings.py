@@ -25,7 +25,7 @@ Names = Mapping[int, str]
 
 
 def item_numbers(run: Run) -> dict[int, int]:
-    """The numbers under which the questions of a run are shown: their order in the task."""
+    """Return the number of each question in the run, by its order in the task."""
     ids = (
         ItemScore.objects.filter(run=run, dimension="")
         .order_by("item__position", "item_id")
@@ -37,7 +37,7 @@ def item_numbers(run: Run) -> dict[int, int]:
 def warnings_of_run(
     run: Run, figures: Figures, names: Names, numbers: Mapping[int, int]
 ) -> list[Finding]:
-    """Everything to read first; two queries whatever the run's size."""
+    """Return all warnings about a run (two queries)."""
     return [
         *_redundancy(figures),
         *_camps(figures, names),
@@ -60,7 +60,7 @@ def public_warnings(figures: Figures, names: Names) -> list[Finding]:
 
 
 def computation_notes(figures: Figures, names: Names) -> list[Finding]:
-    """What only statisticians need: bounds, what iterating changed, and resamples."""
+    """Return findings for statisticians: bounds, effects of iterating, resamples."""
     return [*_bounds(figures), *_swaps(figures, names), *_resamples(figures)]
 
 
@@ -107,7 +107,7 @@ def _listed(workers: Sequence[int], names: Names) -> str:
 
 
 def duplicate_answers(run: Run, figures: Figures, numbers: Mapping[int, int]) -> Iterator[Finding]:
-    """Near-identical answers of many workers; two queries where there are any."""
+    """Yield findings on near-identical answers that many workers gave."""
     found = [one for part in figures.get("clusters", []) for one in part.get("listed", [])]
     if not found:
         return

@@ -31,7 +31,7 @@ def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
 
 
 def columns_of(board: Board, columns: Sequence[Column]) -> Sequence[Column]:
-    """The columns, with the score named as what ranks the board."""
+    """Return the columns, with the score renamed if the board ranks by adjusted scores."""
     if not board.adjusted:
         return columns
     return [
@@ -41,7 +41,7 @@ def columns_of(board: Board, columns: Sequence[Column]) -> Sequence[Column]:
 
 
 def link_workers(rows: Sequence[Row], project_id: int) -> None:
-    """Let each worker's name lead to the worker's card."""
+    """Set each worker's link to their card."""
     for row in rows:
         if not row.model:
             row.url = reverse("worker_card", args=[project_id, row.id])
@@ -73,7 +73,7 @@ def system_rows(run: Run) -> list[Row]:
 
 
 def flags(log: Mapping[str, Any], answered: int) -> list[dict[str, Any]]:
-    """What a reviewer may want to look at: much pasting, many "I don't know"."""
+    """Return the flags of a worker: much pasting, many answers "I don't know"."""
     found = []
     if (log.get("pasted") or 0) >= PASTED_SHARE:
         found.append({"text": _("Paste")})

@@ -16,8 +16,7 @@ from crowdqc.numbers import percent, score
 from evaluation.charts import exemplary
 from evaluation.charts.exemplary import KINDS, Dot
 from evaluation.charts.writing import sign
-from evaluation.embeddings import vectors
-from evaluation.embeddings.embeddings import get_encoder
+from evaluation.embeddings.vectors import vectors_of_run
 from evaluation.free_text import run as text_runs
 from evaluation.methods.aqer.diagnostics import sea_error, worst_sea_error
 from evaluation.methods.aqer.movement import Movement, trace_question
@@ -29,7 +28,6 @@ from evaluation.runs.freezing import snapshots
 from evaluation.runs.freezing.snapshots import AnswersDataset
 
 MOST_ANSWERS = 3000  # of a run, beyond which its rounds are not run again for a page
-FITTED = ("char-svd", "word-tfidf")  # encoders without a model, made again in a moment
 BESIDE = (0.9, 0.5)  # mean qualities drawn beside the run's own
 SIZES = (3, 5, 10, 20, 50, 100)
 
@@ -102,7 +100,7 @@ class Place:
 
 
 def path_part(run: Run, item: Item, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Chart and table of the exemplary answer's way, or the ``reason`` why there is none."""
+    """Return chart and table of how the best answer moved over rounds, or a ``reason``."""
     try:
         frozen, found = _traced(run, item, told)
     except (DomainError, DataError) as problem:
@@ -131,10 +129,13 @@ def _places(found: Movement, texts: Sequence[str], labels: Sequence[str]) -> Res
     )
     order = np.argsort(-found.weights, kind="stable")
     answers = [
-        Place(texts[at], *_at(found.points[at]), percent(float(found.weights[at]), 1))
+        Place(texts[at], *_coordinates(found.points[at]), percent(float(found.weights[at]), 1))
         for at in order
     ]
-    way = [Place(label, *_at(place), "") for label, place in zip(labels, found.path, strict=True)]
+    way = [
+        Place(label, *_coordinates(place), "")
+        for label, place in zip(labels, found.path, strict=True)
+    ]
     return ResultTable(
         _("Where answers and exemplary answers lie"),
         columns,
@@ -143,7 +144,7 @@ def _places(found: Movement, texts: Sequence[str], labels: Sequence[str]) -> Res
     )
 
 
-def _at(point: FloatArray) -> tuple[str, str]:
+def _coordinates(point: FloatArray) -> tuple[str, str]:
     return score(float(point[0])), score(float(point[1]))
 
 
@@ -152,10 +153,8 @@ def _traced(run: Run, item: Item, told: Mapping[str, Any]) -> tuple[AnswersDatas
     if run.snapshot is None or len(run.snapshot.answer_ids) > MOST_ANSWERS:
         raise Conflict(_("The run has more than %(most)s answers.") % {"most": f"{MOST_ANSWERS:,}"})
     frozen = snapshots.load(run.snapshot)
-    matrix = vectors.stored_vectors(str(told["recipe"].get("encoder", "")), frozen.texts)
-    slug = run.params["encoder"]
-    if matrix is None and slug in FITTED:
-        matrix = get_encoder(slug).encode(frozen.texts)
+    identity = str(told["recipe"].get("encoder", ""))
+    matrix = vectors_of_run(run.params["encoder"], identity, frozen.texts, load_model=False)
     if matrix is None:
         raise Conflict(_("The vectors of this run are not kept any more."))
     options = {k: v for k, v in run.params.items() if k not in text_runs.OF_THE_RUN}

@@ -67,6 +67,7 @@ class OnBoard:
 
     @property
     def in_sentence(self) -> str:
+        """Return the name with its detail in brackets, for a sentence."""
         return f"{self.name} ({self.detail})" if self.detail else self.name
 
 
@@ -85,24 +86,24 @@ class Cell:
         return format_html("<small>{}</small>", self.why or _t("none"))
 
 
-def _not_there() -> Cell:
+def _missing_cell() -> Cell:
     return Cell(rank_words(None, None), None, None, None, _t("not on its board"))
 
 
 def runs_of(task: Task) -> list[Run]:
-    """Finished runs of this kind, the newest first."""
+    """Return finished runs that scored with points, newest first."""
     rows = Run.objects.filter(task=task, method=METHOD, state=RunState.DONE)
     return list(rows.select_related("snapshot", "task__current").order_by("-id")[:OFFERED])
 
 
 def name_models(runs: Sequence[Run]) -> list[tuple[Run, str]]:
-    """Each run with the name of its model."""
+    """Pair each run with the name of its model."""
     names = model_names(runs)
     return [(run, names.get(run.params.get("model", 0), "a model")) for run in runs]
 
 
 def points(run: Run, model: str, dimension: str = "", page: Any = 1) -> dict[str, Any]:
-    """Everything on the page of a finished run; ``dimension`` for tasks that have some."""
+    """Return the context of the page of a run; ``dimension`` for tasks with dimensions."""
     told, main = figures_of(run, "asked", "notes", "recipe"), official_run(run.task)
     asked = told["asked"]
     boards = [
@@ -228,7 +229,7 @@ def _first(run: Run, noun: str, dimension: str) -> Verdict:
 
 
 def _spread(asked: Told) -> str:
-    """What the distribution says at first sight: a judge that says one thing judges nothing."""
+    """Say what the points' distribution shows: a judge that always says the same judges nothing."""
     different = asked["different"]
     if different == 1:
         return _t("Every score is the same number: this model tells nothing apart.")
@@ -266,16 +267,19 @@ class Line:
 
     @property
     def points(self) -> SafeString:
+        """Return the judge's mean, 0 to 100, in bold."""
         return bold(floatformat(self.judge.estimate, 1))
 
     @property
     def span(self) -> SafeString | str:
+        """Return the interval of the judge's mean as low–high, or why there is none."""
         low, high = self.judge.low, self.judge.high
         return self.judge.reason() if low is None else f"{low:.1f}–{high:.1f}"
 
     @property
     def other_span(self) -> SafeString | str:
-        cell = self.other or _not_there()
+        """Return the interval on the other board as low–high, or why there is none."""
+        cell = self.other or _missing_cell()
         return cell.reason() if cell.low is None else interval(cell.low, cell.high)
 
 
@@ -342,7 +346,7 @@ def _board(
             axis=charts.forest_axis(scale),
             classes="data board two-line",
         ),
-        "sentence": _said(noun, run, main, dimension),
+        "sentence": _agreement_words(noun, run, main, dimension),
     }
 
 
@@ -356,7 +360,7 @@ def _line(
     own, extra = _cell(rest), rest[-1]
     name, detail = names[0], names[1] if len(names) > 1 else ""
     estimate = None if own.estimate is None else Estimate(own.estimate, own.low, own.high)
-    beside = None if main is None else _cell(other) if other else _not_there()
+    beside = None if main is None else _cell(other) if other else _missing_cell()
     plot = charts.forest_cell(scale, estimate, name=name)
     return Line(name, detail, own, beside, rest[4], extra.get("defaulted", 0), plot)
 
@@ -369,15 +373,15 @@ def _cell(values: Sequence[Any]) -> Cell:
 # Agreement -------------------------------------------------------------------------------------
 
 
-def _said(noun: str, run: Run, main: Run | None, dimension: str) -> str:
-    """How far the judge goes with the task's own method, in words."""
+def _agreement_words(noun: str, run: Run, main: Run | None, dimension: str) -> str:
+    """Say how far the judge agrees with the task's own method."""
     if adapter_of(run.task).scores_answers:
         return _agree(noun, run, main) if main is not None else _t(AQER_MISSING)
     return _texts_agree(run, main, dimension) if main is not None else _t(PEOPLE_MISSING)
 
 
 def _agree(noun: str, run: Run, main: Run) -> str:
-    """How far the judge and AQER put the workers (or systems) in the same order, in words."""
+    """Say how far the judge and AQER put the workers (or systems) in the same order."""
     author = f"answer__{noun}_id"
     rows = AnswerScore.objects.filter(run=run, **{f"{author}__isnull": False})
     mine = list(

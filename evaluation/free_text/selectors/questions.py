@@ -59,7 +59,7 @@ class ShownQuestion:
 
 
 def _figures() -> dict[str, Cast]:
-    """What the columns show of the figures that a row keeps in ``extra``; NULL without them."""
+    """Return columns for the figures that a row keeps in ``extra``; NULL without them."""
     return {
         column.key.removeprefix(OF_SCORE): Cast(
             KT(path.replace(".", "__")),
@@ -73,7 +73,7 @@ def _figures() -> dict[str, Cast]:
 
 
 def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QuerySet[ItemScore]:
-    """A row a question with agreement, "I don't know" and the best answer's text."""
+    """Return the questions' scores with agreement, "I don't know" and best answer."""
     found = (
         ItemScore.objects.filter(run=run, dimension="")
         .select_related("item__group", "best_answer__worker")
@@ -90,7 +90,7 @@ def scores(run: Run, *, sort: str = "order", group: int | None = None) -> QueryS
 
 
 def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
-    """The number of each question by its place in the task, and those of least agreement."""
+    """Return the number of each question, and the questions with the least agreement."""
     rows = list(
         ItemScore.objects.filter(run=run, dimension="")
         .order_by("item__position", "item_id")
@@ -106,7 +106,7 @@ def numbers_and_least(run: Run) -> tuple[dict[int, int], list[int]]:
 
 
 def page_of(rows: QuerySet[ItemScore], number: Any) -> Page:
-    """One page of the questions."""
+    """Return one page of the questions."""
     return Paginator(rows, PER_PAGE).get_page(number)
 
 
@@ -148,7 +148,7 @@ def _shown(run: Run, row: ItemScore, number: int, keep: str) -> ShownQuestion:
 
 
 def groups_of(task: Task) -> list[tuple[int, str]]:
-    """The texts that questions stand under, for choosing one."""
+    """List the task's texts as (id, title), for choosing one."""
     rows = ItemGroup.objects.filter(task=task, items__isnull=False).distinct()
     return [(pk, title or key) for pk, title, key in rows.values_list("pk", "title", "key")]
 

@@ -30,7 +30,7 @@ from evaluation.runs.study_state import StudyState
 
 
 def rail(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts and recipe of the workers' page."""
+    """Return facts and recipe for the side of the workers' page."""
     return {
         "facts": facts(told),
         "fine_facts": fine_facts(told),
@@ -41,7 +41,7 @@ def rail(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def redundancy(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Answers per question of each board, how repeatable its ranking is, and what more bring."""
+    """Return the redundancy of each board, its reliability, and that with one more answer."""
     found = []
     for one in told.get("redundancy", []):
         least, most = one["least"], one["most"]
@@ -77,7 +77,7 @@ def facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def fine_facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What only statisticians need."""
+    """List the facts of the run that only statisticians need, as (name, value)."""
     parts = told.get("components", [])
     rounds = max((part["rounds"] for part in parts), default=0)
     found = [
@@ -91,7 +91,7 @@ def fine_facts(told: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """How the board would look with leave-one-out turned round, where such a run is there."""
+    """Compare the board with a run that has leave-one-out switched the other way; {} if none."""
     own = bool(run.params.get("leave_one_out"))
     other = (
         Run.objects.filter(
@@ -115,7 +115,7 @@ def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_place(told: Mapping[str, Any], rows: Sequence[Row], noun: str) -> Place:
-    """Who can be first of a run's board."""
+    """Say who can be first on a run's board."""
     by = plural(told.get("recipe", {}).get("counts", {}).get("answers", 0), "answer")
     return verdicts.first_place(rows, noun=noun, by=by)
 
@@ -196,7 +196,7 @@ def _swap(run: Run, pair: Mapping[str, Any], names: Mapping[int, str]) -> Swap:
 
 
 def convergence(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Charts with their table twin, swapped pairs with names, and the bounds."""
+    """Return the charts and table of convergence, workers whose order swapped, and bounds."""
     listed = [pair for part in told.get("swaps", []) for pair in part["listed"]]
     names = answers.pseudonyms({pk for pair in listed for pk in (pair["up"], pair["down"])})
     line = told["convergence"]

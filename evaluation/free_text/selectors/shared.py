@@ -25,7 +25,7 @@ METHOD = gettext_noop(
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
-    """Boards of workers, numbered by their place, and of language models, and what the run says."""
+    """Return what a shared link shows: boards with numbered workers, models, and the run."""
     told = reads.figures_of(run)
     rows = board.sorted_rows(leaderboard.worker_rows(run, {}), "score", ascending=False)
     places = {row.id: _("Worker %(place)s") % {"place": at} for at, row in enumerate(rows, 1)}

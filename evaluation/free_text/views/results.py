@@ -35,7 +35,7 @@ from evaluation.runs.selectors import words as run_words
 
 
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
-    """What the pages of a task's results share: the run shown, others, what is new since.
+    """Return the run to show and the context that all pages of results share.
 
     Missing for a task of pairs or ratings, whose results stand on pages of their own.
     """
@@ -62,7 +62,7 @@ def results(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
-    """What stands there before the first finished run."""
+    """Show the page of results before the first finished run."""
     first = schedules.first_run(task)
     sentence, why = reads.first_run_words(first.enough, first.others, first.missing)
     context.update(first=first, sentence=sentence, why=why)
@@ -74,7 +74,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
 @login_required
 @require_safe
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """The workers' leaderboard; pairs and ratings have pages of their own."""
+    """Page of the workers' leaderboard; redirects for pairs and ratings."""
     _, task = get_task(request, project_id, task_id)
     if not fits(task, AQER):
         query = request.META.get("QUERY_STRING", "")
@@ -129,7 +129,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_safe
 def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """How the weights settled, and whose order the iterating turned round."""
+    """Page on how the weights converged, and whose ranks iterating reversed."""
     _, task = get_task(request, project_id, task_id)
     run, context = frame(request, task, "convergence")
     if run is None:
@@ -187,7 +187,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
 @login_required
 @require_safe
 def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
-    """One question: its answers by score, the best one, and where people disagree."""
+    """Page of a question: its answers by score, the best one, and camps."""
     _, task, item = get_item(request, project_id, task_id, item_id)
     run, context = frame(request, task, "questions")
     if run is None:

@@ -29,7 +29,7 @@ class Example:
 
 
 def keys_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Tables P1 and P2 of one's own answers; None without right answers. Two queries."""
+    """Return tables P1 and P2 for the task's answers; None without reference answers."""
     rows = figures.get("keys", [])
     if not rows:
         return None

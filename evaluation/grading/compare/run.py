@@ -81,7 +81,7 @@ def compute(run: Run, steps: Recorder) -> Computed:
 
 
 def worker_grades(run: Run, frozen: AnswersDataset) -> tuple[FloatArray, Row]:
-    """Experts' grade (n,) of each worker's answer, NaN without one, and what they rest on.
+    """Return experts' grades (n,) of workers' answers, NaN if ungraded, with their source.
 
     Of an answer that two gradings hold, the later one's counts.
     """

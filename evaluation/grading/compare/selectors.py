@@ -56,10 +56,12 @@ class Score:
 
     @property
     def value(self) -> SafeString:
+        """Return the score in bold, or why there is none."""
         return dim(self.why) if self.estimate is None else bold(score(self.estimate))
 
     @property
     def rank(self) -> str:
+        """Return the possible ranks, or why there are none."""
         return self.ranks or self.why or _("none")
 
 
@@ -84,14 +86,14 @@ def _scores(key: str, label: str, plot: str, axis: SafeString) -> tuple[Column, 
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The newest finished comparison of the task, or the one of this number."""
+    """Return the task's newest finished comparison, or the one of this number."""
     found = task.runs.filter(method=SLUG, state=RunState.DONE).select_related("snapshot")
     found = found.defer("snapshot__answer_ids")
     return (found.filter(number=number) if number else found).order_by("-id").first()
 
 
 def page(run: Run, told: Told, *, chosen: str, number: Any) -> dict[str, Any]:
-    """All of the page: correlations, and the board of the ``chosen`` method beside AQER's."""
+    """Return the context of the page: correlations, and a method's board beside AQER's."""
     frame, titles = told["frame"], told["frame"]["titles"]
     others = {slug: title for slug, title in titles.items() if slug != AQER}
     chosen = chosen if chosen in others else next(iter(others), AQER)
@@ -138,7 +140,7 @@ def _basis(run: Run, frame: Told) -> str:
 
 
 def verdict(told: Told, titles: Mapping[str, str]) -> str:
-    """What the grades say of the methods, never more than the intervals do."""
+    """Say which methods the grades support, as far as the intervals allow."""
     rows = told["experts"]
     if not rows:
         return _("No worker’s answer has a grade of experts, so no method can be called better.")
@@ -182,7 +184,7 @@ def correlations(
 
 
 def _stands(row: Told) -> str:
-    """How a method stands to AQER on the same grades."""
+    """Say how a method compares with AQER on the same grades."""
     if row["method"] == AQER or "difference" not in row:
         return ""
     low, high = row["difference_low"], row["difference_high"]
@@ -194,7 +196,7 @@ def _stands(row: Told) -> str:
 
 
 def board(run: Run, chosen: str, title: str, number: Any) -> dict[str, Any]:
-    """Workers by AQER's score, with the chosen method's beside it (1 query)."""
+    """Return the board of workers by AQER's score beside the chosen method's (1 query)."""
     rows = WorkerScore.objects.filter(run=run, dimension__in=(AQER, chosen)).select_related(
         "worker"
     )

@@ -33,7 +33,7 @@ class Deciding:
 
     @property
     def word(self) -> str:
-        """The decided label as pages call it."""
+        """Decided label as pages show it."""
         code = self.decision.label if self.decision else ""
         return self.field.labels.get(code, code)
 
@@ -54,18 +54,18 @@ def field_named(task: Task, name: str) -> LabelField | None:
 
 
 def standing(field: str, items: Collection[int]) -> dict[int, LabelDecision]:
-    """The decisions that count, by item."""
+    """Return the decisions in force on these items, by item."""
     found = LabelDecision.objects.standing().filter(item__in=items, field=field)
     return {one.item_id: one for one in found.select_related("by")}
 
 
 def deciding(item: Item, field: LabelField, **more: Any) -> Deciding:
-    """One item's field with its decision; ``more``: what its form shows again."""
+    """Return an item's field with its decision; ``more`` are values for its form."""
     return Deciding(item, field, standing(field.name, [item.pk]).get(item.pk), **more)
 
 
 def of_item(task: Task, item: Item) -> list[Deciding]:
-    """Every field of the task that can be decided on the page of an item."""
+    """List the task's label fields with this item's decisions."""
     fields = fields_of(task)
     if not fields:
         return []
@@ -75,6 +75,6 @@ def of_item(task: Task, item: Item) -> list[Deciding]:
 
 
 def decided_uncertain(run: Run, field: ShownField) -> int:
-    """On how many of the items on which a run's methods differ somebody decided."""
+    """Count the items on which the run's methods differ and a person decided."""
     rows = ItemLabel.objects.filter(run=run, dimension=field.name, extra__differ=True)
     return rows.filter(IS_DECIDED).count()

@@ -23,7 +23,7 @@ WRONG = 0.5  # known answers right whose whole interval lies below this share ar
 
 
 def verdict_of(run: Run, figures: Figures, reliable: int | None) -> Finding:
-    """How many workers do better than guessing; ``reliable`` reach the requester's threshold."""
+    """Say how many workers do better than guessing, and how many are reliable."""
     summary = figures["summary"]
     better, n = summary["better"], summary["workers"]
     values = {"better": count(better), "workers": plural(n, "worker"), "n": better}
@@ -58,15 +58,15 @@ def _detail(figures: Figures) -> str:
 
 
 def is_settled(figures: Figures) -> bool:
-    """Whether no worker lacks labels to be told from guessing."""
+    """Return whether every worker has enough labels to be told from guessing."""
     summary = figures["summary"]
     return not summary["unknown"] and summary["not_scored"] < summary["workers"]
 
 
 def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
-    """What to do before the labels are used, most urgent first.
+    """Yield what to do before the labels are used, most urgent first.
 
-    ``decided``: on how many of the items on which the methods differ people decided.
+    ``decided``: the number of items on which methods differ and people decided.
     """
     summary = figures["summary"]
     workers, items = (
@@ -88,7 +88,7 @@ def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
 
 
 def _known_wrong(figures: Figures, url: str) -> Iterator[Finding]:
-    """That known answers are missed by every method of counting, for sure."""
+    """Warn that known answers are missed by every method of counting, for sure."""
     rows = [row for row in figures.get("compare", []) if row["n"]]
     if not rows:
         return
@@ -152,7 +152,7 @@ def _known(
 
 
 def item_warnings(figures: Figures, decided: int) -> Iterator[Finding]:
-    """What to read before the list of items is used."""
+    """Yield warnings to read before using the list of items."""
     if (n := figures["summary"]["any_differ"] - decided) > 0:
         yield MESSAGES.find("label_uncertain_items", n=n)
     if decided:

@@ -101,13 +101,13 @@ class WorkersLabels:
 
     @classmethod
     def of(cls, run: Run, field: ShownField, worker: Membership) -> WorkersLabels:
-        """From the answers that the run saw."""
+        """Make it from the answers that the run saw."""
         ids = run.snapshot.answer_ids if run.snapshot else ()
         return cls(worker, labels_of_worker(run.task, field.collected, worker, ids))
 
 
 def labelled_rows(run: Run, only: WorkersLabels | None = None) -> QuerySet[ItemLabel]:
-    """Labels of a run by item; ``only``: of the items that one worker labelled."""
+    """Return the labels of a run's items; with ``only``, of those that one worker labelled."""
     rows = _rows(run)
     return rows if only is None else rows.filter(item__in=only.labels)
 
@@ -121,7 +121,7 @@ def item_list(
     page: Any,
     only: WorkersLabels | None = None,
 ) -> dict[str, Any]:
-    """A page of items under one filter; those on which the methods differ come first.
+    """Return the context of a page of items under a filter; disputed items come first.
 
     ``only``: the items that one worker labelled, with their label beside the others.
     """
@@ -154,7 +154,7 @@ def item_list(
         "classes": [(charts.class_key(at), label) for at, (_, label) in enumerate(field.options)]
         if len(field.options) <= charts.SHAPES
         else [],
-        "where": _where(told["certainty"]),
+        "where": _count_differences(told["certainty"]),
         "certainty": told["certainty"],
     }
 
@@ -179,8 +179,8 @@ def _filters(
     ]
 
 
-def _where(certainty: Told) -> list[tuple[str, int]]:
-    """How many items two methods label differently."""
+def _count_differences(certainty: Told) -> list[tuple[str, int]]:
+    """Count the items that two methods label differently."""
     found = [
         (
             gettext("%(first)s and %(second)s") % {"first": NAMES[first], "second": NAMES[second]},
@@ -224,7 +224,7 @@ def _line(row: Any, field: ShownField) -> dict[str, Any]:
 
 
 def odd_one(said: Mapping[str, str]) -> str:
-    """The one of three methods whose label differs from the other two; "" where there is none."""
+    """Return the one of three methods that disagrees with the other two; "" if there is none."""
     for name, label in said.items():
         others = [value for other, value in said.items() if other != name]
         if label and label != others[0] and others[0] == others[1]:

@@ -47,7 +47,7 @@ class WorkerByKind:
     detail: str = ""
 
     def agreement(self, kind: str) -> SafeString:
-        """With its interval, or the reason for none."""
+        """Cell of the worker's agreement on a kind of items: interval, or why there is none."""
         row = self.kinds.get(kind)
         if row is None:
             return empty_cell()
@@ -61,14 +61,15 @@ KINDS = estimate_columns(
 
 
 def kinds(told: Told, names: Mapping[int, str], project: int) -> list[Kinds]:
-    """Of each column that splits items, or does not: agreement by kind, and workers beside it."""
+    """Return agreement by kind of item for each column that could split the items."""
     rows = told.get("kind") or ()
     return [
-        _by(told, name, names, project) for name in dict.fromkeys(row["column"] for row in rows)
+        _agreement_by_column(told, name, names, project)
+        for name in dict.fromkeys(row["column"] for row in rows)
     ]
 
 
-def _by(told: Told, column: str, names: Mapping[int, str], project: int) -> Kinds:
+def _agreement_by_column(told: Told, column: str, names: Mapping[int, str], project: int) -> Kinds:
     own, workers, shifts = (
         [row for row in told.get(name) or () if row["column"] == column] for name in FIGURES
     )

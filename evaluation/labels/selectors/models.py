@@ -42,11 +42,12 @@ class Share:
 
     @property
     def value(self) -> float | None:
+        """Return the share right, 0 to 1; None without an item."""
         return self.right / self.n if self.n else None
 
     @property
     def bounds(self) -> Bounds:
-        """Low and high."""
+        """Lower and upper end of the Wilson interval; none for too few items."""
         if self.value is None or units.too_few_units(self.n, "items", units.SHARE):
             return NO_INTERVAL
         return units.wilson(self.value, self.n, LEVEL)
@@ -76,12 +77,12 @@ class ModelRow:
 
     @property
     def known_right(self) -> SafeString:
-        """Known answers right."""
+        """Cell with the share of known answers that the model got right."""
         return known_right(self.known.right, self.known.n, *self.known.bounds)
 
     @property
     def label(self) -> SafeString:
-        """Its name with its prompt below."""
+        """Cell with the model's name and its prompt strategy below."""
         return note_below(self.name, self.strategy)
 
 
@@ -97,7 +98,7 @@ class _Held:
 
 
 def model_rows(run: Run, shown: ShownField, scale: Scale) -> list[ModelRow]:
-    """A row a model, the one that says the same as the run most often first (3 queries)."""
+    """Make a row per model, those that agree most with the run first (3 queries)."""
     given = collected.system_labels(run.task, shown.collected)
     if not given:
         return []
@@ -153,7 +154,7 @@ def _mistake(own: _Held, shown: ShownField) -> str:
 
 
 def group(task: Task, rows: Sequence[ModelRow]) -> list[Group]:
-    """Models below the workers; their figures are no competence. None without models."""
+    """Return the models as a group below the workers; [] without models."""
     heading = _("%(models)s: share labelled as estimated from people; they never vote") % {
         "models": plural(len(rows), "model")
     }
@@ -168,7 +169,7 @@ def group(task: Task, rows: Sequence[ModelRow]) -> list[Group]:
 def labels_of_items(
     task: Task, shown: ShownField, item_ids: Collection[int]
 ) -> tuple[int, dict[int, list[dict[str, Any]]]]:
-    """How many models labelled in the field, and what they say of these items (2 queries).
+    """Count the models that labelled, and the labels they gave these items (two queries).
 
     Item -> each label with the number of models that give it, the most first.
     """

@@ -43,7 +43,7 @@ PER_WORKER = whole_number(
 
 
 class LabelPlanner(Planner):
-    """With the workers of the run, or at a stated accuracy."""
+    """Plan for labels: workers per item needed, with a run's workers or an assumed accuracy."""
 
     lead = gettext_lazy("How many workers per item, for which share of right labels.")
     limits = gettext_lazy(
@@ -118,7 +118,7 @@ class Cost:
     per_worker: int
 
     def words(self, votes: int) -> str:
-        """``€133.33, about 17 workers, 3 days`` of so many workers per item."""
+        """Describe the cost of so many workers per item: money, people, days."""
         labels = votes * self.items
         people = plural(self.people(votes), "worker")
         told = {"cost": self.total(votes), "people": people}
@@ -128,7 +128,7 @@ class Cost:
         return _("%(cost)s, about %(people)s, %(days)s") % {**told, "days": days}
 
     def people(self, votes: int) -> int:
-        """As many as the labels of each allow, and at least as many as an item needs."""
+        """Number of people needed for so many votes per item."""
         return max(votes, math.ceil(votes * self.items / self.per_worker))
 
     def total(self, votes: int) -> str:
@@ -136,7 +136,7 @@ class Cost:
         return money(self.price.cost(votes * self.items), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
-        """Labels, cost, people and days."""
+        """Cells of the plan's table: labels, cost, people and days."""
         labels = votes * self.items
         days = count(self.price.days(labels)) if self.price.a_day else ""
         return [
@@ -159,7 +159,7 @@ def _cells(row: Row) -> list[tuple[str, str]]:
 
 
 def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
-    """By the stated accuracy, else by the run, else at the usual accuracy. Raises BadParameter."""
+    """Plan by the stated accuracy, else the run's, else the usual accuracy. Raises BadParameter."""
     sizes = {"items": values["items"], "per_worker": values["per_worker"]}
     accuracy = values["accuracy"]
     if run is not None and accuracy is None:
@@ -182,7 +182,7 @@ def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
 
 
 def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
-    """How many workers per item the target takes, on average and in 95 of 100 studies or more."""
+    """Say how many workers per item reach the target on average and in 95 % of studies."""
     mean, sure = found.least(target), found.least(target, sure=True)
     most = found.rows[-1].votes
     wanted = percent(target)

@@ -22,7 +22,7 @@ METHOD = gettext_lazy(
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
-    """Verdict, agreement, methods and the board, on which workers are numbered by their place."""
+    """Return what a shared link shows: verdict, agreement, methods, board of numbered workers."""
     rows = worker_reads.ordered(worker_reads.rows_of(run), "competence", ascending=False)
     for place, row in enumerate(rows, 1):
         row.id, row.name = 0, _("Worker %(place)s") % {"place": place}

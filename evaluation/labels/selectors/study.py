@@ -41,7 +41,7 @@ class ShownField:
 
     @classmethod
     def of(cls, told: Told) -> ShownField:
-        """From the run's figures."""
+        """Make the field from a run's figures."""
         own = told["field"]
         return cls(
             own["name"], own["label"], tuple((code, label) for code, label in own["options"])
@@ -49,27 +49,27 @@ class ShownField:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What each code is called."""
+        """Map each code to what it is called."""
         return dict(self.options)
 
     @property
     def collected(self) -> LabelField:
-        """The same as collected labels know it."""
+        """The field as the snapshot of labels describes it."""
         return LabelField(self.name, self.label, self.options)
 
     def word(self, code: str) -> str:
-        """What a code is called; a code that is none as it stands."""
+        """Return the label of a code; an unknown code is returned as it is."""
         return self.labels.get(code, code)
 
 
 def fraction(right: float, n: int) -> str:
-    """``17.5 of 20``: how many are right, where a tie is shared."""
+    """Format a count of right answers like ``17.5 of 20``; a tie counts in part."""
     written = count(right) if float(right).is_integer() else f"{right:.1f}"
     return _("%(right)s of %(n)s") % {"right": written, "n": count(n)}
 
 
 def known_right(right: int, n: int, low: float | None, high: float | None) -> SafeString:
-    """Known answers right of those seen, with the interval of the share."""
+    """Format the share of known answers that are right, with its interval."""
     if not n:
         return empty_cell()
     if low is None:
@@ -79,13 +79,13 @@ def known_right(right: int, n: int, low: float | None, high: float | None) -> Sa
 
 
 def alpha_of(told: Told) -> Told | None:
-    """Nominal alpha of all workers."""
+    """Return the row of Krippendorff's nominal alpha over all workers; None if there is none."""
     rows = (row for row in told["agreement"] if row["scope"] == "all")
     return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
 
 
 def comparable(summary: Told) -> tuple[int, int]:
-    """Items with enough votes for methods to differ, and those on which they do.
+    """Return the number of items with enough votes to compare methods, and of disputed ones.
 
     A run of an earlier version counts all items.
     """
@@ -95,7 +95,7 @@ def comparable(summary: Told) -> tuple[int, int]:
 
 
 def basis(run: Run, told: Told) -> str:
-    """``1,996 labels of 400 items by 24 workers.``"""
+    """Describe the data of a run, like ``1,996 labels of 400 items by 24 workers.``"""
     counts = run.snapshot.counts if run.snapshot else {}
     return _("%(labels)s of %(items)s by %(workers)s.") % {
         "labels": plural(counts.get("answers", 0), "label"),
@@ -105,7 +105,7 @@ def basis(run: Run, told: Told) -> str:
 
 
 def state(run: Run | None, active: Run | None, last: Run | None) -> dict[str, str]:
-    """Mark, word and sentence of the header while a run is in work or the last one failed.
+    """Return the header's mark and sentence for a run in work or a failed one; {} otherwise.
 
     Empty while neither is so: then the page says what its own run is made of.
     """

@@ -103,8 +103,8 @@ Told = Mapping[str, Any]
 
 
 def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
-    """Coefficients of all workers and without those who are no better than guessing; by class."""
-    rows = [row for row in told["agreement"] if _is_told(row)]
+    """Return the coefficients of agreement: all workers, better ones, by class."""
+    rows = [row for row in told["agreement"] if _is_shown(row)]
     scale = _scale(rows)
     others = summary["workers"] - summary["better"] if summary["better"] else 0
     heads = {
@@ -133,7 +133,7 @@ def agreement(told: Told, field: ShownField, summary: Told) -> dict[str, Any]:
 
 
 def other_fields(told: Told) -> list[tuple[Told, ResultTable]]:
-    """Agreement in the task's fields of several options and of spans; none in older runs."""
+    """Return the agreement in fields of several options and of spans; [] for older runs."""
     made = []
     for one in told.get("other_fields", []):
         scale = _scale(one["rows"])
@@ -144,7 +144,7 @@ def other_fields(told: Told) -> list[tuple[Told, ResultTable]]:
 
 
 def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | None:
-    """Cohen's kappa of every two workers, PAIRS a page, the lowest first; None in older runs."""
+    """Return a page of Cohen's kappa for every two workers, lowest first; None for older runs."""
     found = told.get("pairs")
     if not found:
         return None
@@ -168,7 +168,7 @@ def pairs(told: Told, names: Mapping[int, str], page: Any) -> dict[str, Any] | N
     }
 
 
-def _is_told(row: Told) -> bool:
+def _is_shown(row: Told) -> bool:
     """Whether a coefficient has a value, or a reason that concerns these labels."""
     return row["value"] is not None or row["coefficient"] in (
         "krippendorff_nominal",
@@ -202,7 +202,7 @@ def _coefficients(rows: Sequence[Told], scale: Scale) -> list[EstimateRow]:
 
 
 def rail_agreement(told: Told) -> list[tuple[str, Told]]:
-    """The three coefficients beside other pages."""
+    """Return the three coefficients of agreement for the side of other pages."""
     short = {
         "krippendorff_nominal": gettext("Krippendorff’s α"),
         "fleiss": gettext("Fleiss’ κ"),
@@ -229,7 +229,7 @@ class ClassRow(EstimateRow):
 
 
 def classes(told: Told, field: ShownField) -> dict[str, Any]:
-    """Prevalence of the classes, and what all workers together take for what."""
+    """Return the prevalence of classes, and the confusion over all workers."""
     ends = ("prevalence", "low", "high", "majority_share")
     values = [row[name] for row in told["class"] for name in ends]
     scale = Scale.around(values, width=270.0, count=4, include=[0.0])
@@ -270,7 +270,7 @@ def _class_row(row: Told, name: str, scale: Scale) -> ClassRow:
 
 
 def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
-    """Three sentences on the pooled matrix: the largest confusion, the rarest row, the diagonal."""
+    """Describe the pooled confusion: largest mistake, rarest class, diagonal."""
     grid, votes = pooled["probability"], pooled["votes"]
     names = [label for _, label in field.options]
     known = [at for at, n in enumerate(votes) if n >= 1]
@@ -380,7 +380,7 @@ def _method_columns(*, known: int, calibrated: bool, unseen: int) -> list[Column
 
 
 def compare(told: Told, single: tuple[int, int]) -> dict[str, Any]:
-    """Methods by known answers; ``single``: single labels right, and how many there are."""
+    """Compare methods by known answers; ``single``: single labels right, and their number."""
     by_name = {row["method"]: row for row in told["compare"]}
     stored = [by_name[name] for name in ORDER if name in by_name]
     rows = [_method(row, told["certainty"]) for row in stored]
@@ -431,7 +431,7 @@ def _reliability(told: Told, method: str) -> list[Told]:
 
 
 def curves(told: Told) -> list[tuple[Words, SafeString]]:
-    """A reliability curve a method; none of a run without enough known answers, or an older one."""
+    """Draw a reliability curve per method; [] without enough known answers."""
     found = []
     for name in ORDER:
         points = [
@@ -481,7 +481,7 @@ def _by_right(
 
 
 def compare_methods(told: Told) -> list[str]:
-    """What the known answers say of the methods, which were tried on the same items."""
+    """Say which method does better on the known answers, as sentences."""
     n = max((row["n"] for row in told["compare"]), default=0)
     first = gettext(
         "Dawid-Skene is shown first: it learns which labels each worker confuses. Where workers "
@@ -519,7 +519,7 @@ def compare_methods(told: Told) -> list[str]:
 
 
 def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
-    """Known answers right, by single labels and by method, for the rail."""
+    """List the known answers right by single labels and by method, for the page's side."""
     rows = {row["method"]: row for row in told["compare"] if row["n"]}
     if not rows:
         return []
@@ -532,7 +532,7 @@ def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
 
 
 def prevalence_lines(told: Told, field: ShownField) -> list[dict[str, Any]]:
-    """Share of each class, for the rail."""
+    """List the share of each class, for the page's side."""
     return [
         {
             "name": field.word(row["label"]),
@@ -544,12 +544,12 @@ def prevalence_lines(told: Told, field: ShownField) -> list[dict[str, Any]]:
 
 
 def share_span(low: float | None, high: float | None) -> str:
-    """``50–59%``; empty without an interval."""
+    """Format an interval of shares like ``50–59%``; "" without an interval."""
     return "" if low is None or high is None else f"{round(100 * low)}–{percent(high)}"
 
 
 def trust_words(alpha: Told | None) -> tuple[str, str]:
-    """How far single labels can be trusted by their agreement: a word and why."""
+    """Judge by alpha how far single labels can be trusted: a word and the reason."""
     if alpha is None or alpha["value"] is None:
         return "", ""
     if alpha["low"] is None:

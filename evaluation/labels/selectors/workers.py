@@ -114,12 +114,12 @@ class WorkerRow:
 
     @property
     def in_file(self) -> str:
-        """The id in the imported file, of whom is known from a file only; else ""."""
+        """Id in the imported file, for workers without an account; else ""."""
         return self.external_id if self.user is None else ""
 
     @property
     def group(self) -> str:
-        """Where the worker stands to guessing, and to the requester's threshold."""
+        """Group of the worker: reliable, better than guessing, not told from guessing, ..."""
         standing: str = self.extra["standing"]
         return "reliable" if standing == "better" and self.extra["reliable"] else standing
 
@@ -136,7 +136,7 @@ class WorkerRow:
 
 
 def rows_of(run: Run) -> list[WorkerRow]:
-    """A row a worker (one query)."""
+    """Return a row per worker of the run (one query)."""
     return [
         WorkerRow(*values) for values in WorkerScore.objects.filter(run=run).values_list(*COLUMNS)
     ]
@@ -149,14 +149,17 @@ def names_of(run: Run) -> dict[int, str]:
 
 
 def count_reliable(run: Run, rows: Iterable[WorkerRow]) -> int | None:
-    """How many reach the threshold; None where the requester set none."""
+    """Count the workers who reach the reliability threshold; None if none is set."""
     if run.params.get("reliable") is None:
         return None
     return sum(row.group == "reliable" for row in rows)
 
 
 def reliable_of(run: Run) -> int | None:
-    """The same from the database, for pages without the list."""
+    """Count the workers who reach the reliability threshold, from the database.
+
+    None if none is set.
+    """
     if run.params.get("reliable") is None:
         return None
     return WorkerScore.objects.filter(
@@ -165,7 +168,7 @@ def reliable_of(run: Run) -> int | None:
 
 
 def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
-    """By group, then by the column; missing figures last."""
+    """Sort workers by group, then by the column; missing figures come last."""
     attribute = SORTS[by]
 
     def key(row: WorkerRow) -> tuple[Any, ...]:
@@ -188,7 +191,7 @@ class Opening:
     requester: bool
 
     def label(self, run: Run, row: WorkerRow) -> SafeString:
-        """The name that shows or hides the confusion matrix below it."""
+        """Render the worker's name as a link that opens or closes the confusion matrix."""
         ids = [run.task.project_id, run.task_id]
         is_open = row.id == self.opened
         url = reverse("label_worker", args=[*ids, row.id])
@@ -207,7 +210,7 @@ class Opening:
         return inline(name, row.in_file if self.requester else "")
 
     def group(self, row: WorkerRow) -> Group:
-        """The line, with the confusion matrix below it where it is open."""
+        """Make the worker's row, with the confusion matrix below if it is open."""
         detail = "evaluation/labels/_confusion.html" if row.id == self.opened else ""
         return Group("", [row], "", f"worker-{row.id}", detail, "confusion-row")
 
@@ -215,7 +218,7 @@ class Opening:
 def competence_table(
     groups: Sequence[Group], *, any_known: bool, opened: int | None = None, **more: Any
 ) -> ResultTable:
-    """Workers, and models below them, by their competence."""
+    """Make the table of workers by competence, with models below."""
     columns = [one for one in WORKERS if any_known or one.sort != "known"]
     return ResultTable(
         _("Workers by competence, with 95% CIs"),
@@ -238,7 +241,7 @@ def worker_list(
     models: Sequence[ModelRow] = (),
     sorts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """A page of workers, in their order by group, whose lines open; models below them."""
+    """Return a page of workers in their groups, with models below."""
     shown = Paginator(rows, PER_PAGE).get_page(page)
     listed: list[WorkerRow] = list(shown.object_list)
     by_mace = is_by_mace(run)
@@ -280,7 +283,7 @@ def _dress(run: Run, row: WorkerRow, field: ShownField, opening: Opening | None)
 
 
 def mistake_words(row: WorkerRow, field: ShownField) -> str:
-    """The most frequent confusion, or that one label is always given."""
+    """Describe the worker's most frequent mistake, or that one label is always given."""
     extra = row.extra
     if same := extra["same_label"]:
         return _("%(label)s in %(given)s of %(n)s") % {
@@ -308,7 +311,7 @@ def _groups(run: Run, rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) ->
 
 
 def heading(slug: str, n: int, threshold: float | None) -> str:
-    """What a group has in common, in words; the groups are Dawid-Skene's."""
+    """Return the heading of a group of ``n`` workers."""
     if slug == "better" and threshold is not None:
         slug = BELOW_THRESHOLD
     said = {"n": n, "workers": plural(n, "worker"), "limit": score(threshold, 2)}
@@ -325,7 +328,7 @@ def _chance(rows: Iterable[WorkerRow]) -> float | None:
 
 
 def get_row(run: Run, worker: Membership, field: ShownField, opening: Opening) -> WorkerRow:
-    """The worker's line; Missing where the run does not hold them."""
+    """Return a worker's row; Missing if the run has none."""
     values = WorkerScore.objects.filter(run=run, worker=worker).values_list(*COLUMNS).first()
     if values is None:
         raise Missing(_("Run %(run)s has no labels of this worker.") % {"run": run.number})
@@ -335,7 +338,7 @@ def get_row(run: Run, worker: Membership, field: ShownField, opening: Opening) -
 
 
 def detail(task: Task, row: WorkerRow, field: ShownField) -> dict[str, Any]:
-    """The confusion matrix of a worker with what stands beside it (one query)."""
+    """Return a worker's confusion matrix with the figures beside it (one query)."""
     confusion = row.extra["confusion"]
     told = matrix(confusion["probability"], field, confusion["labels"]) if confusion else []
     return {
@@ -355,7 +358,7 @@ class OverTime:
 
 
 def over_time(row: WorkerRow) -> OverTime | None:
-    """None where the run tells nothing of time: too few labels, or all of one moment."""
+    """Return how a worker's agreement with others changed over time; None if it cannot be told."""
     told = row.extra.get("over_time")
     if not told:
         return None
@@ -378,7 +381,7 @@ def over_time(row: WorkerRow) -> OverTime | None:
 def matrix(
     grid: Sequence[Sequence[float | None]], field: ShownField, codes: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """A confusion matrix line by line: the true label, and how often each is given."""
+    """Return a confusion matrix as rows: true label, and the share of each label given."""
     return [
         {"label": field.word(code), "cells": list(line)}
         for code, line in zip(codes, grid, strict=True)
@@ -386,7 +389,7 @@ def matrix(
 
 
 def how_to_read(row: WorkerRow, field: ShownField) -> str:
-    """One cell of the matrix in words."""
+    """Explain one cell of a worker's confusion matrix in a sentence."""
     extra = row.extra
     if same := extra["same_label"]:
         return _("“%(label)s” was chosen for %(given)s of %(items)s, whatever the item is.") % {
@@ -404,7 +407,7 @@ def how_to_read(row: WorkerRow, field: ShownField) -> str:
 
 
 def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, dict[str, str]]:
-    """For each column its address and how it is sorted now; the sorted one turns round."""
+    """Return the sort link of each column; the current one reverses the order."""
     made = {}
     for name in SORTS:
         up = not ascending if name == by else name == "worker"
@@ -414,6 +417,6 @@ def sort_links(by: str, *, ascending: bool, keep: str) -> dict[str, dict[str, st
 
 
 def single_labels(rows: Iterable[WorkerRow]) -> tuple[int, int]:
-    """Labels on items with a known answer: how many are right, of how many."""
+    """Count the labels on items with known answers: (right, all)."""
     told = [row.extra for row in rows]
     return sum(one["known_right"] for one in told), sum(one["known_n"] for one in told)

@@ -44,20 +44,20 @@ def decide(request: HttpRequest, project_id: int, task_id: int, item_id: int) ->
         again = {"label": sent["label"], "reason": sent["reason"], "error": error}
         context = {"task": task, "one": decisions.deciding(item, field, **again)}
         return render(request, "evaluation/labels/items/_decision.html", context, status=422)
-    return _done(request, task, item, sent["field"])
+    return _redirect_after(request, task, item, sent["field"])
 
 
 @login_required
 @require_POST
 def revoke(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
-    """Leave the label of an item undecided again."""
+    """Revoke the decision on an item's label."""
     task, item = _get_item(request, project_id, task_id, item_id)
     field = request.POST.get("field", "")
     actions.revoke_decision(by=request.user, task=task, item=item, field=field)  # type: ignore[arg-type]
-    return _done(request, task, item, field)
+    return _redirect_after(request, task, item, field)
 
 
-def _done(request: HttpRequest, task: Task, item: Item, name: str) -> HttpResponse:
+def _redirect_after(request: HttpRequest, task: Task, item: Item, name: str) -> HttpResponse:
     """The place in which it stands, or the page from where it was sent."""
     field = decisions.field_named(task, name)
     if request.htmx and field is not None:  # type: ignore[attr-defined]

@@ -64,14 +64,14 @@ EXPORTS = {
 
 
 def get_study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
-    """A labels task under the rules of its project; Missing where it is of another type."""
+    """Return access and task for a labels task; Missing if it is of another type."""
     access, task = get_task(request, project_id, task_id)
     require_fit(task, LABELS, Missing(_("This task does not ask for labels.")))
     return access, task
 
 
 def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
-    """The run shown, and what every page of these results needs."""
+    """Return the run to show and the context of all pages of label results."""
     run = reads.shown_run(task, number_of(request))
     context = run_frame(task, run, noun="label")
     keep = kept_run(request, run, "?")
@@ -99,7 +99,7 @@ def told_frame(
     context: dict[str, Any],
     *names: str,
 ) -> tuple[dict[str, Any], ShownField]:
-    """The figures of a page of a finished run, and with them the verdict and the recipe."""
+    """Return a page's figures, with verdict and recipe put into the context."""
     told = reads.figures_of(run, *study.FIGURES, *names)
     field = ShownField.of(told)
     sizes = {
@@ -127,7 +127,7 @@ def screen_of(
     reliable: int | None,
     warnings: Iterable[Finding] = (),
 ) -> Screen:
-    """The verdict, the next action and the warnings of a page."""
+    """Return the screen of a page: verdict, next action, warnings."""
     decided = context["decided"]
     action = choose_action(
         context["study_state"],
@@ -138,7 +138,7 @@ def screen_of(
 
 
 def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:
-    """What stands there before the first finished run."""
+    """Show the page of results before the first finished run."""
     first = schedules.first_run(task)
     sentence, _why = reads.first_run_words(first.enough, first.others, first.missing, "label")
     why = _("Agreement needs 2 workers on the same item; competence needs 3.")
@@ -188,7 +188,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_safe
 def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
-    """One worker's line with the confusion matrix, or closed again with ``?closed=1``.
+    """Show a worker's row with the confusion matrix, or closed with ``?closed=1``.
 
     Without htmx it is the list, opened at this worker.
     """
@@ -223,7 +223,7 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
 @login_required
 @require_safe
 def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Votes and the labels of the methods side by side, where these differ first.
+    """Page of items: votes and labels by method, disputed items first.
 
     ``?worker=`` shows the items of one worker with their label.
     """
@@ -261,7 +261,7 @@ def _filter_of(
 @login_required
 @require_safe
 def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Coefficients of agreement with intervals, of all workers, of the better ones, by class."""
+    """Page of agreement coefficients: of all workers, of the better ones, by class."""
     _access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "agreement")
     if run is None:
@@ -296,7 +296,7 @@ def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 @login_required
 @require_safe
 def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Methods on the same labels: known answers right, items that differ, which one to use."""
+    """Page comparing methods: known answers right, disputed items, which to use."""
     _access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "compare")
     if run is None:

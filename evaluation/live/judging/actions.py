@@ -42,7 +42,7 @@ PAIRS_A_RUN = 100  # asked about in both orders
 
 
 def settle(evaluation: LiveEvaluation, task: Task) -> None:
-    """Book what ended runs cost, and give back what they left of their grants."""
+    """Book the cost of ended runs, and release the rest of their reserves."""
     rows = LiveJudging.objects.filter(evaluation=evaluation, cost__isnull=True)
     settled = False
     for row in rows.exclude(run__state__in=ACTIVE).select_related("run"):
@@ -67,7 +67,7 @@ def _limit_people(evaluation: LiveEvaluation, task: Task) -> None:
 
 
 def start_due(evaluation: LiveEvaluation, task: Task) -> str:
-    """Have every judge that is free asked about pairs that wait for it.
+    """Start a run for every free judge that has pairs to judge.
 
     Returns how things stand with them, the first that holds of any: WORK (a run is queued or in
     work), MONEY (no money is left for pairs that wait), REST (pairs wait for a judge that cannot be
@@ -123,7 +123,7 @@ def _grant(
     serialize_spending(task)
     room = evaluation.budget - claimed_pay(task) - selectors.money_of(evaluation)
     while items:
-        most = _most(task, judge, items)
+        most = _highest_cost(task, judge, items)
         if most <= room:
             return items, most
         fit = int((len(items) * room / most).to_integral_value(ROUND_DOWN))
@@ -131,7 +131,7 @@ def _grant(
     return None
 
 
-def _most(task: Task, judge: Judge, items: Sequence[int]) -> Decimal:
+def _highest_cost(task: Task, judge: Judge, items: Sequence[int]) -> Decimal:
     plan = pairs.plan(task, judge.params, items)
     found = estimate.preview(plan.model, plan.asks)
     if found.at_most is None and found.calls > found.cached:
@@ -146,7 +146,7 @@ def cancel_all(evaluation: LiveEvaluation, by: User) -> None:
 
 
 def settle_ended() -> None:
-    """Book what runs cost that were in work when their evaluation ended."""
+    """Book the cost of runs that were still in work when their evaluation ended."""
     rows = LiveJudging.objects.filter(
         cost__isnull=True, evaluation__state=LiveEvaluation.State.ENDED
     )
@@ -157,7 +157,7 @@ def settle_ended() -> None:
 
 
 def forbid_people(task: Task, by: User) -> None:
-    """Ask nobody but models from here on: no pair is handed out, nor can any be asked for."""
+    """Stop collecting judgments of people, so that models alone judge."""
     ids = task.items.filter(expected__isnull=True).values_list("pk", flat=True)
     tasks.set_wanted(by=by, task=task, wanted=dict.fromkeys(ids, 0), why="judged by models alone")
     Task.objects.filter(pk=task.pk).update(most_answers=0)

@@ -47,7 +47,7 @@ class Judge:
 
     @property
     def label(self) -> str:
-        """What pages call it."""
+        """Name of the judge on pages."""
         return self.model.name
 
 
@@ -81,19 +81,19 @@ def models_of(task: Task) -> list[tuple[int, str]]:
 
 
 def money_of(evaluation: LiveEvaluation) -> Decimal:
-    """What models cost and hold in reserve, rounded up to cents."""
+    """Return what models have cost and hold in reserve, rounded up to cents."""
     rows = LiveJudging.objects.filter(evaluation=evaluation)
     total = rows.aggregate(s=Sum(Coalesce("cost", "granted")))["s"] or Decimal()
     return round_money(total, up=True)
 
 
 def in_work(evaluation: LiveEvaluation) -> int:
-    """Runs of judges whose cost is not settled yet."""
+    """Count the judges' runs whose cost is not booked yet."""
     return LiveJudging.objects.filter(evaluation=evaluation, cost__isnull=True).count()
 
 
 def votes_by(judges: Sequence[Judge], task: Task) -> list[int]:
-    """How many answers each judge has given in the task."""
+    """Count the answers of each judge in the task."""
     ids = [judge.system_id for judge in judges]
     rows = Answer.objects.filter(item__task=task, system__in=[pk for pk in ids if pk])
     found = dict(rows.values_list("system").annotate(n=Count("pk")).order_by())
@@ -101,7 +101,7 @@ def votes_by(judges: Sequence[Judge], task: Task) -> list[int]:
 
 
 def pairs_to_judge(evaluation: LiveEvaluation, task: Task, judge: Judge) -> list[int]:
-    """Ids of the pairs that the judge has not judged both ways and was not asked about in vain.
+    """Return the ids of pairs that a judge still has to judge in some order.
 
     Beside people a model judges what people have judged: it is held against them on the same
     pairs, and costs nothing where they need few.
@@ -113,12 +113,12 @@ def pairs_to_judge(evaluation: LiveEvaluation, task: Task, judge: Judge) -> list
     if evaluation.decided_by == LiveEvaluation.DecidedBy.PEOPLE:
         judged = counting_rows(task).filter(worker__isnull=False, item=OuterRef("pk"))
         rows = rows.filter(Exists(judged))
-    through = _given_up(evaluation, judge) | _judged(task, judge)
+    through = _failed_pairs(evaluation, judge) | _judged(task, judge)
     ids = rows.order_by("pk").values_list("pk", flat=True)
     return [pk for pk in ids if pk not in through]
 
 
-def _given_up(evaluation: LiveEvaluation, judge: Judge) -> set[int]:
+def _failed_pairs(evaluation: LiveEvaluation, judge: Judge) -> set[int]:
     """The pairs about which a run that came to its end asked in vain."""
     rows = CallUse.objects.filter(
         run__live_judging__evaluation=evaluation,
@@ -139,7 +139,7 @@ def _judged(task: Task, judge: Judge) -> set[int]:
 
 
 def problem_of(evaluation: LiveEvaluation, judge: Judge) -> str:
-    """Why the judge is asked nothing at the moment, in a sentence; else ""."""
+    """Return why a judge cannot be asked now, as a sentence; "" if it can."""
     found = estimate.blocking(judge.model)
     if not found and evaluation.budget is not None and unpriced(judge.model):
         found = [
@@ -170,7 +170,7 @@ def is_working(evaluation: LiveEvaluation, judge: Judge) -> bool:
 
 
 def judged_by_all(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge]) -> int:
-    """How many pairs every judge has judged both ways."""
+    """Count the pairs that every judge has judged in both orders."""
     if not judges or any(judge.system_id is None for judge in judges):
         return 0
     rows = Answer.objects.filter(
@@ -184,6 +184,6 @@ def judged_by_all(evaluation: LiveEvaluation, task: Task, judges: Sequence[Judge
 
 
 def pairs_in(task: Task) -> int:
-    """How many pairs the task has."""
+    """Count the pairs of the task."""
     rows = Item.objects.filter(task=task, expected__isnull=True, second__isnull=False)
     return rows.filter(first__isnull=False).exclude(first=F("second")).count()

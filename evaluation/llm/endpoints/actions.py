@@ -67,7 +67,7 @@ def add_endpoint(
         "soft_budget": soft_budget,
         "hard_budget": hard_budget,
     }
-    _take(endpoint, fields)
+    _set_fields(endpoint, fields)
     _take_key(endpoint, key, key_env)
     endpoint.save()
     record(
@@ -75,8 +75,8 @@ def add_endpoint(
         project=project,
         action="endpoint.add",
         on=endpoint,
-        key=_how(endpoint),
-        **_told(endpoint, CHANGEABLE),
+        key=_key_storage(endpoint),
+        **_audit_values(endpoint, CHANGEABLE),
     )
     return endpoint
 
@@ -95,8 +95,8 @@ def change_endpoint(*, by: User, endpoint: Endpoint, **changes: Any) -> Endpoint
             fields={unknown[0]: _("Not changeable.")},
         )
     locked = _open(endpoint)
-    before, address = _told(locked, changes), locked.base_url
-    _take(locked, changes)
+    before, address = _audit_values(locked, changes), locked.base_url
+    _set_fields(locked, changes)
     moved = addresses.origin(address) != addresses.origin(locked.base_url)
     if moved and (locked.key_sealed or locked.key_env):
         locked.key_sealed, locked.key_env, locked.key_set_at = None, "", None
@@ -107,8 +107,8 @@ def change_endpoint(*, by: User, endpoint: Endpoint, **changes: Any) -> Endpoint
         action="endpoint.change",
         on=locked,
         before=before,
-        after=_told(locked, changes),
-        key=_how(locked),
+        after=_audit_values(locked, changes),
+        key=_key_storage(locked),
     )
     return locked
 
@@ -119,7 +119,13 @@ def set_key(*, by: User, endpoint: Endpoint, key: str = "", key_env: str = "") -
     locked = _open(endpoint)
     _take_key(locked, key, key_env)
     locked.save(update_fields=["key_env", "key_sealed", "key_set_at"])
-    record(by=by, project=locked.project, action="endpoint.set_key", on=locked, key=_how(locked))
+    record(
+        by=by,
+        project=locked.project,
+        action="endpoint.set_key",
+        on=locked,
+        key=_key_storage(locked),
+    )
     return locked
 
 
@@ -229,7 +235,7 @@ class Spent:
 
 
 def spent(endpoint: Endpoint) -> Spent:
-    """What the endpoint cost so far."""
+    """Return what the endpoint has cost in total and today, with its budgets."""
     now = Endpoint.objects.only("spent", "reserved", "soft_budget", "hard_budget").get(
         pk=endpoint.pk
     )
@@ -250,7 +256,7 @@ def _cost_since(endpoint: Endpoint, moment: dt.datetime) -> Decimal:
 
 
 def spent_by(run: Run) -> Decimal:
-    """What the attempts cost that were sent for this run's calls while it was at work.
+    """Return the cost of requests sent for this run while it was in work.
 
     Calls that were answered before it began cost it nothing.
     """
@@ -274,7 +280,7 @@ def _open(endpoint: Endpoint) -> Endpoint:
     return locked
 
 
-def _take(endpoint: Endpoint, fields: Mapping[str, Any]) -> None:
+def _set_fields(endpoint: Endpoint, fields: Mapping[str, Any]) -> None:
     """Set checked fields; Invalid names the bad one."""
     for name, value in fields.items():
         setattr(endpoint, name, _clean(name, value))
@@ -298,11 +304,11 @@ def _clean(name: str, value: Any) -> Any:
     if name == "base_url":
         return addresses.clean(str(value))
     if name in WHOLE:
-        return _whole(name, value)
+        return _parse_number(name, value)
     return _money(name, value, MAX_BUDGET)
 
 
-def _whole(name: str, value: Any) -> int | None:
+def _parse_number(name: str, value: Any) -> int | None:
     low, high, empty = WHOLE[name]
     if value in (None, "") and empty:
         return None
@@ -337,8 +343,8 @@ def _take_key(endpoint: Endpoint, key: str, key_env: str) -> None:
     endpoint.key_set_at = timezone.now() if secret or endpoint.key_env else None
 
 
-def _how(endpoint: Endpoint) -> str:
-    """How a key is held, for the audit log: never the key."""
+def _key_storage(endpoint: Endpoint) -> str:
+    """Say how a key is stored, for the audit log: never the key."""
     if endpoint.key_env:
         return f"variable {endpoint.key_env}"  # English, as the audit log keeps it
     return "sealed" if endpoint.key_sealed else "none"
@@ -348,5 +354,5 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def _told(endpoint: Endpoint, names: Any) -> dict[str, Any]:
+def _audit_values(endpoint: Endpoint, names: Any) -> dict[str, Any]:
     return {name: _plain(getattr(endpoint, name)) for name in names}

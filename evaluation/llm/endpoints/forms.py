@@ -30,7 +30,7 @@ def _short(**more: Any) -> forms.NumberInput:
     return forms.NumberInput(attrs={"class": "short num", **more})
 
 
-def _whole(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
+def _integer_field(label: str, help_text: str = "", **more: Any) -> forms.IntegerField:
     return forms.IntegerField(
         label=gettext_lazy(label), help_text=gettext_lazy(help_text), widget=_short(), **more
     )
@@ -67,16 +67,16 @@ class EndpointForm(EditForm):
         gettext_noop("Hard budget"),
         gettext_noop("Nothing is asked beyond it, by all runs together."),
     )
-    requests_per_minute = _whole(
+    requests_per_minute = _integer_field(
         gettext_noop("Requests a minute"), gettext_noop("Empty: no limit."), required=False
     )
-    tokens_per_minute = _whole(
+    tokens_per_minute = _integer_field(
         gettext_noop("Tokens a minute"), gettext_noop("Empty: no limit."), required=False
     )
-    parallel = _whole(
+    parallel = _integer_field(
         gettext_noop("At the same time"), gettext_noop("Requests of one run."), initial=4
     )
-    timeout_seconds = _whole(
+    timeout_seconds = _integer_field(
         gettext_noop("Wait for an answer"), gettext_noop("Then it is tried again."), initial=60
     )
 
@@ -119,7 +119,7 @@ class KeyForm(forms.Form):
         return found
 
     def chosen(self) -> dict[str, str]:
-        """``key`` and ``key_env`` as the actions take them; to be asked of a valid form."""
+        """Return ``key`` and ``key_env`` of a valid form, as the actions take them."""
         kind = self.cleaned_data["key_kind"]
         return {
             "key": self.cleaned_data["key"] if kind == SEALED else "",
@@ -172,7 +172,7 @@ class PriceForm(EditForm):
         return form
 
     def prices(self) -> dict[str, Decimal | None]:
-        """``price_in`` and ``price_out`` as the actions take them; to be asked of a valid form."""
+        """Return ``price_in`` and ``price_out`` of a valid form, as the actions take them."""
         said = self.cleaned_data
         if said.get("use") == LanguageModel.Use.SPEECH or "price_in" not in self.fields:
             minute = said["price_minute"]

@@ -20,7 +20,7 @@ PURPOSE = "endpoint keys"
 
 
 def seal(key: str) -> bytes:
-    """The key, readable only with this SECRET_KEY."""
+    """Encrypt an API key with this installation's key."""
     return sealed.seal(key, PURPOSE)
 
 
@@ -34,7 +34,7 @@ def clean_key(key: str) -> str:
 
 
 def clean_variable(name: str, base_url: str) -> str:
-    """The name of a variable that may hold a key for this address; Invalid names ``key_env``.
+    """Check the name of a variable that holds the key for an address; Invalid if not allowed.
 
     CROWDQC_KEY_VARIABLES lists which may: ``NAME`` for any address or ``NAME@host`` for one, and
     ``*_API_KEY`` for every name that ends so. Others would let a project read the server's
@@ -67,7 +67,7 @@ def _allowed(name: str, host: str) -> bool:
 
 
 def key_of(endpoint: Endpoint) -> str:
-    """The key to send; Conflict says in words why there is none, never the key itself."""
+    """Return the API key of an endpoint; Conflict if there is none, without showing it."""
     if endpoint.key_env:
         try:
             name = clean_variable(endpoint.key_env, endpoint.base_url)
@@ -86,7 +86,7 @@ def key_of(endpoint: Endpoint) -> str:
 
 
 def state_of(endpoint: Endpoint) -> str:
-    """Where the key is and whether it can be used, in words for a page."""
+    """Describe where an endpoint's key is stored and whether it can be used."""
     try:
         key_of(endpoint)
     except Conflict as problem:

@@ -179,7 +179,7 @@ def _is_object(text: str) -> bool:
 
 
 def model_names(endpoint: Endpoint) -> list[str]:
-    """What the endpoint lists at /models, in alphabetical order; Conflict says why nothing."""
+    """List the models that the endpoint offers at /models, sorted; Conflict if it fails."""
     link = completion.link_of(endpoint)
     key = {"authorization": f"Bearer {link.key}"}
     seconds = min(link.timeout, settings.CROWDQC_PROBE_TIMEOUT)
@@ -208,7 +208,7 @@ def is_probe_pending(asked_at: dt.datetime | None) -> bool:
 
 @transaction.atomic
 def request_probe(*, by: User, model: LanguageModel) -> bool:
-    """Have a job probe the model; False where one does already.
+    """Queue a probe of the model; return False if one is queued already.
 
     Raises Conflict where no key can be used and Invalid where the address is not allowed.
     """
@@ -223,7 +223,7 @@ def request_probe(*, by: User, model: LanguageModel) -> bool:
 
 
 def probe_requested(*, by: User, model_id: int) -> str:
-    """Probe a model that somebody asked to have probed; one that was answered is left alone."""
+    """Probe a model if a probe was requested and not yet done; return a word for the log."""
     rows = LanguageModel.objects.select_related("endpoint__project")
     model = rows.filter(pk=model_id, probe_asked_at__isnull=False).first()
     if model is None:

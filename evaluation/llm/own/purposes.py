@@ -123,7 +123,7 @@ class Purpose:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Every placeholder, the required ones first."""
+        """Return every placeholder, the required ones first."""
         return self.required + self.optional
 
 

@@ -25,7 +25,7 @@ def ref_of(prompt: OwnPrompt) -> str:
 
 
 def template_of(prompt: OwnPrompt) -> Template:
-    """The prompt as it is filled in; what it is offered and does not use is left out."""
+    """Return a project's prompt as a template."""
     purpose = PURPOSES[prompt.purpose]
     return Template(
         f"{OWN}{prompt.name}",
@@ -58,12 +58,12 @@ def _used(project_id: int, refs: Sequence[str]) -> dict[str, int]:
 
 
 def of_purposes(project_id: int, purposes: Sequence[str]) -> list[OwnPrompt]:
-    """The project's prompts of these purposes, by name, the newest version first."""
+    """Return the project's prompts for these purposes, by name, newest version first."""
     return list(OwnPrompt.objects.filter(project_id=project_id, purpose__in=purposes))
 
 
 def by_ref(project_id: int, ref: str, option: str = "prompt") -> OwnPrompt:
-    """The version that a reference names; Invalid, on the option, where there is none."""
+    """Return the prompt version of a reference such as ``own:name@2``; Invalid if unknown."""
     name, _, number = ref.removeprefix(OWN).partition("@")
     found = None
     if ref.startswith(OWN):
@@ -80,7 +80,7 @@ def by_ref(project_id: int, ref: str, option: str = "prompt") -> OwnPrompt:
 
 
 def template_for(project_id: int, purpose: str, ref: str) -> Template:
-    """What is asked by: the prompt named, or the built-in one for "".
+    """Return the prompt template of a reference, or the built-in one for "".
 
     Raises Invalid for a prompt that is not there, or that was written for something else.
     """
@@ -105,7 +105,7 @@ def template_for(project_id: int, purpose: str, ref: str) -> Template:
 
 
 def choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
-    """What a form offers: the built-in prompt ("") and every version of the project's own."""
+    """List the prompts to choose from: the built-in one ("") and the project's own versions."""
     built_in = ", ".join(dict.fromkeys(load(PURPOSES[one].base).ref for one in purposes))
     return [
         ("", gettext("Built in (%(built_in)s)") % {"built_in": built_in}),
@@ -114,7 +114,7 @@ def choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def own_choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str]]:
-    """Every version of the project's own prompts of these purposes, with words."""
+    """List every version of the project's own prompts of these purposes, as (value, words)."""
     found = of_purposes(project_id, purposes)
     told = {
         one: f" ({gettext(PURPOSES[one].title).lower()})" if len(purposes) > 1 else ""
@@ -127,7 +127,7 @@ def own_choices(project_id: int, purposes: Sequence[str]) -> list[tuple[str, str
 
 
 def get_prompt(project: Project, prompt_id: int) -> OwnPrompt:
-    """A version of a prompt of the project; Missing where there is none."""
+    """Return a prompt version of the project by id; Missing if there is none."""
     found = OwnPrompt.objects.filter(project=project, pk=prompt_id).select_related("created_by")
     prompt = found.first()
     if prompt is None:
@@ -136,7 +136,7 @@ def get_prompt(project: Project, prompt_id: int) -> OwnPrompt:
 
 
 def rows(project: Project, name: str = "") -> list[dict[str, Any]]:
-    """Every version as a line of a table: who wrote it, when, and how many runs used it."""
+    """List the project's prompt versions with author, date and number of runs."""
     prompts = OwnPrompt.objects.filter(project=project).select_related("created_by")
     if name:
         prompts = prompts.filter(name=name)
@@ -155,7 +155,7 @@ def rows(project: Project, name: str = "") -> list[dict[str, Any]]:
 
 
 def places(purpose: Purpose) -> list[dict[str, Any]]:
-    """The placeholders of a way of asking, with words and an example each."""
+    """List the placeholders of a purpose, with a description and an example each."""
     return [
         {
             "name": name,
@@ -168,14 +168,14 @@ def places(purpose: Purpose) -> list[dict[str, Any]]:
 
 
 def titles() -> dict[str, str]:
-    """What each built-in prompt is for, by its name; some are used by a method alone."""
+    """Return the purpose of each built-in prompt, by its name."""
     return {
         one.name: gettext(PURPOSES[slug].title) for slug, found in starts().items() for one in found
     }
 
 
 def starts() -> Mapping[str, list[Template]]:
-    """The built-in prompts that one of a purpose can start from, by purpose."""
+    """Return the built-in prompts that a new prompt can start from, by purpose."""
     more = {
         "answer": ("answer_concise",),
         "rescale": (

@@ -32,7 +32,7 @@ class Filters:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Filters:
-        """From an address; what cannot be read filters nothing."""
+        """Read the filters from a query; invalid ones are ignored."""
         state = query.get("state", "")
         return cls(
             _number(query.get("run")),
@@ -51,7 +51,7 @@ def _number(text: str | None) -> int:
 
 
 def calls(project: Project, filters: Filters) -> QuerySet[LLMCall]:
-    """The project's calls that the filters let through, the newest first."""
+    """Return the project's calls that match the filters, newest first."""
     rows = LLMCall.objects.filter(project=project).order_by("-pk")
     if filters.run:
         rows = rows.filter(pk__in=_used(Run.objects.filter(project=project, number=filters.run)))
@@ -75,14 +75,14 @@ def _used(runs: QuerySet[Run]) -> QuerySet[CallUse, int]:
 
 
 def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
-    """Calls as lines; no query."""
+    """Convert calls to rows of the page; no query."""
     # A call as a line of the list.
     return [
         {
             "call": call,
             "mark": CALL_MARKS[CallState(call.state)],
             "word": CallState(call.state).label.capitalize(),
-            "said": _said(call),
+            "said": _short_error(call),
             "took": _seconds(call.latency_ms),
             "cost": small(call.cost, currency),
         }
@@ -90,7 +90,7 @@ def rows_of(page: list[LLMCall], currency: str) -> list[dict[str, Any]]:
     ]
 
 
-def _said(call: LLMCall) -> str:
+def _short_error(call: LLMCall) -> str:
     if call.state == CallState.FAILED:
         return call.reason or _("No reason was given.")
     said = call.text or (json.dumps(call.value, ensure_ascii=False) if call.value else "")
@@ -102,7 +102,7 @@ def _seconds(milliseconds: int | None) -> str:
 
 
 def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, Any]]:
-    """Counts, tokens and cost by prompt, of the calls that the filters let through."""
+    """Sum up the calls that match the filters by prompt: number, tokens and cost."""
     inner = calls(project, filters).values("pk")
     found = (
         LLMCall.objects.filter(pk__in=inner)
@@ -135,7 +135,7 @@ def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, 
 
 
 def choices(project: Project) -> dict[str, list[tuple[str, str]]]:
-    """What the filters offer: models, prompts, and runs that used calls; three queries."""
+    """List the options of the filters: models, prompts, and runs with calls (three queries)."""
     models = LanguageModel.objects.filter(endpoint__project=project).order_by("name", "pk")
     prompts = LLMCall.objects.filter(project=project).order_by("prompt").values_list("prompt")
     asking = Run.objects.filter(project=project, uses__isnull=False).distinct()
@@ -203,7 +203,7 @@ def _attempt(row: LLMAttempt, currency: str) -> Attempt:
 
 
 def _uses(call: LLMCall) -> list[dict[str, Any]]:
-    """Which runs used the call, and for what; the newest run first, a hundred at most."""
+    """List the runs that used the call, and for what; newest first, a hundred at most."""
     rows = call.uses.select_related("run__task__current").order_by("-run__number", "subject")[:100]
     return [
         {

@@ -38,7 +38,7 @@ FORMATS = {
 
 
 def small(value: Decimal | float | None, currency: str) -> str:
-    """Money with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``; None reads "not known"."""
+    """Format a small amount of money, like ``€0.0042``; "not known" for None."""
     return _("not known") if value is None else small_money(value, currency)
 
 
@@ -55,7 +55,7 @@ def minute_price(model: LanguageModel) -> Decimal:
 
 
 def abilities(model: LanguageModel) -> str:
-    """What the probe found, in words; "" where none was made."""
+    """Describe what a probe found the model can do; "" if it was not probed."""
     can: Mapping[str, Any] = model.can
     if not can:
         return ""
@@ -77,7 +77,7 @@ def abilities(model: LanguageModel) -> str:
 
 
 def prompts() -> list[dict[str, Any]]:
-    """Every version of every prompt, by name, the newest first."""
+    """List every version of every built-in prompt, by name, newest first."""
     return [
         _prompt(name, number, newest=number == numbers[-1])
         for name, numbers in sorted(prompting.versions().items())
@@ -183,7 +183,7 @@ def _model_row(model: LanguageModel) -> ModelRow:
 
 
 def line_of(model: LanguageModel) -> ModelRow:
-    """A model as its line shows it, without the counts of its calls."""
+    """Return the row of one model, without the counts of its calls."""
     return _model_row(model)
 
 
@@ -201,7 +201,7 @@ def _row(endpoint: Endpoint, models: list[ModelRow], currency: str) -> dict[str,
 
 
 def key_state(endpoint: Endpoint) -> tuple[str, str]:
-    """Mark and words on the key: where it is kept, and whether it can be used. Never the key."""
+    """Return mark and text on where the key is stored and whether it works."""
     try:
         found = keys.key_of(endpoint)
     except Conflict:
@@ -210,7 +210,7 @@ def key_state(endpoint: Endpoint) -> tuple[str, str]:
 
 
 def budget_of(endpoint: Endpoint, currency: str) -> dict[str, Any]:
-    """What is spent and in flight of the budgets, in words and as a bar."""
+    """Return the endpoint's use of its budget as text and as a bar."""
     used = endpoint.spent + endpoint.reserved
     most = endpoint.hard_budget if endpoint.hard_budget is not None else endpoint.soft_budget
     state, sentence = "", ""
@@ -239,7 +239,7 @@ def _budget(value: Decimal | None, currency: str) -> str:
 
 
 def limits_of(endpoint: Endpoint) -> list[tuple[str, str]]:
-    """How fast the endpoint may be asked: name and value."""
+    """List the endpoint's rate limits as (name, value)."""
     free = _("no limit")
     requests, tokens = endpoint.requests_per_minute, endpoint.tokens_per_minute
     return [
@@ -293,7 +293,7 @@ def summary(rows: Sequence[dict[str, Any]], currency: str) -> str:
 
 
 def state(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """The header's mark and word, where there are models: whether one of them was heard of."""
+    """Return mark and word for the state of a project's models: ready, failed or unknown."""
     models = [line.model for row in rows for line in row["models"]]
     if any(model.can for model in models):
         return "open", _("Ready")

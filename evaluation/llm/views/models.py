@@ -48,7 +48,7 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 def _refused(some: Sequence[forms.Form], error: DomainError) -> None:
-    """Each form shows what is wrong with its fields; what names no field stands above the first."""
+    """Show errors with their fields in each form; others stand above the first form."""
     for form in some:
         mine = {name: text for name, text in error.fields.items() if name in form.fields}
         if mine:
@@ -82,7 +82,7 @@ def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
 
 
 def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
-    """What was done; empty where the form says why not."""
+    """Replace an endpoint's key; return what was done, "" where the form says why not."""
     if key.is_valid():
         try:
             actions.set_key(by=access.user, endpoint=found, **key.chosen())
@@ -94,7 +94,7 @@ def _replace_key(access: Access, found: Endpoint, key: KeyForm) -> str:
 
 
 def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str:
-    """What was done; empty where the form says why not."""
+    """Change an endpoint; return what was done, "" where the form says why not."""
     if form.is_valid():
         try:
             actions.change_endpoint(by=access.user, endpoint=found, **form.cleaned_data)
@@ -108,7 +108,7 @@ def _change_endpoint(access: Access, found: Endpoint, form: EndpointForm) -> str
 @login_required
 @require_http_methods(FORMS)
 def endpoint(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpResponse:
-    """Change an endpoint; its key by a form of its own on the same page."""
+    """Page of one endpoint: change it, or its key by a form of its own."""
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_endpoint(access.project, endpoint_id)
     form, key, status = EndpointForm.of(found), KeyForm(), 200
@@ -221,7 +221,7 @@ def model_probe(request: HttpRequest, project_id: int, model_id: int) -> HttpRes
 @login_required
 @require_safe
 def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpResponse:
-    """What the probe found, as the cell of the table that asks for itself until it is there."""
+    """Show a probe's result as a table cell that reloads itself until the probe is done."""
     access = get_access(request, project_id)
     line = reads.line_of(reads.get_model(access.project, model_id))
     context = {"line": line, "model": line.model, "project": access.project}

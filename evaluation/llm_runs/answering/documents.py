@@ -42,7 +42,7 @@ class DocumentQuestions(Questions):
         rows = rows.select_related("group", "first")
         found: dict[Asked, Item] = {}
         for item in rows.order_by("group__position", "group_id", "position", "pk"):
-            found.setdefault(_asked(item), item)
+            found.setdefault(_question_key(item), item)
         if not found:
             raise Conflict(gettext("No document has a question yet. Write one first."))
         return list(found.values())
@@ -60,7 +60,7 @@ class DocumentQuestions(Questions):
         return ParsedValues(Values(texts=[("answer", 0, value["text"])]))
 
     def answered(self, task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
-        """Also what was taken out of the task since: it does not come back by itself."""
+        """Return what the system has answered, also answers whose text was removed since."""
         texts = Candidate.objects.filter(project=task.project, key__startswith=f"t{task.pk}-m")
         there = set(texts.values_list("key", flat=True))
         return {
@@ -95,11 +95,11 @@ class DocumentQuestions(Questions):
         add_documents(by=by, task=task, rows=wanted)
 
 
-def _asked(item: Item) -> Asked:
+def _question_key(item: Item) -> Asked:
     return item.group.key, item.question, int(item.settings.get("anchor") or 0)
 
 
 def _key(task: Task, item: Item, system: tuple[str, str], replicate: int) -> str:
     """The same question to the same system gives the same id."""
-    words = "\x00".join((*map(str, _asked(item)), *system, str(replicate)))
+    words = "\x00".join((*map(str, _question_key(item)), *system, str(replicate)))
     return f"t{task.pk}-m{hashlib.sha256(words.encode()).hexdigest()[:20]}"

@@ -57,7 +57,7 @@ class LabelQuestions(Questions):
     )
 
     def items(self, task: Task) -> list[Item]:
-        """All items; those with a known answer say how often the model is right."""
+        """Return all items; those with a known answer show how often the model is right."""
         fields_of(task)
         return asked_items(task, known=True)
 
@@ -89,7 +89,7 @@ class LabelQuestions(Questions):
 
 
 def fields_of(task: Task) -> list[dict[str, Any]]:
-    """The fields that a model is asked; Conflict where there is none, or items are files."""
+    """Return the fields that a model is asked; Conflict if there are none or items are files."""
     if task.current is None:
         raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     if task.current.settings["content"] in FILES:
@@ -105,9 +105,9 @@ def fields_of(task: Task) -> list[dict[str, Any]]:
 
 
 def told_field(one: Field) -> str:
-    """A field as the prompt words it: name, question, values, and when it is asked."""
+    """Describe a field for a prompt: name, question, values, and when it is asked."""
     lines = [f"{one['name']}: {one['question']}"]
-    lines.append(f"  {_how(one)}")
+    lines.append(f"  {_answer_form(one)}")
     named = {option["value"]: option for option in one["options"]}
     if one["kind"] not in (NUMBER, SCALE, *TEXTS):
         lines += [f"  - {_option(named[code])}" for code in named]
@@ -129,7 +129,7 @@ def _option(option: Field) -> str:
     return ": ".join(filter(None, (option["value"], said, option["description"])))
 
 
-def _how(one: Field) -> str:
+def _answer_form(one: Field) -> str:
     kind, limits = one["kind"], hint({**one, "required": True})
     if kind == CHOOSE_ONE:
         return "One of these values:"
@@ -176,7 +176,7 @@ class LabelsSchema(Schema):
 
 
 def _drafted(one: Field, value: Any) -> dict[str, str]:
-    """One field's value as the keys of a draft; raises WrongForm for a value of another form."""
+    """Return a field's value as the keys of a draft; WrongForm for a value of another form."""
     key = PREFIX + one["name"]
     if value is None or value == "":
         return {}

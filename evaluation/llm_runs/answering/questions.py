@@ -54,11 +54,11 @@ class Questions:
     )
 
     def fits(self, task: Task) -> bool:
-        """Whether models can be asked in this task."""
+        """Return whether models can answer this task."""
         return True
 
     def items(self, task: Task) -> list[Item]:
-        """What is asked; Conflict where nothing can be."""
+        """Return the items to ask about; Conflict if there are none."""
         return asked_items(task)
 
     def schema(self, task: Task, name: str) -> Schema:
@@ -87,24 +87,24 @@ class Questions:
         )
 
     def example_answer(self, codes: Mapping[str, str | None]) -> str:
-        """What most people chose, as a model is to answer."""
+        """Write the majority's answer in the form that the model must use."""
         return json.dumps(codes)
 
     def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
-        """What is stored of an answer: checked as people's are, and flagged outside the limits."""
+        """Check a model's answer as people's are checked, and convert it to stored values."""
         text, settings = value["text"], settings_of(task, item)
         declined = bool(settings.get("dont_know") and is_unknown(text))
         found, flag = check_draft(task, {"text": text, "declined": declined}, settings)
         return ParsedValues(found or Values(texts=[("answer", 0, text)]), flag, declined)
 
     def answered(self, task: Task, system: tuple[str, str]) -> set[tuple[int, int]]:
-        """What the system (name, prompt strategy) has answered: items and replicates."""
+        """Return what a system (name, prompt strategy) has answered: (item, replicate)."""
         return answered_items(task, system)
 
     def store(
         self, *, by: User | None, task: Task, system: tuple[str, str], rows: Sequence[SystemAnswer]
     ) -> None:
-        """Keep what the system answered."""
+        """Store the system's answers."""
         store_system_answers(by=by, task=task, system=system, rows=rows)
 
 
@@ -115,7 +115,7 @@ def settings_of(task: Task, item: Item) -> Settings:
 
 
 def words_wanted(settings: Settings) -> str:
-    """The limits in words; "" where there are none to speak of."""
+    """Describe the limits on words; "" if there is no upper limit."""
     low, high = settings.get("min_words", 0), settings.get("max_words")
     if high is None:
         return ""
@@ -127,7 +127,7 @@ def words_wanted(settings: Settings) -> str:
 def check_draft(
     task: Task, draft: Mapping[str, Any], settings: Settings
 ) -> tuple[Values | None, str]:
-    """What the task's own check makes of a draft, or what it says against it."""
+    """Check a draft by its task type; return the values, or None and the error."""
     try:
         return get_type(task.type).check(draft, settings), ""
     except DomainError as problem:

@@ -65,7 +65,7 @@ class Responses(Questions):
 
 
 def _citing(numbers: list[int], least: int) -> str:
-    """How passages are cited; "" where there are none."""
+    """Say how passages are cited; "" where there are none."""
     if not numbers:
         return ""
     first, last = numbers[0], numbers[-1]

@@ -114,13 +114,13 @@ Row = dict[str, Any]
 
 
 def questions_for(task: Task) -> Questions:
-    """How a model meets the items of this task."""
+    """Return how models are asked in this kind of task."""
     found: Questions = adapter_of(task).answering
     return found
 
 
 def strategies(task: Task) -> list[tuple[str, str]]:
-    """The prompt strategies (``name@version``) for tasks of this shape, with their titles.
+    """List the prompt strategies for this kind of task, as (``name@version``, title).
 
     The project's own follow the built-in ones.
     """
@@ -141,13 +141,13 @@ def strategies(task: Task) -> list[tuple[str, str]]:
 
 
 def _purposes(way: Questions) -> list[str]:
-    """What own prompts for tasks of this shape are written for."""
+    """List the purposes of own prompts that suit tasks of this shape."""
     own_ones = [PREFIX + way.family] if way.family else ["answer", "answer_steps"]
     return [slug for slug in own_ones if slug in PURPOSES]
 
 
 def prompt_of(task: Task, strategy: str) -> tuple[Template, str]:
-    """The prompt of a strategy, and the name that says in which form it is answered."""
+    """Return the prompt of a strategy, and the name of the answer's form."""
     if not strategy.startswith(own.OWN):
         return template(PREFIX, strategy), strategy.partition("@")[0]
     found = own.by_ref(task.project_id, strategy, "strategy")
@@ -155,7 +155,10 @@ def prompt_of(task: Task, strategy: str) -> tuple[Template, str]:
 
 
 def strategy_of(task: Task, wanted: str) -> str:
-    """The strategy wanted, or the first; Invalid where this kind of task is not asked so."""
+    """Return the wanted strategy, or the first one for "".
+
+    Invalid if the task does not offer it.
+    """
     known = [ref for ref, _ in strategies(task)]
     if wanted and wanted not in known:
         raise Invalid(
@@ -183,12 +186,12 @@ class AnswerRequest:
     replicate: int
 
     def subject(self, shown: Sequence[int] = ()) -> str:
-        """What the question is about; ``shown`` are the examples in its prompt."""
+        """Key of the question: its item and the example items in its prompt."""
         return examples.subject_with(f"item:{self.item.pk}/{self.replicate}", "item", shown)
 
 
 def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest]:
-    """The answers that a system with these options gives in all."""
+    """List all answers that a system with these options gives."""
     return [
         AnswerRequest(item, number)
         for item in questions_for(task).items(task)
@@ -197,7 +200,7 @@ def answer_requests(task: Task, params: Mapping[str, Any]) -> list[AnswerRequest
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest], int]:
-    """The answers that the system has not given yet, and how many are there already."""
+    """Return the answers that the system has not given yet, and the number it has."""
     there = questions_for(task).answered(task, system_of(task, params))
     every = answer_requests(task, params)
     new = [one for one in every if (one.item.pk, one.replicate) not in there]
@@ -205,7 +208,7 @@ def wanted_of(task: Task, params: Mapping[str, Any]) -> tuple[list[AnswerRequest
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    """Plan a run: its questions and cost. Raises Invalid and Conflict if something is missing."""
     return _plan(task, params, *wanted_of(task, params))
 
 
@@ -337,7 +340,7 @@ class Answered:
 
 
 def compute(run: Run, steps: Recorder) -> Answered:
-    """Ask, and read what comes."""
+    """Ask the model and parse its answers."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
     wanted, there = wanted_of(task, params)
@@ -353,13 +356,13 @@ def compute(run: Run, steps: Recorder) -> Answered:
         if reply.value is not None
     ]
     given = [SystemAnswer(one.item.pk, found.values, one.replicate) for one, _, found in read]
-    told = {**_told(replies, there, read), **prompts_told(asked.asks)}
+    told = {**_summary(replies, there, read), **prompts_told(asked.asks)}
     counts = told["counts"]
     steps.set_words(count=f"{plural(counts['answered'], 'answer')}, {counts['failed']:,} failed")
     return Answered(system_of(task, params), strategy_of(task, params["strategy"]), given, told)
 
 
-def _told(
+def _summary(
     replies: Sequence[Reply], there: int, read: Sequence[tuple[AnswerRequest, Reply, ParsedValues]]
 ) -> Row:
     """The figure of the run: counts, what failed and why, what is kept and wants a look."""
@@ -404,7 +407,7 @@ def write(run: Run, done: Answered) -> Outcome:
 
 
 def _place(run: Run) -> str:
-    """Where the answers stand among the task's results, if they have a page there."""
+    """Return where the answers are among the task's results, if they have a page there."""
     page = questions_for(run.task).results
     return reverse(page, args=[run.project_id, run.task_id]) if page else ""
 

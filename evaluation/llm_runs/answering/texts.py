@@ -20,7 +20,7 @@ UNKNOWN = re.compile(r"i (?:don'?t|do not) know(?: the answer)?")
 
 
 def unwrap_answer(text: str, *, marked: bool = False) -> str:
-    """The answer of a text: what follows its last mark, without quotes around the whole.
+    """Extract the answer after the last mark of a text, without surrounding quotes.
 
     ``marked``: without a mark there is no answer, as the steps towards it are none. Raises
     WrongForm where nothing is left.
@@ -41,7 +41,7 @@ def unwrap_answer(text: str, *, marked: bool = False) -> str:
 
 
 def is_unknown(answer: str) -> bool:
-    """Whether the answer says no more than that it is not known."""
+    """Return whether an answer only says "I don't know" in some wording."""
     plain = re.sub(r"[^\w' ]", "", answer.lower().replace("’", "'"))
     return bool(UNKNOWN.fullmatch(" ".join(plain.split())))
 
@@ -53,7 +53,7 @@ class AnswerSchema(Schema):
     marked: bool = False
 
     def parse(self, text: str) -> dict[str, Any]:
-        """The answer; raises WrongForm."""
+        """Extract the answer from a model's text; WrongForm if there is none."""
         return {"text": unwrap_answer(text, marked=self.marked)}
 
 
@@ -66,7 +66,7 @@ class ResponseSchema(Schema):
     """A whole response as it stands: {"text"}."""
 
     def parse(self, text: str) -> dict[str, Any]:
-        """The response; raises WrongForm where there is none."""
+        """Extract the response from a model's text; WrongForm if it is empty."""
         said = storable(THOUGHT.sub("", text)).strip()[:MAX_CHARACTERS].strip()
         if not said:
             raise WrongForm("The response is empty.")

@@ -113,10 +113,11 @@ class PairRequest:
 
     @property
     def call(self) -> int:
-        """Its number among the calls of the judge on this pair."""
+        """Number of this call among the judge's calls on the pair."""
         return call_of(self.replicate, flipped=self.flipped)
 
     def subject(self, part: str) -> str:
+        """Return the key under which the model's call on this pair is stored."""
         own = f"pair:{self.item.pk}/{self.call}{f'/{part}' if part else ''}"
         return examples.subject_with(own, "pair", self.examples)
 
@@ -127,7 +128,7 @@ def system_of(task: Task, params: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def name_of_judge(task: Task, model: LanguageModel, params: Mapping[str, Any]) -> tuple[str, str]:
-    """The same of a model that may not be asked any more."""
+    """Return the judge's name as (model, prompt strategy), also for a model no longer in use."""
     mode = params["mode"]
     prompt = refs_of(mode, template_of(task.project_id, mode, params["prompt"]))
     how = f"{temperature_label(params['temperature'])}{examples.label_of(params)}"
@@ -153,7 +154,7 @@ def pairs_of(task: Task, *, only_judged: bool, only: Collection[int] | None = No
 def vote_requests(
     task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
 ) -> list[PairRequest]:
-    """The votes that a judge with these options gives in all, or on the items of these ids."""
+    """List all votes that a judge with these options gives, or those on items of these ids."""
     items = pairs_of(task, only_judged=params["only_judged"], only=only)
     names = [row["name"] for row in _dimensions(task)] if items else []
     parts = ("",) if params["mode"] == COMBINED else tuple(names)
@@ -168,7 +169,7 @@ def vote_requests(
 def wanted_of(
     task: Task, params: Mapping[str, Any], only: Collection[int] | None = None
 ) -> tuple[list[PairRequest], int]:
-    """The votes that the judge has not given yet, and how many are there already."""
+    """Return the votes that the judge has not given yet, and the number it has."""
     there = answered_items(task, system_of(task, params))
     every = vote_requests(task, params, only)
     new = [one for one in every if (one.item.pk, one.call) not in there]
@@ -182,7 +183,7 @@ def _dimensions(task: Task) -> list[Row]:
 
 
 def _codes_needed(task: Task) -> dict[str, bool]:
-    """Every dimension; none of them may be left open."""
+    """Return every dimension; none of them may be left open."""
     return {row["name"]: False for row in _dimensions(task)}
 
 
@@ -215,7 +216,7 @@ def _with_examples(
 
 
 def _answer(codes: examples.Codes, part: str, *, flipped: bool) -> str:
-    """What most people said of a pair, as a model is to say it: A is the text that stands left."""
+    """Write what most people said of a pair as a model is to say it: A is the text on the left."""
     letters = {
         name: LETTERS[to_displayed(code, flipped=flipped)]
         for name, code in codes.items()
@@ -226,7 +227,7 @@ def _answer(codes: examples.Codes, part: str, *, flipped: bool) -> str:
 
 
 def plan(task: Task, params: Mapping[str, Any], only: Collection[int] | None = None) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing.
+    """Plan a run: its pairs and cost. Raises Invalid and Conflict if something is missing.
 
     ``only``: about the items of these ids.
     """
@@ -323,7 +324,7 @@ class JudgingResult:
 
 
 def compute(run: Run, steps: Recorder) -> JudgingResult:
-    """Ask, and turn what is said of A and B into votes on the pairs as they are stored."""
+    """Ask the judge, and convert its answers on A and B into votes on the stored pairs."""
     task, params = run.task, run.params
     steps.begin(PREPARE)
     only = run.limits.get("items")
@@ -338,14 +339,14 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
         values = vote_of(one, list(islice(parts, len(one.parts))))
         if values is not None:
             given.append(SystemAnswer(one.item.pk, values, one.call, one.flipped))
-    told = {**_told(task, replies, given, wanted, there), **prompts_told(asked.asks)}
+    told = {**_summary(task, replies, given, wanted, there), **prompts_told(asked.asks)}
     counts = told["counts"]
     steps.set_words(count=f"{plural(counts['answered'], 'vote')}, {counts['failed']:,} failed")
     return JudgingResult(system_of(task, params), given, told)
 
 
 def vote_of(one: PairRequest, replies: Sequence[Reply]) -> Values | None:
-    """The vote that these calls make, for the pair as stored; None where one of them failed.
+    """Combine a judge's calls into a vote on the stored pair; None if one of them failed.
 
     A vote on some dimensions only would keep the others from ever being asked again.
     """
@@ -358,7 +359,7 @@ def vote_of(one: PairRequest, replies: Sequence[Reply]) -> Values | None:
     return Values(choices=list(choices_of(shown, flipped=one.flipped)))
 
 
-def _told(
+def _summary(
     task: Task,
     replies: Sequence[Reply],
     given: Sequence[SystemAnswer],

@@ -103,7 +103,7 @@ class ScoreRequest:
 
 
 def wanted_of(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
-    """Everything to be scored, in an order that stays."""
+    """List everything to be scored, in a fixed order."""
     if adapter_of(task).scores_answers:
         return _answers(task, params)
     return _texts(task, params)
@@ -125,7 +125,7 @@ def _answers(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
 
 
 def purpose_of(task: Task) -> str:
-    """What a prompt for points is written for in a task of this shape."""
+    """Return the purpose of prompts that score in this task: answers or texts."""
     return "point_answer" if adapter_of(task).scores_answers else "point_text"
 
 
@@ -169,7 +169,7 @@ def _texts(task: Task, params: Mapping[str, Any]) -> list[ScoreRequest]:
 
 
 def plan(task: Task, params: Mapping[str, Any]) -> Plan:
-    """What a run would ask; raises Invalid and Conflict that say what is missing."""
+    """Plan a run: its questions and cost. Raises Invalid and Conflict if something is missing."""
     return _plan(task, params, wanted_of(task, params))
 
 
@@ -222,7 +222,7 @@ JUDGE_POINTS = LLMRunSpec(
 
 
 def points_of(replies: Sequence[Reply]) -> list[Point | None]:
-    """The score of each reply; the middle, flagged, where two tries brought no number.
+    """Read the scores from replies; 50, flagged, if the model named no number in two tries.
 
     None where the model was not reached: that says nothing of the answer.
     """
@@ -273,12 +273,12 @@ def compute(run: Run, steps: Recorder) -> ScoringResult:
     else:
         texts = [(one.text, one.dimension, point) for one, point in made if one.text is not None]
         rows, notes = candidate_boards(texts)
-    told = {**_told(replies, [point for _, point in made]), **prompts_told(asked.asks)}
+    told = {**_summary(replies, [point for _, point in made]), **prompts_told(asked.asks)}
     steps.set_words(count=f"{plural(len(made), 'score')}, {told['counts']['failed']:,} failed")
     return ScoringResult(rows, {"asked": told, "notes": notes})
 
 
-def _told(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
+def _summary(replies: Sequence[Reply], points: Sequence[Point]) -> Row:
     """The figure of the run: counts, the share that defaulted, and how the scores are spread."""
     own = [point.score for point in points if not point.defaulted]
     bins = np.histogram(own, bins=10, range=(0, 100))[0].tolist() if own else [0] * 10

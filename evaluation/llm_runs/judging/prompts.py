@@ -30,12 +30,12 @@ class Letters(Strict):
 
 
 def field_of(name: str) -> str:
-    """The field of a dimension: its name, but for those that the form itself needs."""
+    """Return the JSON field of a dimension: its name, changed if the schema uses that itself."""
     return f"{name}_" if hasattr(Letters, name) else name
 
 
 def name_of(field: str) -> str:
-    """The dimension of a field; ``field_of`` the other way round."""
+    """Return the dimension of a JSON field, the inverse of ``field_of``."""
     plain = field.removesuffix("_")
     return plain if plain != field and hasattr(Letters, plain) else field
 
@@ -55,18 +55,18 @@ def template_of(project_id: int, mode: str, ref: str = "") -> Template:
 
 
 def refs_of(mode: str, template: Template) -> str:
-    """The mode with its prompt, as judges are named: ``combined@1``, ``combined own:mine@2``."""
+    """Return mode and prompt as in judges' names: ``combined@1``, ``combined own:mine@2``."""
     version = template.version
     return f"{mode} {template.ref}" if template.required is not None else f"{mode}@{version}"
 
 
 def letters(row: Row) -> tuple[str, ...]:
-    """What may be answered on a dimension."""
+    """Return the letters that may be answered on a dimension: A, B, and N for neutral."""
     return ("A", "N", "B") if row["neutral"] else ("A", "B")
 
 
 def forms_of(dimensions: Sequence[Row], mode: str, template: Template) -> dict[str, Form]:
-    """The calls on a pair: one under "" for all dimensions, or one under each one's name."""
+    """Return the calls needed for a pair: one for all dimensions (""), or one for each."""
     if mode == INDIVIDUAL:
         return {row["name"]: _single(template, row) for row in dimensions}
     offered = any(row["neutral"] for row in dimensions)
@@ -112,7 +112,7 @@ def combined_schema(dimensions: Sequence[Row]) -> Schema:
 
 
 def single_schema(row: Row) -> Schema:
-    """One letter."""
+    """Return the schema for one letter as the answer on a dimension."""
     offered = letters(row)
     model = create_model(
         "PairWinner",
@@ -150,7 +150,7 @@ def _letter(text: str) -> dict[str, Any]:
 
 
 def shown_of(task: Task, item: Item) -> dict[str, str]:
-    """What people see around the texts: instructions, question, and sources where these show."""
+    """Return what people see around the texts: instructions, question, and sources if shown."""
     assert task.current is not None  # noqa: S101 (only a published task is judged)
     assert item.first is not None  # noqa: S101 (an item to be judged has a text)
     sources = item.group.passage if task.current.settings.get("show_sources") else ""
@@ -162,7 +162,7 @@ def shown_of(task: Task, item: Item) -> dict[str, str]:
 
 
 def pair_prompt(task: Task, item: Item, form: Form, *, flipped: bool) -> Rendered:
-    """The prompt for a pair; ``flipped``: the second text is called A."""
+    """Fill in the prompt for a pair; with ``flipped`` the second text is called A."""
     assert item.first is not None and item.second is not None  # noqa: S101 (pairs have both)
     left, right = left_right(item.first.text, item.second.text, flipped=flipped)
     return form.template.render(**shown_of(task, item), **form.places, left=left, right=right)

@@ -38,14 +38,14 @@ class Point:
     defaulted: bool = False
 
     def extra(self) -> Row:
-        """What a row says of where its score comes from."""
+        """Details stored with the score: its call, and whether it was a default."""
         return {"defaulted": self.defaulted, "call": self.call, "no_interval": ONE_SCORE}
 
 
 def answer_boards(
     given: Sequence[tuple[AnswerText, Point]], *, resamples: int, rng: np.random.Generator
 ) -> tuple[Rows, list[str]]:
-    """Rows of answers, workers and systems; and what is to be said of the boards."""
+    """Make the rows of answers, workers and systems from a model's scores, with messages."""
     rows: Rows = {
         AnswerScore: [
             {"answer_id": row.answer_id, "estimate": point.score, "n": 1, "extra": point.extra()}
@@ -216,7 +216,7 @@ def _mean(one: Mean, defaulted: int) -> Row:
 
 
 def candidate_boards(given: Sequence[tuple[Candidate, str, Point]]) -> tuple[Rows, list[str]]:
-    """Rows of texts by dimension, and of the systems that wrote them: means over topics.
+    """Make the rows of texts by dimension, and of their systems as means over topics.
 
     The dimension "" of a system is the mean over all dimensions.
     """

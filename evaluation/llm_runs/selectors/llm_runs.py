@@ -34,12 +34,12 @@ class Calls:
 
 
 def asks_or_holds(run: Run) -> bool:
-    """Whether the run may have calls: it asks models, or brought what was asked elsewhere."""
+    """Return whether a run can have calls: it asks models or was imported."""
     return run_types.asking_of(run.method) is not None or run.trigger == "import"
 
 
 def calls_of(run: Run) -> Calls | None:
-    """The run's calls, in three queries at most; None for a run that has none and asks none."""
+    """Summarise a run's calls (three queries at most); None for a run without models."""
     if not asks_or_holds(run):
         return None
     rows = LLMCall.objects.filter(uses__run=run)
@@ -72,7 +72,7 @@ def calls_of(run: Run) -> Calls | None:
 
 
 def sentence(calls: Calls) -> str:
-    """How the calls of a finished run ended."""
+    """Say how the calls of a finished run ended."""
     if not calls.total:
         return gettext("Nothing was asked.")
     if calls.failed:

@@ -65,21 +65,22 @@ class Live:
 
 
 def live_runs(task: Task) -> Live:
-    """The task's latest runs that ask, with their calls; four queries at most."""
+    """Return the task's latest runs that ask models, with their calls (four queries at most)."""
     slugs = [slug for slug, kind in run_types.run_types().items() if kind.asking]
     rows = list(
         task.runs.filter(method__in=slugs)
         .select_related("started_by", "source")
         .order_by("-number")[:SHOWN]
     )
-    names, told = model_names(rows), _told(rows)
+    names, told = model_names(rows), _calls_by_run(rows)
     made = [
-        _asked(run, task, names.get(model_id(run) or 0, ""), told.get(run.pk, {})) for run in rows
+        _run_line(run, task, names.get(model_id(run) or 0, ""), told.get(run.pk, {}))
+        for run in rows
     ]
     return Live(made, sum(one.active for one in made))
 
 
-def _told(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
+def _calls_by_run(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """Run -> its calls by state, each once, and what its attempts cost; two queries."""
     same = CallUse.objects.filter(run=OuterRef("run"), call=OuterRef("call"), pk__lt=OuterRef("pk"))
     once = CallUse.objects.filter(~Exists(same), run__in=rows).order_by().values("run")
@@ -97,7 +98,7 @@ def _told(rows: Sequence[Run]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRun:
+def _run_line(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRun:
     run.task = task
     mark, word = STATES[RunState(run.state)]
     return AskedRun(
@@ -118,7 +119,7 @@ def _asked(run: Run, task: Task, model: str, told: Mapping[str, Any]) -> AskedRu
 
 
 def ways(task: Task) -> list[AskingLine]:
-    """The ways of asking that fit the task, with how often each was used and its last run."""
+    """List the methods that ask models in this task, with number of uses and last run."""
     found = ways_of(task)
     runs: dict[str, list[Run]] = {slug: [] for slug, _ in found}
     for run in task.runs.filter(method__in=list(runs)).order_by("-number"):
@@ -130,7 +131,7 @@ def ways(task: Task) -> list[AskingLine]:
 
 
 def options_without_model(task: Task) -> str:
-    """What can be done with the task without a model, in a sentence or two."""
+    """Say what can be done with the task without a model."""
     return str(adapter_of(task).without_models)
 
 
@@ -222,7 +223,7 @@ def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
 
 
 def _length(ready: Prepared) -> dict[str, Any]:
-    """How much is sent: tokens, or the duration of recordings."""
+    """Return how much is sent: tokens, or the duration of recordings."""
     found = ready.preview
     if ready.plan.model.use == LanguageModel.Use.SPEECH:
         return {"label": gettext("Sound"), "value": duration(found.tokens_in), "of": ""}

@@ -27,7 +27,7 @@ TASKS = 100  # to choose from, the newest
 def preview_on_item(
     project: Project, prompt: OwnPrompt, chosen: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the page offers to choose, and the question as it would be sent.
+    """Return the options of a prompt's preview, and the question as it would be sent.
 
     ``chosen``: ids of "task" and "model" and the "subject"; what is not there is the first. Gives
     ``problem`` in place of ``shown`` where nothing can be asked.
@@ -82,7 +82,7 @@ def _pick(rows: list[Any], wanted: str) -> Any:
 
 
 def tried(project: Project, ref: str, number: int) -> dict[str, Any] | None:
-    """What came of a trial of this prompt; None where the run is none."""
+    """Return the result of a trial of this prompt; None if there is no such run."""
     run = Run.objects.filter(
         project=project, number=number, method=trial.SLUG, params__prompt=ref
     ).first()

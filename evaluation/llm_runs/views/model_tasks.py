@@ -105,7 +105,7 @@ def task_ask(request: HttpRequest, project_id: int, task_id: int, method: str) -
 
 
 def _previewed(task: Task, method: str, form: AskForm, *, agreed: bool) -> dict[str, Any]:
-    """What the options as they stand would ask and cost, or what keeps them from it."""
+    """Return what these options would ask and cost, or what keeps them from it."""
     if not form.is_valid():
         found = [
             (form.fields[name].label or name.replace("_", " "), errors[0])

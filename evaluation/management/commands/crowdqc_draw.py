@@ -22,7 +22,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which items of what, beside which model, and for whom."""
+        """Declare the options: which items of what, beside which model, for whom."""
         parser.add_argument("task", type=int, help="number of the task")
         parser.add_argument("--by", required=True, help="username of a requester of its project")
         parser.add_argument("--model", required=True, help="name of a system that answered")

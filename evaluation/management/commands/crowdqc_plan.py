@@ -121,7 +121,7 @@ def _fields(model: str) -> set[str]:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """One study: its parameters, figures known beforehand, and the simulated answers."""
+    """Return a planned study as JSON: parameters, known figures, simulated answers."""
     return {
         "params": dict(result.recipe["params"]),
         **result.diagnostics,

@@ -27,7 +27,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to run, on what, for whom."""
+        """Declare the options: what to run, on what, for whom."""
         parser.add_argument("task", type=int, nargs="?", help="number of the task")
         parser.add_argument("--method", default="", help="default: that of the task's type")
         parser.add_argument("--by", help="username of somebody who may start runs there")

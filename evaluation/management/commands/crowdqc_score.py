@@ -171,7 +171,7 @@ def _kind_of(sheet: Sheet, given: Mapping[str, str]) -> str:
 
 
 def columns_told(slug: str, found: CheckedFile) -> Iterator[str]:
-    """What the file was taken for, and the rows that are left out."""
+    """Yield lines on how the file's columns were read and which rows are left out."""
     kind = KINDS[slug]
     fields = {one.name: str(one.label).lower() for one in kind.reader.fields}
     columns = ", ".join(f"{fields[name]}: {column}" for name, column in found.mapping.items())

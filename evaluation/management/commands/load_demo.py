@@ -66,7 +66,7 @@ class Command(BaseCommand):
             "begun", "study", "panel", "writing", "rating", "think", "checklist"
         ):
             self._first(other, encoder=options["encoder"])
-        self._more(task)
+        self._add_runs(task)
         self._board()
         self._start_background_runs(task)
         if fresh:
@@ -114,8 +114,8 @@ class Command(BaseCommand):
                 f"run {run.number} of AQER, {name}, {encoder}: {time.monotonic() - began:.1f} s"
             )
 
-    def _more(self, task: Task) -> None:
-        """What stands on the graded answers and on the explained ratings."""
+    def _add_runs(self, task: Task) -> None:
+        """Add the runs on the graded answers and on the explained ratings."""
         from evaluation.demo import money as demo_money
         from evaluation.rescaling.calls import imports
         from evaluation.runs import engine as runs

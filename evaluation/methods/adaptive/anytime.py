@@ -59,7 +59,7 @@ class Votes:
     prompt: IntArray
 
     def head(self, number: int) -> Votes:
-        """The first so many of them."""
+        """Keep the first ``number`` votes."""
         return Votes(
             self.first[:number],
             self.second[:number],
@@ -96,7 +96,7 @@ def win_shares(
     target: float = 0.05,
     by_prompt: bool = False,
 ) -> WinShares:
-    """Shares of ``systems`` (k), and their intervals, valid at every look.
+    """Estimate the win shares of ``systems`` (k) with intervals that hold at every look.
 
     ``by_prompt``: the votes are the same judges' on every prompt, so that prompts alone were
     sampled; the intervals say nothing of other judges, and ``worker`` is not read.
@@ -136,7 +136,7 @@ def win_shares(
     weight = _weights(given, votes)
     by_worker = _Clusters.of(given.worker, weight, "workers" if not by_prompt else "prompts")
     by_topic = by_worker if by_prompt else _Clusters.of(given.prompt, weight, "prompts")
-    if why := by_worker.too_few or by_topic.too_few:
+    if why := by_worker.why_no_interval or by_topic.why_no_interval:
         return replace(nothing, why=why)
     pull = weight * (given.score - pairs[first, second])[:, None]
     pull[np.arange(len(first)), second] *= -1
@@ -165,7 +165,7 @@ def _check(given: Votes, systems: int) -> None:
 
 
 def _weights(given: Votes, votes: IntArray) -> FloatArray:
-    """What each vote counts in each system's share (n, k); columns add up to 1."""
+    """Return the weight of each vote in each system's share (n, k); columns add up to 1."""
     first, second = given.first, given.second
     weight = np.zeros((len(first), len(votes)))
     rows = np.arange(len(first))
@@ -183,6 +183,7 @@ class _Clusters:
 
     @classmethod
     def of(cls, name: IntArray, weight: FloatArray, noun: str) -> _Clusters:
+        """Make the clusters of rows by name, with the sum of their weights."""
         names, place = np.unique(name, return_inverse=True)
         return cls(place, _summed(weight, place, len(names)), noun)
 
@@ -192,7 +193,7 @@ class _Clusters:
         return bell_mccaffrey(self.share)
 
     @property
-    def too_few(self) -> str:
+    def why_no_interval(self) -> str:
         """Why these give some system no interval; "" where they do."""
         effective = 1 / (self.share**2).sum(axis=0)
         at = int(effective.argmin())
@@ -200,7 +201,7 @@ class _Clusters:
         return too_few_clusters(clusters, float(effective[at]), self.noun, LEAST[MEAN])
 
     def variance(self, pull: FloatArray) -> FloatArray:
-        """Of the sums of pulls (n, k)."""
+        """Return the variance of sums of pulls (n, k) over clusters."""
         sums = _summed(pull, self.place, len(self.share))
         return np.asarray((sums**2 / (1 - self.share)).sum(axis=0), dtype=np.float64)
 

@@ -57,8 +57,9 @@ class Beliefs:
         return float(1 - self.prior[:, NEUTRAL].mean()) / (1 + self.decided)
 
     def posterior(self, counts: FloatArray) -> FloatArray:
-        """(p, 4) beta parameters of each pair: a vote is neutral, or is not; is for the first, or
-        for the second, if it is not. The first two are 0 and 1 where neutral is not offered.
+        """Return the beta parameters (p, 4) of each pair's votes.
+
+        Neutral or not, first or second.
         """
         first, neutral, second = self.prior.T
         own, other = counts[:, FIRST], counts[:, SECOND]
@@ -79,7 +80,7 @@ class Beliefs:
 
 
 def effective(votes: FloatArray, alike: float) -> FloatArray:
-    """How many independent votes ``votes`` (p,) on one pair are worth: n / (1 + (n - 1) alike)."""
+    """Convert ``votes`` (p,) on a pair to independent votes: n / (1 + (n - 1) alike)."""
     return np.asarray(votes / (1 + np.maximum(votes - 1, 0.0) * alike), dtype=np.float64)
 
 
@@ -158,14 +159,13 @@ def systems_of(
 def chances(
     merit: FloatArray, tie: float, first: IntArray, second: IntArray, *, neutral: bool = True
 ) -> FloatArray:
-    """(p, 3) chances of first, neutral and second that the systems' merits give."""
+    """Return the chances (p, 3) of first, neutral and second by the systems' merits."""
     x = merit[first] - merit[second]
     return np.stack(bt_ties.probabilities("davidson" if neutral else "none", x, tie), axis=1)
 
 
 def concentration(yes: FloatArray, no: FloatArray, chance: FloatArray) -> float:
-    """The s under which ``yes`` and ``no`` votes (p,) are likeliest, a pair's chance of yes being
-    Beta(s * chance, s * (1 - chance)), with a weak prior on s.
+    """Estimate by maximum likelihood how alike votes on one pair are (a beta-binomial's s).
 
     Pairs with one vote say nothing of it. Found on a grid of log s, between whose points a parabola
     leads to the top. The likelihood holds whatever made the voting stop.
@@ -202,7 +202,7 @@ def next_vote(posterior: FloatArray) -> FloatArray:
 
 
 def label_chances(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Chance that each answer is the label, now (p, 3) and after one vote on each (p, 3, 3).
+    """Return the chance that each answer is the label now (p, 3) and after one vote (p, 3, 3).
 
     ``posterior`` (p, 4) as ``Beliefs.posterior`` has it. Entry [i, j, k] of the second is the
     chance of label k when the next vote on pair i says j.
@@ -223,7 +223,7 @@ def _chances_of(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
     if not neutral.any():
         sides = [[_of_two(a[:, 0], b[:, 0]) for b in behind] for a in ahead]
         return sides[0][0], np.stack([sides[1][2], sides[0][0], sides[2][1]], axis=1)
-    low = [_below(neutral + n, decided + d) for n, d in ((0, 0), (1, 0), (0, 1))]
+    low = [_chance_below_third(neutral + n, decided + d) for n, d in ((0, 0), (1, 0), (0, 1))]
 
     def label(a: FloatArray, b: FloatArray, held: tuple[FloatArray, FloatArray]) -> FloatArray:
         start, slope = held
@@ -249,7 +249,7 @@ def _beyond(own: FloatArray, other: FloatArray) -> list[FloatArray]:
     return [now, now + step / b, np.maximum(now - step / a, 0.0)]
 
 
-def _below(neutral: FloatArray, decided: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _chance_below_third(neutral: FloatArray, decided: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Chance (p,) that the chance of neutral is below 1/3, and how it grows with v (p, nodes)."""
     a, b = neutral[:, None], decided[:, None]
     density = np.exp(

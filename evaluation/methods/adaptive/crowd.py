@@ -81,7 +81,7 @@ class Design:
         self.crowd(np.zeros(self.systems)).check()
 
     def rules(self, votes: int) -> Rules:
-        """Of a plan whose budget is ``votes`` a pair."""
+        """Return the rules of a plan with a budget of ``votes`` per pair."""
         return Rules(
             self.floor,
             self.ceiling,
@@ -92,7 +92,7 @@ class Design:
         )
 
     def crowd(self, merits: FloatArray) -> PairCrowd:
-        """The crowd, with as many votes a pair as could be asked for."""
+        """Return the simulated crowd, with the most votes per pair that could be asked for."""
         return PairCrowd(
             self.workers,
             self.pairs,
@@ -106,7 +106,10 @@ class Design:
         )
 
     def merits(self, rng: np.random.Generator) -> FloatArray:
-        """True log-merits (systems,) of one replicate; spaced ones in random order."""
+        """Draw the true log-merits (systems,) of one replicate.
+
+        Evenly spaced ones in random order.
+        """
         if self.given:
             return np.array(self.given)
         if not self.even:
@@ -115,7 +118,7 @@ class Design:
         return rng.permutation(spaced * self.merit_sd / spaced.std())
 
     def limit(self, merits: FloatArray) -> FloatArray:
-        """What Bradley-Terry's merits (systems,) tend to with endlessly many pairs and votes.
+        """Return the merits (systems,) that Bradley-Terry converges to with endless votes.
 
         They are closer together than the true ones, since pairs differ and some people guess.
         """
@@ -150,7 +153,7 @@ class Drawn:
     spammer: NDArray[np.bool_]
 
     def counts(self, votes: IntArray) -> FloatArray:
-        """(p, 3) of first, neutral and second among the first ``votes`` (p,) of each pair."""
+        """Count first, neutral and second (p, 3) among the first ``votes`` (p,) of each pair."""
         pair, k = np.nonzero(np.arange(self.outcome.shape[1]) < votes[:, None])
         code = 3 * pair + self.outcome[pair, k]
         return np.bincount(code, minlength=3 * len(votes)).reshape(-1, 3).astype(np.float64)
@@ -163,7 +166,7 @@ class Drawn:
 
 
 def draw(design: Design, rng: np.random.Generator) -> Drawn:
-    """One replicate of ``design``, which is taken as checked."""
+    """Simulate one replicate of a checked ``design``."""
     merits = design.merits(rng)
     crowd = design.crowd(merits)
     votes = simulate_pairs(rng, crowd)

@@ -63,12 +63,12 @@ FAR = 8.0  # standard errors beyond which an order is not in doubt
 
 
 def entropy(chance: FloatArray) -> FloatArray:
-    """Entropy (...) in nats of chances (..., k)."""
+    """Compute the entropy (...) in nats of chances (..., k)."""
     return np.asarray(-scipy.special.xlogy(chance, chance).sum(axis=-1), dtype=np.float64)
 
 
 def label_gain(posterior: FloatArray, now: FloatArray, after: FloatArray) -> FloatArray:
-    """Mutual information (p,) of a pair's next vote and its label, in nats.
+    """Return the mutual information (p,) in nats of a pair's next vote and its label.
 
     ``posterior`` (p, 4), ``now`` and ``after`` as ``adaptive_beliefs.label_chances`` has them.
     """
@@ -77,7 +77,7 @@ def label_gain(posterior: FloatArray, now: FloatArray, after: FloatArray) -> Flo
 
 
 def order_gain(z: FloatArray) -> FloatArray:
-    """Chance that a look at a difference puts its sign right, per share of variance it takes away.
+    """Return how much a vote helps to find the sign of a difference, per share of its variance.
 
     ``z`` is a normal difference's mean over its standard deviation: its sign is wrong with chance
     Phi(-|z|). Votes that take the share q off its variance leave, before they are seen, a chance of
@@ -103,7 +103,7 @@ class Ranking:
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """(k,) systems whose place against every other is certain."""
+        """Systems (k,) whose order against every other is certain."""
         return np.asarray(self.certain.all(axis=1))
 
 
@@ -121,7 +121,10 @@ class Field:
 
     @classmethod
     def of(cls, believed: Beliefs, first: IntArray, second: IntArray) -> Field:
-        """Davidson's information at the merits: Var(first - second) / 4; none within one system."""
+        """Build the field from beliefs.
+
+        Davidson's information Var(first - second) / 4 of each pair.
+        """
         win, loss = believed.prior[:, FIRST], believed.prior[:, SECOND]
         fisher = np.where(first == second, 0.0, (win + loss - (win - loss) ** 2) / 4)
         k = len(believed.merit)
@@ -132,7 +135,7 @@ class Field:
         return cls(believed, first, second, fisher, part[:, None] == part[None, :])
 
     def ranking(self, votes: FloatArray, certainty: float) -> Ranking:
-        """From ``votes`` (p,), given or counted on, at the merits as they are believed now.
+        """Return what the votes (p,) say of the order of systems, at the present merits.
 
         The merits are normal around the fit with the inverse of the information as covariance, a
         pair's votes counting as many independent ones as they are worth.
@@ -155,9 +158,7 @@ class Field:
         )
 
     def gain(self, votes: FloatArray, ranking: Ranking) -> FloatArray:
-        """Orders put right (p,) by one more vote on each pair: what it adds to the pair's worth,
-        times what that tells of the orders.
-        """
+        """Return the number of orders (p,) that one more vote on each pair would correct."""
         alike = self.believed.alike
         more = effective(votes + 1, alike) - effective(votes, alike)
         found: FloatArray = more * self.fisher * ranking.gain[self.first, self.second]
@@ -212,7 +213,7 @@ class Plan:
 
     @cached_property
     def posterior(self) -> FloatArray:
-        """(p, 3) chances that first, neutral and second are the pair's label."""
+        """Chances (p, 3) that first, neutral and second are the pair's label."""
         return label_chances(self.shape)[0]
 
     @property
@@ -222,7 +223,7 @@ class Plan:
 
     @property
     def spent(self) -> int:
-        """Votes given."""
+        """Number of votes given so far."""
         return int(self.votes.sum())
 
     @property
@@ -236,12 +237,12 @@ class Plan:
 
     @property
     def left(self) -> int:
-        """Votes of the budget that are neither given, handed out nor asked for."""
+        """Votes of the budget that are neither given, handed out nor requested."""
         return max(self.budget - int(self.wanted.sum()), 0)
 
     @property
     def finished(self) -> bool:
-        """Nothing is handed out and nothing more is asked for."""
+        """Whether no vote is handed out or requested any more."""
         return not (self.next_votes.any() or self.held.any())
 
 
@@ -294,7 +295,7 @@ def plan_votes(
     batch: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> Plan:
-    """How many votes each of p pairs should have now.
+    """Decide how many votes each of p pairs should have now.
 
     ``counts`` (p, 3) are votes for first, neutral and second, or sums of their weights (a worker's
     competence); weighted ones need ``votes`` (p,), how many there are. ``first`` and ``second``
@@ -408,7 +409,7 @@ def _floors(total: IntArray, floor: int, free: int) -> IntArray:
 
 
 def _best(gain: FloatArray, may: NDArray[np.bool_], draw: IntArray, number: int) -> IntArray:
-    """One vote (p,) for the ``number`` pairs of most gain among those that may have one."""
+    """Give one vote (p,) to the ``number`` pairs of most gain among those that may have one."""
     open_ = np.flatnonzero(may & (gain > 0))
     chosen = np.zeros(len(gain), dtype=np.int64)
     if number > 0 and len(open_):

@@ -114,8 +114,10 @@ def _replicate(design: Design, drawn: Drawn, levels: int) -> Trace:
 
 
 def collect(design: Design, drawn: Drawn, levels: int) -> tuple[FloatArray, IntArray]:
-    """Adaptive collection up to ``levels`` votes a pair: its steps (plans, 3) as in Trace, and the
-    votes (p,) that pairs had when the equal share was spent, or at the end.
+    """Simulate adaptive collection with at most ``levels`` votes per pair.
+
+    Returns its steps (plans, 3) as in Trace, and the votes (p,) of pairs when the equal share was
+    spent, or at the end.
     """
     votes = np.zeros(design.pairs, dtype=np.int64)
     counts, steps, equal = drawn.counts(votes), [], votes
@@ -173,7 +175,7 @@ class Curves:
 
     @classmethod
     def of(cls, traces: Sequence[Trace], design: Design) -> Curves:
-        """The steps of each replicate on one grid of budgets."""
+        """Put the steps of all replicates on one grid of budgets."""
         top = len(traces[0].uniform)
         points = np.linspace(design.floor, top, (top - design.floor) * FINE + 1)
         adaptive = np.empty((len(traces), len(points), 3))
@@ -184,13 +186,11 @@ class Curves:
         return cls(uniform, adaptive, np.arange(1.0, top + 1), points)
 
     def take(self, rows: IntArray) -> Curves:
-        """Some replicates, again and again where ``rows`` says so."""
+        """Select replicates, with repeats if ``rows`` has them."""
         return Curves(self.uniform[rows], self.adaptive[rows], self.levels, self.points)
 
     def needed(self, measure: int) -> tuple[FloatArray, FloatArray]:
-        """Votes a pair (levels,) for what uniform allocation reaches at each level: the least that
-        uniform allocation itself needs (fewer, where its curve is flat), and adaptive collection.
-        """
+        """Return the votes per pair that uniform and adaptive collection need for equal results."""
         reached = np.maximum.accumulate(self.uniform[:, :, measure].mean(axis=0))
         mean = self.adaptive.mean(axis=0)
         return (
@@ -199,7 +199,7 @@ class Curves:
         )
 
     def table(self) -> Table:
-        """Both curves."""
+        """Table of both curves with their Monte Carlo errors."""
         root = len(self.uniform) ** 0.5
         both = [
             (UNIFORM, self.levels, self.uniform),

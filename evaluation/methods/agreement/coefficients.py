@@ -39,7 +39,10 @@ LEAST_OTHER = 3
 
 
 def contingency(first: IntArray, second: IntArray, size: int) -> FloatArray:
-    """How often ``first`` (n,) is c and ``second`` (n,) is k (size, size); -1 is left out."""
+    """Cross-tabulate the codes ``first`` (n,) and ``second`` (n,) as counts (size, size).
+
+    Rows with -1 on either side are left out.
+    """
     both = (first >= 0) & (second >= 0)
     flat = np.bincount(first[both] * size + second[both], minlength=size * size)
     return flat.reshape(size, size).astype(np.float64)
@@ -210,19 +213,22 @@ def _interval(
         summed = grouped(rows(counts[drawn]), group[drawn])
         votes = np.unique(group[paired], return_inverse=True)[1]
         mass = np.bincount(votes, weights=counts[paired].sum(axis=1))
-        others = len(np.unique(group[paired & _other(counts, 1.0)]))
+        others = len(np.unique(group[paired & _has_no_majority(counts, 1.0)]))
         found = estimate(
             summed, np.ones(len(summed)), statistic, units=len(mass), mass=mass, **drawing
         )
         return _if_varied(found, others, least_other, drawing["noun"])
     each = np.ones(len(counts)) if times is None else times
-    units, others = int(each[paired].sum()), int(each[paired & _other(counts, each)].sum())
+    units, others = (
+        int(each[paired].sum()),
+        int(each[paired & _has_no_majority(counts, each)].sum()),
+    )
     kinds, times = (counts[drawn], times[drawn]) if times is not None else patterns(counts[drawn])
     found = estimate(rows(kinds), times, statistic, units=units, **drawing)
     return _if_varied(found, others, least_other, drawing["noun"])
 
 
-def _other(counts: FloatArray, times: FloatArray | float) -> NDArray[np.bool_]:
+def _has_no_majority(counts: FloatArray, times: FloatArray | float) -> NDArray[np.bool_]:
     """Rows (p,) of which the commonest label has less than half of the votes."""
     commonest = int((counts * np.reshape(times, (-1, 1))).sum(axis=0).argmax())
     return np.asarray(2 * counts[:, commonest] < counts.sum(axis=1))
@@ -399,7 +405,7 @@ def percent_interval(
 def differentiability_split(
     data: Mapping[str, Labels], *, dimensions: int = 5, share: float = 0.6
 ) -> NDArray[np.bool_]:
-    """Items (items,) whose candidates can be told apart: True, minimally differentiable: False.
+    """Return for each item (items,) whether its candidates can be told apart.
 
     True where on at least ``dimensions`` of the dimensions (the keys of ``data``, all on the same
     items) one label has at least ``share`` of the votes. CrowdRAG, section 5.1: 5 of 7

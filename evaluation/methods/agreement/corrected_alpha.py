@@ -135,7 +135,7 @@ def corrected_alpha(
     """
     items = _items(data)
     plan = _Plan(
-        _all_at_once(competence, competences),
+        _batch_competence(competence, competences),
         threshold,
         level,
         values,
@@ -168,7 +168,7 @@ _MEANS = (
 )
 
 
-def _all_at_once(one: Competence | None, several: Competences | None) -> Competences:
+def _batch_competence(one: Competence | None, several: Competences | None) -> Competences:
     if (one is None) == (several is None):
         raise BadParameter("competence or competences must be given, and not both")
     return several or partial(map, one)
@@ -233,11 +233,11 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
             yield noises[-1]
 
     given = [np.asarray(one, dtype=np.float64) for one in plan.competences(asked())]
-    kept = _kept(given[0], votes, votes, plan.threshold)[0]
+    kept = _split_votes(given[0], votes, votes, plan.threshold)[0]
     crossed, unknown = folds.kept_votes(given[1 : 1 + len(folds)], plan.threshold)
     nulls = []
     for one, noise in zip(given[1 + len(folds) :], noises, strict=True):
-        keep = _kept(one, noise, noise, plan.threshold)[0]
+        keep = _split_votes(one, noise, noise, plan.threshold)[0]
         nulls.append(_alpha(noise, keep & plan.scored[noise.item], plan.level, plan.values))
     cross = _alpha(votes, crossed & ours, plan.level, plan.values)
     bounds, why = (np.nan, np.nan), plain.reason
@@ -268,10 +268,10 @@ def _dimension(votes: Labels, plan: _Plan, rng: np.random.Generator) -> dict[str
     return {**row, "reason": reason}
 
 
-def _kept(
+def _split_votes(
     found: FloatArray, fitted: Labels, used: Labels, threshold: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which votes of ``used`` (n,) stay under competence from ``fitted``, and which are unknown."""
+    """Return which votes of ``used`` (n,) stay under ``fitted``, and which are unknown."""
     if found.shape != (len(fitted.workers),):
         raise BadShape(f"competence gave {found.shape}; it must give ({len(fitted.workers)},)")
     known = np.zeros(len(found), dtype=bool)
@@ -301,11 +301,11 @@ class _Folds:
     def kept_votes(
         self, found: list[FloatArray], threshold: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which votes (n,) stay, and whose competence is unknown."""
+        """Return which votes (n,) stay, and whose competence is unknown."""
         keep = np.ones(len(self.votes), dtype=bool)
         unknown = np.full(len(self.votes), not self.parts)
         for here, one, rest in zip(self.parts, found, self.rest, strict=True):
-            kept, missing = _kept(one, rest, self.votes, threshold)
+            kept, missing = _split_votes(one, rest, self.votes, threshold)
             keep[here], unknown[here] = kept[here], missing[here]
         return keep, unknown
 
@@ -332,11 +332,14 @@ class CrossFit:
         self.others = self.folds.others()
 
     def kept_votes(self, competence: list[FloatArray]) -> NDArray[np.bool_]:
-        """Which votes (n,) stay under the competence (workers,) of each of ``others``."""
+        """Return which votes (n,) stay under the competence (workers,) of each of ``others``."""
         return self.folds.kept_votes(competence, self.threshold)[0]
 
     def alpha(self, kept: NDArray[np.bool_]) -> float:
-        """Of the votes that stay."""
+        """Return the cross-fitted alpha of the votes that are ``kept``.
+
+        NaN where it is undefined.
+        """
         return _alpha(self.votes, kept, self.level, None)
 
 
@@ -351,7 +354,7 @@ def _alpha(votes: Labels, rows: NDArray[np.bool_], level: str, values: FloatArra
 
 
 def shuffled(votes: Labels, rng: np.random.Generator) -> Labels:
-    """The same workers on the same items with the labels (as given and as shown) shuffled."""
+    """Permute the labels among the votes, keeping workers and items."""
     row = np.repeat(np.arange(len(votes)), votes.weight.astype(np.int64))
     drawn = rng.permutation(row)
     return Labels.build(

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.agreement.significance import bca, blocks, correlations
+from evaluation.methods.agreement.significance import bca, blocks, correlations, fisher_z
 from evaluation.methods.core.base import BadShape, FloatArray, IntArray, Table, of_rows
 from evaluation.methods.core.inference import family_level
 from evaluation.methods.core.units import RESAMPLED, too_few_units
 
 MEASURES = ("pearson", "spearman")
-NEARLY = 1 - 1e-12
 CONSTANT = "one side is the same throughout"
 COLUMNS = (
     "measure",
@@ -54,7 +53,7 @@ class Plan:
 
     @classmethod
     def draw(cls, units: int, draws: int, resamples: int, rng: np.random.Generator) -> Plan:
-        """``resamples`` of ``units``, and of ``draws`` where there are several."""
+        """Draw ``resamples`` of the units, and of the ``draws`` where there are several."""
         again = rng.multinomial(units, np.full(units, 1 / units), size=resamples)
         weights = np.concatenate([np.ones((1, units)), again, 1 - np.eye(units)])
         over = np.ones((len(weights), draws))
@@ -146,7 +145,7 @@ class _Measured:
             filled = (weights > 0).sum(axis=1) > 1
             weights = np.where(filled[:, None], weights, 1.0)
             r = correlations(own[used], self.truth[used], weights, self.measure)
-            out[start:stop] = np.where(filled, np.arctanh(np.clip(r, -NEARLY, NEARLY)), np.nan)
+            out[start:stop] = np.where(filled, fisher_z(r), np.nan)
         return out
 
     def _estimate(self, values: FloatArray, units: int, level: float, noun: str) -> dict[str, Any]:

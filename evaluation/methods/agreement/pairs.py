@@ -39,7 +39,7 @@ def kappa_of(table: FloatArray, weighting: str = "none") -> FloatArray:
 
 
 def _cost(size: int, weighting: str) -> FloatArray:
-    """What two labels that differ cost (v, v)."""
+    """Return the cost of each two labels differing (v, v)."""
     if weighting not in WEIGHTINGS:
         raise BadParameter(f"weighting is {weighting!r}; it must be {', '.join(WEIGHTINGS)}")
     place = np.arange(size)

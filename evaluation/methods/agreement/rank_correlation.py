@@ -44,11 +44,11 @@ class Correlations:
 
     @property
     def defined(self) -> NDArray[np.bool_]:
-        """(g,) True where there is a correlation."""
+        """Whether each group has a correlation (g,)."""
         return self.reason == 0
 
     def undefined(self) -> dict[str, int]:
-        """How many groups have no correlation, by reason in words."""
+        """Count the groups without a correlation, by reason."""
         counts = np.bincount(self.reason, minlength=len(REASONS))
         return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
 
@@ -64,12 +64,12 @@ class Sides:
     groups: int
 
     def add(self, values: FloatArray) -> FloatArray:
-        """Weighted sum of ``values`` (n,) per group (g,)."""
+        """Return the weighted sum of ``values`` (n,) by group (g,)."""
         return _sums(self.group, self.weight * values, self.groups)
 
     @property
     def total(self) -> FloatArray:
-        """(g,) weight of each group."""
+        """Total weight of each group (g,)."""
         return _sums(self.group, self.weight, self.groups)
 
 
@@ -302,12 +302,12 @@ def _inversions(rank: IntArray, group: IntArray, weight: FloatArray) -> FloatArr
     found = np.zeros(n)
     for bit in range(int(rank.max()).bit_length() - 1, -1, -1):
         one = ((rank >> bit) & 1).astype(bool)
-        zeros = _before(~one, np.int32)
+        zeros = _sums_before(~one, np.int32)
         zeros_start = zeros[start]
         zeros_before, zeros_here = zeros[:-1] - zeros_start, zeros[start + size] - zeros_start
         ones_before = at - start - zeros_before
         if weighted:
-            lighter, heavier = _before(weight * ~one), _before(weight * one)
+            lighter, heavier = _sums_before(weight * ~one), _sums_before(weight * one)
             zero_weight = lighter[start + size] - lighter[:-1]
             found[row] += np.where(one, zero_weight, heavier[:-1] - heavier[start])
         else:
@@ -321,7 +321,7 @@ def _inversions(rank: IntArray, group: IntArray, weight: FloatArray) -> FloatArr
     return found
 
 
-def _before(values: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
+def _sums_before(values: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
     """(n + 1,) sums of the values before each place."""
     out = np.zeros(len(values) + 1, dtype=dtype)
     np.cumsum(values, out=out[1:])

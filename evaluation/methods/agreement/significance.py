@@ -35,10 +35,11 @@ from evaluation.methods.core.units import ALL_SAME, SAME
 CORRELATIONS = ("pearson", "spearman", "kendall")
 # Kendall compares every two rows.
 MOST_ROWS = 3000
+NEARLY = 1 - 1e-12  # the largest r of which Fisher's z is taken
 
 
 def correlations(x: FloatArray, y: FloatArray, weights: FloatArray, method: str) -> FloatArray:
-    """Correlation (b,) of x and y (n,) under weights (b, n); NaN where one side is constant.
+    """Correlate x and y (n,) under each of the weights (b, n); NaN where one side is constant.
 
     'pearson', 'spearman' (mean ranks among the weighted rows) or 'kendall' (tau-b). Raises
     BadParameter.
@@ -90,7 +91,7 @@ def _kendall(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def blocks(size: int, n: int) -> list[tuple[int, int]]:
-    """Ranges of at most SMALL numbers that together cover ``size`` rows of n."""
+    """Split ``size`` rows of n numbers into ranges of limited size."""
     step = max(1, SMALL // max(n, 1))
     return [(start, min(start + step, size)) for start in range(0, size, step)]
 
@@ -378,6 +379,11 @@ def _signed_rank_p(apart: FloatArray) -> float:
         chance = (chance + moved) / 2
     above = int(doubled[apart > 0].sum())
     return float(min(1.0, 2 * min(chance[: above + 1].sum(), chance[above:].sum())))
+
+
+def fisher_z(r: Any) -> FloatArray:
+    """Return Fisher's z of correlations, artanh(r), finite where r is 1 or -1; NaN of NaN."""
+    return np.asarray(np.arctanh(np.clip(r, -NEARLY, NEARLY)), dtype=np.float64)
 
 
 def fisher_z_difference(

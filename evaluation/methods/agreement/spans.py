@@ -47,7 +47,7 @@ class SpanAgreement:
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
     def __add__(self, other: SpanAgreement) -> SpanAgreement:
-        """Both documents together (micro average)."""
+        """Add up both documents (micro average)."""
         matched = (self.matched[0] + other.matched[0], self.matched[1] + other.matched[1])
         return SpanAgreement(matched, self.first + other.first, self.second + other.second)
 

@@ -46,19 +46,22 @@ class Bound:
 
 
 def sea_error(quality: float, workers: int) -> float:
-    """Eq. 6: expected 1 - cosine(SEA, truth); quality is the mean cosine with the truth."""
+    """Return eq. 6: the expected error 1 - cosine(SEA, truth).
+
+    ``quality`` is the mean cosine of answers with the truth.
+    """
     shared = math.sqrt(quality**2 + (1 - quality**2) / workers)
     return 1 - quality / shared
 
 
 def worst_sea_error(quality: float, workers: int, delta: float = 0.05) -> float:
-    """Eq. 8: what 1 - cosine(SEA, truth) stays under with probability 1 - delta (Hoeffding)."""
+    """Return eq. 8: the bound on 1 - cosine(SEA, truth) that holds with probability 1 - delta."""
     lowered = quality - math.sqrt(math.log(2 / delta) / (2 * workers))
     return 1 - math.sqrt(workers) * lowered / math.sqrt((workers - 1) * lowered**2 + 1)
 
 
 def bound(quality: float, workers: int, delta: float = 0.05) -> Bound:
-    """Both errors, and whether the worst case says anything.
+    """Return expected and worst-case error, and whether the latter is informative.
 
     Raises BadParameter for a quality outside -1..1, no workers, or delta outside 0..1.
     """
@@ -79,7 +82,7 @@ SMALLEST = 3  # answers that make a cluster
 
 
 def swaps(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str, Any]:
-    """Pairs of workers whose order the iterating turned round, the clearest first.
+    """List the pairs of workers whose order iterating reversed, clearest first.
 
     A pair counts where ``before`` (un-iterated) and ``after`` (iterated) order it strictly the
     other way. Clearness is the product of both differences.
@@ -107,7 +110,7 @@ def swaps(before: FloatArray, after: FloatArray, names: list[str]) -> dict[str, 
 
 
 def bounds(scores: FloatArray, rows: Rows, delta: float = 0.05) -> dict[str, Any]:
-    """Eq. 6 and 8 at the median number of answers a question and the mean score.
+    """Return eq. 6 and 8 for the median number of answers and the mean score.
 
     The truth is unknown, so the mean cosine with the SEA stands in for the mean cosine with the
     truth; it flatters, since every answer is part of its SEA. Says why where there is none.
@@ -120,7 +123,7 @@ def bounds(scores: FloatArray, rows: Rows, delta: float = 0.05) -> dict[str, Any
 
 
 def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
-    """Questions where many answers say nearly the same, such as "I don't know".
+    """Find questions where many answers say nearly the same, such as "I don't know".
 
     The cluster of a question is the answer with the most others at cosine >= near_identical,
     together with these; it is told where it has at least 3 answers and cluster_share of all. It
@@ -135,7 +138,7 @@ def clusters(case: Case, fit: Iterated, names: list[str]) -> dict[str, Any]:
     found = [item for block in case.rows.blocks for item in _clusters_of(case, fit, block)]
     found.sort(key=lambda item: (-item["share_of_answers"], item["question"]))
     listed = found[:MOST]
-    moves = _without(case, fit, [item["question"] for item in listed], names)
+    moves = _moves_without(case, fit, [item["question"] for item in listed], names)
     for item, moved in zip(listed, moves, strict=True):
         item["question"] = case.texts.questions[case.questions[item["question"]]]
         item["without"] = moved
@@ -156,7 +159,7 @@ def _clusters_of(case: Case, fit: Iterated, block: Block) -> Iterator[dict[str, 
 
 
 def _cluster(case: Case, fit: Iterated, j: int, centre: int, members: IntArray) -> dict[str, Any]:
-    """What is told of a cluster of local question j; ``source`` is the answer at its centre."""
+    """Describe a cluster of local question j; ``source`` is the answer at its centre."""
     rows = case.rows
     start, stop = int(rows.starts[j]), int(rows.starts[j + 1])
     votes = fit.voted[rows.worker[start:stop]]
@@ -177,10 +180,10 @@ def _cluster(case: Case, fit: Iterated, j: int, centre: int, members: IntArray) 
     }
 
 
-def _without(
+def _moves_without(
     case: Case, fit: Iterated, left_out: list[int], names: list[str]
 ) -> list[dict[str, Any]]:
-    """How the ranking by raw score would move without each of these local questions."""
+    """Say how the ranking by raw score would move without each of these local questions."""
     if not left_out:
         return []
     weights = np.ones((len(left_out), len(case.questions)))
@@ -220,7 +223,7 @@ SURE = 0.95  # level of the interval whose upper end is told
 
 
 def camps(case: Case, fit: Iterated[Any], names: list[str]) -> dict[str, Any]:
-    """Two groups of workers whose common answers differ, with the evidence; JSON.
+    """Find two groups of workers with different common answers; returns JSON with the evidence.
 
     ``found`` is None where it cannot be told, with the ``reason``. ``consensus_cosine`` and the
     ``upper`` end of its interval come from the questions not used to find the groups. Where found,

@@ -56,7 +56,7 @@ class Block:
         return self.first + np.arange(self.alike.shape[1])[:, None]
 
     def towards(self, own: FloatArray) -> FloatArray:
-        """Each answer's dot product with the sum of the others' weighted unit vectors.
+        """Return each answer's dot product with the sum of the others' weighted unit vectors.
 
         ``own`` and the result are (m, k, b): answers, questions, weightings.
         """
@@ -79,7 +79,7 @@ class Block:
 
     @property
     def work(self) -> float:
-        """Multiplications of a round."""
+        """Number of multiplications in one round."""
         return float(self.alike.size * (1 if self.inverse is None else 2))
 
 
@@ -102,12 +102,12 @@ class Rows:
 
     @cached_property
     def question(self) -> IntArray:
-        """Each row's question (n,), local."""
+        """Return each row's local question (n,)."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @property
     def work(self) -> float:
-        """Multiplications of a round."""
+        """Number of multiplications in one round."""
         return sum(block.work for block in self.blocks)
 
     @property
@@ -173,7 +173,7 @@ def build(
                 which = np.flatnonzero(sizes == m)
                 tall = m > TALL * vectors.shape[1]
                 for some in np.split(which, len(which)) if tall else [which]:
-                    alike, inverse = _kept(vectors, starts[some], m, tall=tall)
+                    alike, inverse = _block_matrix(vectors, starts[some], m, tall=tall)
                     here[starts[some][:, None] + np.arange(m)] = inverse > 0
                     first = rows + starts[some]
                     block = Block(questions + some, first, alike, inverse if tall else None)
@@ -189,7 +189,7 @@ def build(
 
 
 def parts_of(sizes: IntArray) -> Iterator[slice]:
-    """Runs of questions whose vectors fit the cache, from the answers each has (q,)."""
+    """Yield ranges of questions whose vectors fit the cache; ``sizes`` (q,) count their answers."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
@@ -200,19 +200,21 @@ def parts_of(sizes: IntArray) -> Iterator[slice]:
 
 
 def gather(vectors: VectorRows, index: IntArray, dtype: type[np.floating[Any]]) -> Floats:
-    """These rows, without copying what lies in order in a matrix."""
+    """Read the rows ``index`` as a matrix, without a copy if they are consecutive."""
     if np.all(np.diff(index) == 1):
         return vectors[index[0] : index[-1] + 1].astype(dtype, copy=False)
     return vectors[index].astype(dtype, copy=False)
 
 
 def unit(vectors: Floats) -> FloatArray:
-    """The directions of vectors (k, d); zero vectors stay."""
+    """Scale vectors (k, d) to length 1; zero vectors stay zero."""
     exact = vectors.astype(np.float64, copy=False)
     return exact * _inverse(np.einsum("ij,ij->i", exact, exact))[:, None]
 
 
-def _kept(vectors: Floats, starts: IntArray, m: int, *, tall: bool) -> tuple[Floats, FloatArray]:
+def _block_matrix(
+    vectors: Floats, starts: IntArray, m: int, *, tall: bool
+) -> tuple[Floats, FloatArray]:
     """What a block keeps of questions of m answers each, and one over the lengths (k, m)."""
     if tall:
         answers = vectors[None, starts[0] : starts[0] + m]
@@ -239,7 +241,7 @@ def _scaled(alike: Floats, inverse: FloatArray) -> Floats:
 
 
 def _inverse(squared: Floats) -> FloatArray:
-    """One over the lengths; 0 for zero vectors."""
+    """Return one over the lengths; 0 for zero vectors."""
     if not np.all(np.isfinite(squared)):
         raise BadVector("a vector has an entry that is not finite, or is too long")
     lengths = np.sqrt(squared.astype(np.float64))

@@ -92,7 +92,7 @@ def authors(data: Texts, mode: str = "together") -> Authors:
             f"the systems' vectors are {outside.rows.shape[1]} wide, the workers' "
             f"{data.rows.shape[1]}"
         )
-    worker, question, vectors = _one_each(outside)
+    worker, question, vectors = _system_votes(outside)
     if mode == "systems":
         texts = Texts.build(
             worker, question, vectors, workers=outside.workers, questions=data.questions
@@ -149,7 +149,7 @@ def fit(
 def _without_systems(
     data: Texts, joint: Result, settings: Mapping[str, Any], rng: np.random.Generator
 ) -> dict[str, Any]:
-    """How close everybody is to the answer that workers share where systems have no vote.
+    """Say how close everybody is to the answer that workers share if systems have no vote.
 
     Returns ``score`` and ``place``, a number an author (None where there is none), ``place_with``
     of the joint fit, ``by`` which score (adjusted only where all boards are ranked by it), and
@@ -187,7 +187,7 @@ def _without_systems(
     }
 
 
-def _one_each(outside: Texts) -> tuple[IntArray, IntArray, FloatArray]:
+def _system_votes(outside: Texts) -> tuple[IntArray, IntArray, FloatArray]:
     """System, question and unit vector of each system's vote; rows are sorted already."""
     lengths = outside.norms[outside.vector][:, None]
     unit = outside.vectors[outside.vector] / np.where(lengths > 0, lengths, 1.0)

@@ -79,7 +79,7 @@ NAME, VERSION = "aqer", "1.3"
 
 
 def _check_plan(settings: Mapping[str, Any]) -> None:
-    _plan(settings)
+    plan_of(settings)
 
 
 PARAMS = Params(
@@ -171,7 +171,7 @@ def fit(
     Raises TooFewWorkers, BadShape, BadVector, BadParameter, Cancelled.
     """
     settings = PARAMS.settings(params)
-    plan, hooks = replace(_plan(settings), start_votes=start_votes), hooks or Hooks()
+    plan, hooks = replace(plan_of(settings), start_votes=start_votes), hooks or Hooks()
     if start_votes is not None and np.shape(start_votes) != (len(data),):
         raise BadShape(
             f"start_votes has shape {np.shape(start_votes)}; it needs one for each of "
@@ -192,8 +192,12 @@ def fit(
     )
 
 
-def _plan(settings: Mapping[str, Any]) -> Plan:
-    options = Options(
+def options_of(settings: Mapping[str, Any]) -> Options:
+    """Return the rounds' options among AQER's settings; an "auto" vote begins as the weighted mean.
+
+    ``Plan.fitted_to`` ends it after one round where answers are few. Raises BadParameter.
+    """
+    return Options(
         leave_one_out=settings["leave_one_out"],
         similarity=settings["similarity"],
         start=settings["start"],
@@ -201,8 +205,12 @@ def _plan(settings: Mapping[str, Any]) -> Plan:
         max_rounds=settings["max_rounds"],
         tolerance=settings["tolerance"],
     )
+
+
+def plan_of(settings: Mapping[str, Any]) -> Plan:
+    """Return what AQER's settings ask of a fit. Raises BadParameter."""
     return Plan(
-        options=options,
+        options=options_of(settings),
         rules=rules_of(settings),
         near_identical=float(settings["near_identical"]),
         cluster_share=float(settings["cluster_share"]),

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from evaluation.methods.aqer.grams import unit
-from evaluation.methods.aqer.method import PARAMS, parts
+from evaluation.methods.aqer.method import PARAMS, parts, plan_of
 from evaluation.methods.aqer.rounds import (
-    Options,
     Round,
     iterate_weights,
     noisy_weights,
@@ -24,7 +23,6 @@ from evaluation.methods.aqer.rounds import (
     vote_round,
 )
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Texts
-from evaluation.methods.core.redundancy import options_for
 
 ROUNDS = (0, 5, 10)  # whose exemplary answers are drawn, as published
 
@@ -63,16 +61,7 @@ def trace_question(
     if part[question] == 0:
         raise BadParameter(f"question {question} has fewer than two answers")
     rows, _, questions = prepare(texts, np.flatnonzero(part[texts.question] == part[question]))
-    options = Options(
-        leave_one_out=known["leave_one_out"],
-        similarity=known["similarity"],
-        start=known["start"],
-        vote="weighted_mean" if known["vote"] == "auto" else known["vote"],
-        max_rounds=known["max_rounds"],
-        tolerance=known["tolerance"],
-    )
-    if known["vote"] == "auto":
-        options = options_for(options, rows.question)
+    options = plan_of(known).fitted_to(rows.question).options
     equal = np.full(rows.n_workers, 1.0 / rows.n_workers)
     begun = noisy_weights(rows.n_workers, rng) if options.start == "noisy" else equal
     voted = [begun]

@@ -6,7 +6,7 @@ Many weightings are worked on at once, from the cosines of the answers to each q
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -25,6 +25,7 @@ from evaluation.methods.core import bootstrap
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import SMALL, FloatArray, Hooks, IntArray, Texts
 from evaluation.methods.core.boards import Draws, Rules, Systems
+from evaluation.methods.core.redundancy import options_for
 
 CHUNK = 4_000_000  # numbers in one array of a chunk of resamples
 Weights = FloatArray | bootstrap.WeightsByResample  # (b, q)
@@ -136,6 +137,15 @@ class Plan:
     auto_vote: bool = False
     start_votes: FloatArray | None = None
 
+    def fitted_to(self, question: IntArray) -> Plan:
+        """Return the plan for answers to these questions (n,): one round where answers are few.
+
+        Without ``auto_vote`` the plan is as it was.
+        """
+        if not self.auto_vote:
+            return self
+        return replace(self, options=options_for(self.options, question))
+
     def votes_of(self, select: IntArray) -> FloatArray | None:
         """The first votes of these answers."""
         return None if self.start_votes is None else self.start_votes[select]
@@ -169,7 +179,7 @@ class Resampled:
 
 
 def outside_of(rows: Rows, texts: Texts, systems: Systems) -> Outside | None:
-    """These outside answers; None where there are none."""
+    """Prepare the outside answers of these systems for scoring; None if there are none."""
     if texts.outside is None or not len(systems.select):
         return None
     chosen = texts.outside.vector[systems.select]

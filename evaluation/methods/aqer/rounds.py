@@ -68,7 +68,7 @@ class Options:
             raise BadParameter(f"tolerance is {self.tolerance}; it must be above 0")
 
     def recipe(self) -> dict[str, Any]:
-        """The parameters as JSON."""
+        """Return the options as a dict that can be stored as JSON."""
         return asdict(self)
 
 
@@ -155,7 +155,7 @@ def prepare(texts: Texts, select: IntArray | None = None) -> tuple[Rows, IntArra
 def compare(
     towards: FloatArray, squared: FloatArray, total: FloatArray, present: FloatArray, how: str
 ) -> FloatArray:
-    """Similarity of unit answers to a vote, from dot products alone; broadcasts.
+    """Compute the similarity of unit answers to a vote from dot products; broadcasts.
 
     ``towards`` = x . S, ``squared`` = |S|^2 and ``total`` = sum of the votes, where S is the sum
     of weighted vectors. A vote that cancels out has no direction: its cosine is 0.
@@ -170,12 +170,12 @@ def compare(
 
 
 def vote_round(rows: Rows, weights: FloatArray, options: Options) -> Round:
-    """One round: every question's vote under these weights (m,) or (m, b), every answer's score."""
+    """Run one round: vote on each question under weights (m,) or (m, b), then score all answers."""
     return _cast(rows, weights, rows.worker, options)
 
 
 def cast_answers(rows: Rows, own: FloatArray, options: Options) -> Round:
-    """One round with a vote for each answer: ``own`` (n,), not negative.
+    """Run one round in which each answer has a vote of its own: ``own`` (n,), not negative.
 
     Where the votes of all who answered a question are 0, they are equal (the limit of shrinking
     equal weights). With leave-one-out an answer is compared with the others' vote; an answer
@@ -241,8 +241,8 @@ def _against_equal_others(block: Block, present: FloatArray, how: str) -> FloatA
     return compare(towards, np.maximum(length, 0.0), others, present, how)
 
 
-def grade(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
-    """Mean score of each worker over their answers that have one; NaN for a worker with none."""
+def mean_by_worker(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
+    """Return each worker's mean score over their answers; NaN without a scored answer."""
     valid = np.isfinite(scores)
     if not np.all(valid):
         worker, scores = worker[valid], scores[valid]
@@ -252,7 +252,7 @@ def grade(scores: FloatArray, worker: IntArray, n_workers: int) -> FloatArray:
 
 
 def normalise(grades: FloatArray) -> FloatArray:
-    """Min-max over workers with a grade, on the last axis; all ones where the range is flat."""
+    """Scale grades to 0..1 by their range over workers (last axis); all 1 if they are equal."""
     low = np.nanmin(grades, axis=-1, keepdims=True)
     spread = np.nanmax(grades, axis=-1, keepdims=True) - low
     flat = spread < FLAT
@@ -261,7 +261,7 @@ def normalise(grades: FloatArray) -> FloatArray:
 
 
 def to_weights(normalised: FloatArray) -> FloatArray:
-    """Votes that sum to 1 on the last axis, proportional to the normalised grades."""
+    """Scale normalised grades to votes that sum to 1 on the last axis."""
     filled = np.nan_to_num(normalised, nan=0.0)
     return filled / filled.sum(axis=-1, keepdims=True)
 
@@ -326,7 +326,7 @@ def iterate_weights(
     voted, last = begun
     trace: list[float] = []
     while True:
-        grades = grade(last.scores, worker, n_workers)
+        grades = mean_by_worker(last.scores, worker, n_workers)
         normalised = normalise(grades)
         weights = to_weights(normalised) if options.vote == "weighted_mean" else voted
         trace.append(float(np.sqrt(np.mean((weights - voted) ** 2))))
@@ -341,7 +341,7 @@ def iterate_weights(
         normalised=normalised,
         weights=weights,
         voted=voted,
-        uniterated=grade(first.scores, worker, n_workers),
+        uniterated=mean_by_worker(first.scores, worker, n_workers),
         first=first,
         last=last,
         rounds=len(trace),
@@ -381,7 +381,7 @@ class Outside:
         question: Sequence[int] | IntArray,
         index: IntArray | None = None,
     ) -> Outside:
-        """From their vectors, ``vectors[index]`` (k, d); ``index`` defaults to 0..k-1.
+        """Make it of the answers' vectors, ``vectors[index]`` (k, d); no ``index``: 0..k-1.
 
         Both sides' vectors are read some thousand at a time. Raises BadShape where widths differ
         or the workers' vectors cannot be read again.

@@ -25,7 +25,7 @@ from evaluation.methods.aqer.resample import (
     outside_scores,
     resample,
 )
-from evaluation.methods.aqer.rounds import Iterated, Options, iterate, prepare
+from evaluation.methods.aqer.rounds import Iterated, iterate, prepare
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Intervals, Table, Texts
 from evaluation.methods.core.boards import (
@@ -40,7 +40,7 @@ from evaluation.methods.core.boards import (
     unranked,
     why_missing,
 )
-from evaluation.methods.core.redundancy import options_for, ranking_column, redundancy_of
+from evaluation.methods.core.redundancy import ranking_column, redundancy_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def fit_component(
 ) -> Component:
     """Fit the answers of one component (ascending positions in ``texts``)."""
     rows, workers, questions = prepare(texts, select)
-    plan = replace(plan, options=_options_of(plan, plan.options, rows.question))
+    plan = plan.fitted_to(rows.question)
     systems = Systems.of(texts.outside, questions)
     others = outside_of(rows, texts, systems)
     fit = iterate(rows, plan.options, rng, hooks, plan.votes_of(select))
@@ -106,11 +106,6 @@ def fit_component(
     )
 
 
-def _options_of(plan: Plan, options: Options, question: IntArray) -> Options:
-    """These options; at few answers a question only the first round where that was left open."""
-    return options_for(options, question) if plan.auto_vote else options
-
-
 def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     """The workers' board when nobody is compared with themself; None where ``fit`` is that one.
 
@@ -120,7 +115,7 @@ def _without_own(case: Case, rng: np.random.Generator) -> Board | None:
     if case.plan.options.leave_one_out or not case.plan.rules.resamples:
         return None
     options = replace(case.plan.options, leave_one_out=True)
-    plan = replace(case.plan, options=_options_of(case.plan, options, case.rows.question))
+    plan = replace(case.plan, options=options).fitted_to(case.rows.question)
     quiet = case.hooks.quiet()
     case = replace(case, plan=plan, hooks=quiet)
     fit = iterate(case.rows, plan.options, rng, quiet, plan.votes_of(case.select))
@@ -188,7 +183,7 @@ BEST_BONUS = 0.1  # of the normalised worker score, added when choosing the best
 def tables(
     data: Texts, fitted: list[Component], level: float
 ) -> tuple[dict[str, Table], dict[str, Intervals]]:
-    """All estimates and intervals of a fit; a result's tables are described at ``aqer.fit``."""
+    """Make the tables of estimates and intervals of a fit (described at ``aqer.fit``)."""
     boards = [(part.case.workers, part.workers.intervals) for part in fitted]
     estimates = {
         "worker": _workers(data, fitted),
@@ -204,7 +199,7 @@ def tables(
 
 
 def diagnostics(data: Texts, fitted: list[Component], worker_part: IntArray) -> dict[str, Any]:
-    """What to know per component, and who and what was left out."""
+    """Return the diagnostics of each component, and what was left out."""
     return {
         "components": [
             {"number": k, "name": f"Component {k} of {len(fitted)}", **part.diagnostics}

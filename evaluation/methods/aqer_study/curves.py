@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.methods.aqer.rounds import PUBLISHED, iterate, prepare
+from evaluation.methods.agreement.significance import fisher_z
+from evaluation.methods.aqer.rounds import PUBLISHED, iterate, mean_by_worker, prepare
 from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Table, Texts, of_rows
 from evaluation.methods.core.units import CORRELATION, LEAST
 
@@ -23,7 +24,6 @@ SIZES = {
 }
 COLUMNS = ("kind", "size", "r", "low", "high", "r_all", "subsets", "shown", "whole")
 MOST_ANSWERS = 20_000  # beyond which hundreds of fits take too long
-NEARLY = 1 - 1e-12
 SHOWN_AT = 1.959964  # Fisher's z, two-sided p below .05
 
 
@@ -62,7 +62,7 @@ def curves(
 
 
 def sizes_of(kind: str, total: int) -> list[int]:
-    """The numbers that are tried of ``total``, which is the last; none of too few."""
+    """List the sizes to draw, up to ``total``; [] if there are too few."""
     least = SIZES[kind][0]
     return [*(size for size in SIZES[kind] if size < total), total] if total >= least else []
 
@@ -82,16 +82,9 @@ def _correlate(texts: Texts, grade: FloatArray, keep: Any) -> tuple[float, float
     options = replace(PUBLISHED, leave_one_out=True)
     score = np.full(size, np.nan)
     score[workers] = iterate(rows, options, np.random.default_rng(0)).grades
-    same = _means(texts.worker[select], grade[select], size)
-    every = _means(texts.worker, grade, size)
+    same = mean_by_worker(grade[select], texts.worker[select], size)
+    every = mean_by_worker(grade, texts.worker, size)
     return _r(score, same), _r(score, every), int(np.isfinite(score + same).sum())
-
-
-def _means(worker: IntArray, grade: FloatArray, size: int) -> FloatArray:
-    known = np.isfinite(grade)
-    n = np.bincount(worker[known], minlength=size)
-    total = np.bincount(worker[known], weights=grade[known], minlength=size)
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
 def _r(one: FloatArray, other: FloatArray) -> float:
@@ -104,7 +97,7 @@ def _r(one: FloatArray, other: FloatArray) -> float:
 def _summary(found: Sequence[tuple[float, float, int]], *, whole: bool) -> dict[str, Any]:
     r, r_all, n = (np.array(values, dtype=np.float64) for values in zip(*found, strict=True))
     known = np.isfinite(r)
-    z = np.arctanh(np.clip(r[known], -NEARLY, NEARLY))
+    z = fisher_z(r[known])
     ends = (np.nan, np.nan)
     if not whole and known.sum() > 1:
         ends = tuple(np.quantile(r[known], [0.025, 0.975]))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.agreement.method_correlations import compare_correlations
+from evaluation.methods.agreement.significance import fisher_z
 from evaluation.methods.aqer import method as aqer
 from evaluation.methods.baselines import chai, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
@@ -38,7 +39,6 @@ from evaluation.methods.core.units import CORRELATION, LEAST
 from evaluation.methods.text.corpus import Responses
 
 POOLED = -1
-NEARLY = 1 - 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,7 @@ class _Z:
 
     @property
     def questions(self) -> int:
+        """Count the questions."""
         return len(self.answers)
 
 
@@ -79,7 +80,7 @@ def by_system(frame: Drawn, scores: FloatArray, level: float, least: int) -> lis
         row: dict[str, Any] = {"system": system, "questions": found.questions}
         if found.questions < least:
             found = replace(found, whole=np.full(len(scores), np.nan))
-        rows.append(row | _told(found, level))
+        rows.append(row | _interval_row(found, level))
     return rows
 
 
@@ -126,7 +127,7 @@ def _turned_back(found: _Z, rows: NDArray[np.bool_]) -> _R:
     return _R(float(np.tanh(mean)), np.tanh(without.mean(axis=0)), whole / np.cosh(mean) ** 2)
 
 
-def _told(found: _Z, level: float) -> dict[str, Any]:
+def _interval_row(found: _Z, level: float) -> dict[str, Any]:
     defined = np.isfinite(found.whole)
     told = dict.fromkeys(("r", "low", "high", "draw_low", "draw_high"), np.nan)
     told["defined"] = int(defined.sum())
@@ -197,7 +198,7 @@ def _fisher(sums: Sequence[FloatArray]) -> FloatArray:
     product = spread_x * spread_y
     flat = (n < 3) | (spread_x <= 1e-12 * np.maximum(xx, 1e-300)) | (spread_y <= 1e-12 * yy)
     r = (xy - x * y / safe) / np.sqrt(np.where(flat, 1, product))
-    z: FloatArray = np.where(flat, np.nan, np.arctanh(np.clip(r, -NEARLY, NEARLY)))
+    z: FloatArray = np.where(flat, np.nan, fisher_z(r))
     return z
 
 
@@ -318,8 +319,8 @@ def _frame(data: Study) -> Drawn:
     outside = data.texts.outside
     assert outside is not None  # Study says so  # noqa: S101
     return Drawn(
-        _given(outside, outside.worker),
-        _given(outside, outside.question),
+        _input_order(outside, outside.worker),
+        _input_order(outside, outside.question),
         data.grade,
         len(outside.workers),
         len(outside.questions),
@@ -399,7 +400,7 @@ def fit(
     )
 
 
-def _given(outside: Texts, values: IntArray) -> IntArray:
+def _input_order(outside: Texts, values: IntArray) -> IntArray:
     """Values of sorted outside answers in the order in which they were given."""
     out = np.empty(len(values), dtype=np.int64)
     out[outside.source] = values
@@ -413,7 +414,7 @@ def _largest(texts: Texts, draw: str) -> int:
 
 
 def draw_rows(texts: Texts, size: int, draw: str, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which answers (n,) of ``texts`` a draw of ``size`` workers (or answers a question) keeps."""
+    """Draw ``size`` workers (or answers per question) and return which answers (n,) remain."""
     if draw == WORKERS:
         chosen = rng.choice(np.unique(texts.worker), size=size, replace=False)
         found: NDArray[np.bool_] = np.isin(texts.worker, chosen)
@@ -444,7 +445,7 @@ def _scores(
     for number in range(settings["repetitions"]):
         step(number)
         keep = draw_rows(data.texts, size, settings["draw"], rng)
-        texts, responses = _kept(data.texts, keep), _kept(data.responses, keep)
+        texts, responses = _select_answers(data.texts, keep), _select_answers(data.responses, keep)
         for slug in methods:
             try:
                 table = SCORERS[slug][1](texts, responses, rng).estimates["system_answer"]
@@ -456,7 +457,7 @@ def _scores(
     return found
 
 
-def _kept(data: Any, keep: NDArray[np.bool_]) -> Any:
+def _select_answers(data: Any, keep: NDArray[np.bool_]) -> Any:
     """The same data with some answers only; names and outside answers stay."""
     rows = {name: getattr(data, name)[keep] for name in ("worker", "question", "source")}
     which = "vector" if isinstance(data, Texts) else "text"

@@ -17,6 +17,7 @@ import numpy as np
 from evaluation.methods.agreement.method_correlations import COLUMNS, compare_correlations
 from evaluation.methods.aqer import classes
 from evaluation.methods.aqer import method as aqer
+from evaluation.methods.aqer.rounds import mean_by_worker
 from evaluation.methods.aqer_study.curves import curves
 from evaluation.methods.baselines import bag_of_words, chai, rasa, roy
 from evaluation.methods.baselines.baselines import BASELINES
@@ -184,7 +185,8 @@ def fit(
         rows += _board(slug, found, unsettled.get(slug, ""))
     hooks.step("methods", len(wanted), len(wanted))
     scores = _scores(rows, wanted, len(data.texts.workers))
-    grades = mean_grades(data)
+    grade = data.grade[data.texts.source]
+    grades = mean_by_worker(grade, data.texts.worker, len(data.texts.workers))
     return PARAMS.result(
         settings,
         {
@@ -196,7 +198,7 @@ def fit(
             "answer": Table({"score": answer}),
             "curves": curves(
                 data.texts,
-                data.grade[data.texts.source],
+                grade,
                 rng=rng,
                 subsets=settings["subsets"],
                 hooks=Hooks(progress=partial(_tick, hooks, (len(wanted), len(wanted)))),
@@ -215,16 +217,6 @@ def fit(
 
 def _tick(hooks: Hooks, at: tuple[int, int], stage: str, done: int, total: int) -> None:
     hooks.step("methods", *at)
-
-
-def mean_grades(data: Crowd) -> FloatArray:
-    """Each worker's mean grade (m,) over the graded answers; NaN without one."""
-    grade = data.grade[data.texts.source]
-    known = np.isfinite(grade)
-    size = len(data.texts.workers)
-    n = np.bincount(data.texts.worker[known], minlength=size)
-    total = np.bincount(data.texts.worker[known], weights=grade[known], minlength=size)
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
 def _board(slug: str, found: Result, unsettled: str) -> list[Row]:

@@ -134,7 +134,7 @@ class Bags:
         return cls(w, q, answer, cell, owner, size, order, tuple(workers), tuple(questions))
 
     def take(self, rows: IntArray) -> Bags:
-        """The same names with these answers only (ascending); ``source`` stays."""
+        """Keep only these answers (ascending rows); names and ``source`` stay."""
         keep = np.zeros(len(self), dtype=bool)
         keep[rows] = True
         words = keep[self.answer]
@@ -205,7 +205,7 @@ def iterate(
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One component: its answers (positions in the data), workers, rounds and board."""
+    """A connected component: its answers (rows of the data), workers, rounds and board."""
 
     select: IntArray
     workers: IntArray

@@ -49,7 +49,7 @@ class Answers(Crowd, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Scores of responses: ``answer`` (n,), and ``system`` (s,) of the outside ones."""
+    """Scores of the workers' answers (n,) and of the systems' answers (s,)."""
 
     answer: FloatArray
     system: FloatArray
@@ -226,7 +226,7 @@ def best_rows(question: IntArray, score: FloatArray, trust: FloatArray) -> IntAr
 
 
 def trust_of(worker: IntArray, score: FloatArray) -> FloatArray:
-    """Mean score (n,) of each response's author, over the responses that have one."""
+    """Return the mean score (n,) of each response's author, over scored responses."""
     known = np.isfinite(score)
     size = int(worker.max()) + 1
     total = np.bincount(worker[known], weights=score[known], minlength=size)

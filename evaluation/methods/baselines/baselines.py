@@ -57,7 +57,7 @@ class Rows:
         )
 
     def tokens(self, tokenizer: str) -> Tokens:
-        """Token ids of ``texts``."""
+        """Tokenise the texts into ids."""
         split = TOKENIZERS[tokenizer]
         return token_ids([split(text) for text in self.texts])
 
@@ -157,7 +157,7 @@ class Baseline:
 
     @property
     def options(self) -> Params:
-        """Every parameter."""
+        """All parameters of the baseline."""
         return Params(self.slug, (*COMMON, *self.own), version=VERSION)
 
     def fit(
@@ -185,7 +185,7 @@ class Baseline:
 
     @property
     def method(self) -> Method:
-        """As the registry takes it."""
+        """The baseline as the registry of methods takes it."""
         return self.options.as_method(self.title, Responses, self.fit, internal=COMPARED)
 
 

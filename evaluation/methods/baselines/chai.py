@@ -99,7 +99,7 @@ def errors(theta: FloatArray, grams: tuple[FloatArray, FloatArray]) -> tuple[Flo
 
 
 def loss(theta: FloatArray, grams: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """The loss (..., p) of weights ``theta`` (..., p, k)."""
+    """Compute the loss (..., p) of weights ``theta`` (..., p, k)."""
     one, other, weight = errors(theta, grams)
     return np.square(one - other).mean(axis=-1) + (weight * (one + other)).sum(axis=-1) / 2
 

@@ -137,7 +137,7 @@ def _product(texts: Texts, rows: IntArray) -> Callable[[FloatArray], FloatArray]
 
 
 def count_inner_products(question: IntArray) -> int:
-    """How many inner products answers to these questions (k,) have."""
+    """Count the inner products between answers to the same question; ``question`` is (k,)."""
     return int((np.bincount(question) ** 2).sum())
 
 
@@ -199,7 +199,7 @@ def replicates(
 
 
 def affordable(question: IntArray, resamples: int) -> bool:
-    """Whether every resample of answers to these questions (k,) can be fitted again."""
+    """Return whether every resample of these answers (k,) can be fitted in reasonable time."""
     return (
         count_inner_products(question) <= GRAM
         and count_inner_products(question) * resamples <= WORK
@@ -325,7 +325,7 @@ def _workers(
         scores = Scores(n, point, point, point, point, by="score")
         board = make_board(scores, Draws(draws, draws, complete), rules)
         rank[some] = board.rank
-        spots.append((some, _without(board.intervals, point > COLLAPSED * point.sum())))
+        spots.append((some, _without_intervals(board.intervals, point > COLLAPSED * point.sum())))
     columns = {
         "worker": old["worker"],
         "component": old["component"],
@@ -338,7 +338,7 @@ def _workers(
     return Table(columns), place_intervals(spots, len(old), reasons, rules.level)
 
 
-def _without(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:
+def _without_intervals(intervals: Intervals, rows: NDArray[np.bool_]) -> Intervals:
     """The same without intervals for workers who are the mean that they are measured by."""
     reason = "the weighted mean is this worker's own answers"
     low, high, adjusted_low, adjusted_high = (

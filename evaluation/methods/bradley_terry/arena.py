@@ -63,13 +63,13 @@ def _variances(data: Pairs, merit: FloatArray) -> FloatArray:
     won = np.array([1.0, 0.5, 0.0])[data.outcome]
     chance = scipy.special.expit(merit[data.first] - merit[data.second])
     k = len(data.players)
-    information = _between(data, data.weight * chance * (1 - chance), k)
-    score = _between(data, data.weight * (won - chance) ** 2, k)
+    information = _sum_by_pair(data, data.weight * chance * (1 - chance), k)
+    score = _sum_by_pair(data, data.weight * (won - chance) ** 2, k)
     inverse = np.linalg.inv(information + RIDGE * data.weight.sum() * np.eye(k))
     return np.asarray(np.diag(inverse @ score @ inverse), dtype=np.float64)
 
 
-def _between(data: Pairs, values: FloatArray, k: int) -> FloatArray:
+def _sum_by_pair(data: Pairs, values: FloatArray, k: int) -> FloatArray:
     """The sum (k, k) over votes of a value times (e_first - e_second) (e_first - e_second)'."""
     found = np.zeros((k, k))
     for one, other, sign in (

@@ -92,12 +92,12 @@ class Cells:
 
     @property
     def counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Wins, ties and losses."""
+        """Wins, ties and losses of each cell."""
         return self.win, self.tie, self.loss
 
 
 def cells_of(data: Pairs, *, side: bool, columns: FloatArray | None = None) -> Cells:
-    """Add rows up by pair, by who was on the left where ``side`` asks for it, and by covariates.
+    """Add up comparisons by pair, by side if ``side`` is set, and by covariates.
 
     ``columns`` (n, q) has a row for each row of ``data``.
     """
@@ -188,7 +188,7 @@ class Units:
         return not self.single.all()
 
     def redrawn(self, rng: np.random.Generator, cells: Cells) -> Cells:
-        """The cells under random weights of the units (Rubin's Bayesian bootstrap, 1981).
+        """Reweight the cells by random weights of the units (Bayesian bootstrap, Rubin 1981).
 
         Weights are exponential, so a sum of s of them is gamma(s); no candidate loses all its
         comparisons and no connected graph falls apart.
@@ -205,7 +205,7 @@ LEAST = 0.01  # of the regularisation: with less, a merit that only this holds r
 def redrawn_games(
     rng: np.random.Generator, regularisation: float, size: int
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Won and lost comparisons (size,) with the dummy under random weights, gamma(r) each.
+    """Draw the numbers (size,) of wins and losses against the dummy, for the bootstrap.
 
     The prior enters a weighted bootstrap as comparisons that are drawn anew like all others (the
     posterior bootstrap: Fong, Lyddon and Holmes 2019, "Scalable nonparametric sampling from
@@ -219,7 +219,7 @@ def redrawn_games(
 
 
 def units_of(data: Pairs, cells: Cells, cluster: str) -> Units:
-    """Group the votes by ``cluster``, one of CLUSTERS; a vote without a judge stands for itself."""
+    """Group the votes into units by ``cluster``, one of CLUSTERS."""
     weight, kind = data.weight, 3 * cells.row + data.outcome
     if cluster == "judge":
         single = data.judge < 0
@@ -254,25 +254,25 @@ class Clusters:
 
     @property
     def has_interval(self) -> NDArray[np.bool_]:
-        """Which have enough effective units (k,); single votes always do."""
+        """Say which players have enough effective units (k,); single votes always do."""
         enough = self.single | (self.effective >= LEAST_EFFECTIVE)
         return np.asarray(enough & (self.freedom > 0), dtype=np.bool_)
 
     def take(self, part: slice) -> Clusters:
-        """Of these nodes."""
+        """Keep only the nodes in ``part``."""
         return Clusters(
             self.units[part], self.effective[part], self.freedom[part], single=self.single
         )
 
     @classmethod
     def of_votes(cls, votes: FloatArray) -> Clusters:
-        """Of so many single votes (k,)."""
+        """Treat votes (k,) as single, independent units."""
         units = np.maximum(np.rint(votes), 1).astype(np.int64)
         freedom = np.maximum(units, 2) - 1.0
         return cls(units, units.astype(np.float64), freedom, single=True)
 
     def scarcer(self, other: Clusters) -> Clusters:
-        """Of two clusterings the one with fewer degrees of freedom, node by node."""
+        """Combine two clusterings: for each node the one with fewer degrees of freedom."""
         fewer = other.freedom < self.freedom
         return Clusters(
             np.where(fewer, other.units, self.units),
@@ -338,7 +338,7 @@ def _shares(
 
 
 def _clusters(part: FloatArray, node: IntArray, votes: FloatArray, total: FloatArray) -> Clusters:
-    """From the shares (c,) of clusters in their nodes, and the single votes on each node (k,)."""
+    """Make clusters of their shares (c,) in their nodes, and single votes on each node (k,)."""
     k = len(votes)
     all_of_it = part > 1 - 1e-9
     curve = part**2 / np.where(all_of_it, 1.0, 1 - part)

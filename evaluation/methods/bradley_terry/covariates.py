@@ -17,7 +17,7 @@ from evaluation.methods.core.votes import Pairs
 
 
 def relative_difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """How counts (n, p) of two texts differ: (first - second) / (first + second), from -1 to 1.
+    """Return the relative difference (first - second) / (first + second) of counts (n, p).
 
     0 where both are 0. Raises BadShape where the shapes differ or a count is negative.
     """
@@ -106,7 +106,10 @@ class StyledPairs:
         return made if unit is None else replace(made, pairs=made.clustered(np.asarray(unit)))
 
     def clustered(self, unit: IntArray) -> Pairs:
-        """The same comparisons with these units (n,), given as the rows came, for judges."""
+        """Return the comparisons with these units (n,) as judges.
+
+        ``unit`` is in the input's order.
+        """
         refuse_unequal(unit=unit, first=self.pairs.first)
         known, judge = np.unique(unit[self.order], return_inverse=True)
         names = tuple(str(one) for one in known.tolist())

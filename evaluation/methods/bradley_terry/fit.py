@@ -83,7 +83,7 @@ class Solution:
 
 
 def maximise(cells: Cells, model: Model, start: Point | None = None) -> Solution:
-    """Newton with step halving from ``start``, or from rough merits."""
+    """Maximise the penalised likelihood by Newton's method with step halving."""
     point = rough_point(cells, model) if start is None else start
     part, now = log_likelihood_terms(cells, model, point)
     converged, rounds = False, 0
@@ -105,7 +105,7 @@ def maximise(cells: Cells, model: Model, start: Point | None = None) -> Solution
 
 
 def log_odds(cells: Cells, model: Model, point: Point) -> FloatArray:
-    """What favours the first of each cell (c,)."""
+    """Return the log-odds (c,) that the first of each cell wins."""
     x: FloatArray = point.merit[cells.first] - point.merit[cells.second]
     for i in range(len(model.linear)):
         x = x + point.shared[i] * cells.linear[:, i]
@@ -141,7 +141,7 @@ def log_likelihood_terms(cells: Cells, model: Model, point: Point) -> tuple[bt_t
 def derivatives(
     cells: Cells, model: Model, point: Point, part: bt_ties.Terms
 ) -> tuple[Point, Curvature]:
-    """The gradient and minus the Hessian of the penalised log-likelihood."""
+    """Return the gradient and the negative Hessian of the penalised log-likelihood."""
     k = len(cells.layout)
     merit = sum_by_node(cells, part.x, k)
     own = np.zeros(k)
@@ -150,7 +150,7 @@ def derivatives(
     border, corner, shared = _shared(cells, model, part)
     if model.regularisation:
         at = np.arange(len(model.linear))
-        slope, bend = _held(model, np.append(point.merit, point.shared[at]))
+        slope, bend = _prior_derivatives(model, np.append(point.merit, point.shared[at]))
         merit += slope[:k]
         own += bend[:k]
         shared[at] += slope[k:]
@@ -175,7 +175,7 @@ def dense_blocks(cells: Cells, curvature: Curvature) -> FloatArray:
     return blocks
 
 
-def _held(model: Model, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _prior_derivatives(model: Model, at: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What the comparisons with the dummy add to the gradient, and to minus its derivative."""
     chance = scipy.special.expit(at)
     if model.games is None:
@@ -299,7 +299,7 @@ def solve_blocks(layout: Layout, blocks: FloatArray, columns: FloatArray) -> Flo
 
 
 def rough_point(cells: Cells, model: Model) -> Point:
-    """Merits by the odds of winning as if against equals, a round or two nearer than none."""
+    """Return rough starting merits from the odds of winning."""
     k, half = len(cells.layout), cells.tie / 2
     won = np.bincount(cells.first, cells.win + half, k)
     won += np.bincount(cells.second, cells.loss + half, k)

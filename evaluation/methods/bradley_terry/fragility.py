@@ -131,6 +131,7 @@ class _Whole:
         return cls(data, cells, model, point, int(order[0]), rivals, gaps)
 
     def player(self, node: int) -> int:
+        """Return the player that a node of the fit stands for."""
         return int(self.cells.layout.player[node])
 
     @cached_property
@@ -139,7 +140,7 @@ class _Whole:
         return 3 * self.cells.row + self.data.outcome
 
     def moved(self) -> FloatArray:
-        """By how much each vote (n, j) moves the first ahead of each rival, to first order."""
+        """Return how much each vote (n, j) moves the first ahead of each rival, to first order."""
         cells, model, point = self.cells, self.model, self.point
         part, _ = log_likelihood_terms(cells, model, point)
         _, curvature = derivatives(cells, model, point, part)

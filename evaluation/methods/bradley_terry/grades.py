@@ -31,8 +31,9 @@ from evaluation.methods.core.votes import Pairs
 
 @dataclass(frozen=True, eq=False)
 class Tabled:
-    """Comparisons whose players are the candidates of tables: ``table`` and ``player`` (m,) say
-    which, sorted by table, then candidate.
+    """Comparisons within tables of candidates, sorted by table, then candidate.
+
+    ``table`` and ``player`` (m,) tell each player's table and candidate.
     """
 
     data: Pairs
@@ -50,7 +51,7 @@ def by_table(
     tables: int = 1,
     weight: Sequence[float] | FloatArray | None = None,
 ) -> Tabled:
-    """Pairs of (table, candidate) from arrays (n,); ``table`` indexes ``tables``, one by default.
+    """Group comparisons (n,) by table; players become pairs of (table, candidate).
 
     Raises EmptyData, UnknownIndex, BadShape, BadVector.
     """

@@ -87,7 +87,7 @@ class Covariance:
 
     @classmethod
     def of_blocks(cls, layout: Layout, blocks: FloatArray, shared: FloatArray) -> Covariance:
-        """With the variances on the diagonals of the blocks."""
+        """Build the covariance from blocks, whose diagonals hold the variances."""
         return cls(blocks, shared, np.maximum(blocks[layout.base + layout.local], 0.0))
 
 
@@ -320,7 +320,7 @@ def from_covariance(
     rng: np.random.Generator,
     hooks: Hooks,
 ) -> Spread:
-    """The same from any covariance; what lies behind each node, and behind all together."""
+    """Compute errors, intervals and rank ranges from a covariance."""
     level, resamples = settings["level"], settings["resamples"]
     merit = layout.centred(found.point.merit)
     wide = _widening(nodes)

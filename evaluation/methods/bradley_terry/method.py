@@ -265,7 +265,7 @@ def _fit(
 
 
 def _model(data: Pairs, cells: Cells, settings: dict[str, Any]) -> Model:
-    """What can be fitted to these comparisons."""
+    """Return the model that can be fitted to these comparisons."""
     ties, tied = settings["ties"], float(cells.tie.sum())
     decided = float(cells.win.sum() + cells.loss.sum())
     if not decided:

@@ -63,7 +63,7 @@ def probabilities(
 
 
 def scores(ties: str, x: FloatArray, tie: float) -> tuple[FloatArray, FloatArray]:
-    """What one win, tie or loss adds to the gradient: (3, c) by log-odds, (3, c) by tie."""
+    """Return what a win, tie or loss adds to the gradient: (3, c) by log-odds, (3, c) by tie."""
     win, even, loss = probabilities(ties, x, tie)
     zero = np.zeros_like(x)
     if ties == "davidson":

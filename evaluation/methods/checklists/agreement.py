@@ -37,7 +37,7 @@ Row = dict[str, Any]
 def majority_of(
     text: IntArray, question: IntArray, yes: FloatArray, texts: int, questions: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """What most people say: (texts, questions) of 1, 0 or NaN (a tie, or nobody); share; count.
+    """Return the majority's answers (texts, questions), NaN for ties, with share and count.
 
     ``text``, ``question`` and ``yes`` (n,) are people's answers, 0 or 1.
     """
@@ -178,7 +178,7 @@ def table_of(first: FloatArray, second: FloatArray, known: Any, article: IntArra
 
 
 def kappa_of(cells: FloatArray, *, rng: np.random.Generator, resamples: int, level: float) -> Row:
-    """Cohen's kappa and share of equal answers of counts (units, 4), units resampled.
+    """Compute Cohen's kappa and the share of equal answers from counts (units, 4).
 
     Cohen, "A coefficient of agreement for nominal scales" (1960).
     """
@@ -289,13 +289,13 @@ def signal_rows(
 
 
 def setting_of(article: IntArray) -> str:
-    """Within articles where at least five of them have two texts or more; else over all texts."""
+    """Choose the setting: within articles if five have two texts or more, else over all texts."""
     shared = (np.bincount(article) > 1).sum() if len(article) else 0
     return WITHIN if shared >= ENOUGH_ARTICLES else OVER_TEXTS
 
 
 def share_of(yes: FloatArray) -> FloatArray:
-    """Share of yes (texts,) of (texts, questions); NaN where nothing is answered."""
+    """Return the share of yes (texts,) among the answers (texts, questions); NaN without any."""
     known = np.isfinite(yes)
     n = known.sum(axis=1)
     total = np.where(known, yes, 0.0).sum(axis=1)
@@ -341,7 +341,7 @@ def _change(
 
 
 def of_units(values: FloatArray, level: float) -> Tested:
-    """Mean of a value a unit, NaN ones left out and counted, tested against 0 by Student's t."""
+    """Average a value over units, without NaN, and test it against 0 by Student's t."""
     known = values[np.isfinite(values)]
     missing = len(values) - len(known)
     if not len(known):

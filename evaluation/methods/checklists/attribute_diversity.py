@@ -126,7 +126,7 @@ def fit(
 
 
 def conditions(data: Attributes, rows: IntArray) -> list[tuple[str, str, IntArray]]:
-    """(condition, author where it is one, rows) of those that a dimension's rows allow."""
+    """List the conditions that the data allows, as (condition, author or "", rows)."""
     is_model = np.array(data.model)[data.author[rows]]
     found = []
     for author in np.unique(data.author[rows]).tolist():
@@ -161,11 +161,11 @@ def _dimension(data: Attributes, rows: IntArray, settings: Row, rng: np.random.G
         "conditions": told,
         "topics": names,
         "differences": _differences(data, rows, settings["level"]),
-        "no_topics": "" if topics is not None else _too_few(len(rows)),
+        "no_topics": "" if topics is not None else _missing_reason(len(rows)),
     }
 
 
-def _too_few(n: int) -> str:
+def _missing_reason(n: int) -> str:
     if n < FEWEST:
         return f"{n} attributes; topics need {FEWEST}"
     return "the topics did not settle"
@@ -175,7 +175,7 @@ def _similarity(data: Attributes, rows: IntArray, level: float) -> Row:
     if len(rows) < 2:
         none = {"estimate": None, "low": None, "high": None, "reason": "1 attribute has no pair"}
         return dict.fromkeys(MEASURES, none)
-    return {name: _said(one) for name, one in _measured(data, rows, level).items()}
+    return {name: _similarity_row(one) for name, one in _measured(data, rows, level).items()}
 
 
 def _measured(data: Attributes, rows: IntArray, level: float) -> dict[str, MeanSimilarity]:
@@ -187,7 +187,7 @@ def _measured(data: Attributes, rows: IntArray, level: float) -> dict[str, MeanS
     }
 
 
-def _said(one: MeanSimilarity) -> Row:
+def _similarity_row(one: MeanSimilarity) -> Row:
     sure = not one.reason
     return {
         "estimate": one.estimate,

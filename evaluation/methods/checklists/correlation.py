@@ -103,7 +103,7 @@ def sample_level(
 def pooled(
     metric: Any, human: Any, article: Any, *, kind: str = "spearman", level: float = 0.95
 ) -> Pooled:
-    """One correlation of all texts (n,), whatever their article. Arguments as sample_level."""
+    """Correlate all texts (n,) at once, whatever their article; arguments as ``sample_level``."""
     check_within("level", level)
     group, articles = _numbered(metric, human, article)
     found = correlate(kind, metric, human)
@@ -126,7 +126,7 @@ def pooled(
 
 
 def without_articles(kind: str, x: FloatArray, y: FloatArray, group: IntArray) -> FloatArray:
-    """The correlation (g,) without each article 0..g-1 in turn; NaN where it is not defined."""
+    """Return the correlation (g,) without each article in turn; NaN where undefined."""
     articles = int(group.max()) + 1
     if articles < 2:
         return np.full(articles, np.nan)
@@ -140,7 +140,7 @@ SAMPLE_LEVEL, POOLED = "sample-level", "pooled"
 def correlation_rows(
     scores: Any, human: Any, article: Any, level: float = 0.95
 ) -> list[dict[str, Any]]:
-    """Every kind of correlation in both settings, a row each; NaN where one is not defined.
+    """Return a row for every kind of correlation in both settings; NaN where it is undefined.
 
     ``scores``, ``human`` and ``article`` (n,) have a row a text. Rows hold kind, setting
     ('sample-level', eq. 2, or 'pooled'), estimate, low, high, as_zero, articles, undefined and n;
@@ -277,7 +277,7 @@ def _compared(
 
 
 def _z_tests(one: FloatArray, two: FloatArray, human: FloatArray, article: IntArray) -> Row:
-    """Both tests on Fisher's scale, of the pooled rank correlations."""
+    """Run both tests of the pooled rank correlations on Fisher's scale."""
     r = [pooled(side, human, article).estimate for side in (one, two)]
     between = float(spearman(one, two).value[0])
     row: Row = {"r_first": r[0], "r_second": r[1], "between": between}

@@ -109,7 +109,7 @@ class Spread:
 
 
 def topic_spread(topic: Sequence[int] | IntArray, topics: int) -> Spread:
-    """Spread of attributes (n,) over ``topics`` topics; ``topic`` holds each one's topic.
+    """Measure how evenly attributes are spread over ``topics``; ``topic`` (n,) is each one's topic.
 
     A small set looks uneven by chance alone, so compare ``sd`` with ``chance_sd``. Raises
     TooFewAttributes (none), BadShape, BadVector.
@@ -183,7 +183,7 @@ class Topics:
 
     @property
     def words(self) -> FloatArray:
-        """(k, v) probability of each word in each topic."""
+        """Probability of each word in each topic (k, v)."""
         weight: FloatArray = self.model.components_
         return weight / weight.sum(axis=1, keepdims=True)
 

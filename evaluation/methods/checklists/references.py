@@ -71,7 +71,7 @@ class Referenced:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """All measures, in the order of their components."""
+        """Names of all measures, in the order of their components."""
         return (*MEASURES, *self.given)
 
     @classmethod

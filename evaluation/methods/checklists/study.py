@@ -187,7 +187,7 @@ class Study:
         )
 
     def grid(self, author: int) -> tuple[FloatArray, FloatArray]:
-        """One author's answers and probabilities of yes, (texts, questions), NaN where missing."""
+        """Return an author's answers and probabilities of yes, (texts, questions); NaN: missing."""
         yes = np.full((len(self.texts), len(self.questions)), np.nan)
         chance = yes.copy()
         mine = self.author == author

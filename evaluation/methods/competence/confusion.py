@@ -59,13 +59,13 @@ class RowPrior:
 
     @classmethod
     def with_guessers(cls, strength: float, given: FloatArray, guessing: float) -> RowPrior:
-        """From how often (workers, K) each worker gave each label."""
+        """Make the prior from the counts (workers, K) of labels that each worker gave."""
         k = given.shape[1]
         usual = (given + 1.0 / k) / (given.sum(axis=1, keepdims=True) + 1.0)
         return cls(strength, k, usual, guessing)
 
     def points(self, skills: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A grid of ``right`` (points,), below chance and at ``skills`` above, and log weights."""
+        """Return a grid of ``right`` (points,) below and above chance, with log weights."""
         chance = 1.0 / self.labels
         right = np.concatenate([chance * BELOW_SKILLS, chance + (1.0 - chance) * skills])
         weight = np.repeat(
@@ -75,7 +75,7 @@ class RowPrior:
         return right, np.log(weight)
 
     def pseudo(self, right: FloatArray, guesses: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Parameters (workers, given, true, chains) by ``right`` and ``guesses`` (workers, chains).
+        """Return the Dirichlet parameters (workers, given, true, chains) of confusion rows.
 
         ``right`` is how often a worker who looks is right.
         """
@@ -94,7 +94,7 @@ class RowPrior:
     def draw_guessing(
         self, votes: FloatArray, right: FloatArray, rng: np.random.Generator
     ) -> NDArray[np.bool_] | None:
-        """Who (workers, chains) does not look, given ``votes`` (workers, given, true, chains).
+        """Draw which workers guess (workers, chains); ``votes`` (workers, given, true, chains).
 
         The rows are integrated out (Dirichlet-multinomial): given the rows a chain would hardly
         change sides, as rows drawn around even mistakes do not resemble those of one mixture. The
@@ -116,7 +116,7 @@ class RowPrior:
         guesses: NDArray[np.bool_] | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """How often each looking worker (workers, chains) is right, given their rows.
+        """Draw how often each worker who looks is right (workers, chains), given their rows.
 
         ``confusion`` (workers, given, true, chains). On a grid: the conditional density depends on
         sums of the logs only. The rows of who guesses say nothing, which is then any one.
@@ -173,7 +173,7 @@ class Sampler:
             self._workers = _InTurn(prior, right)
 
     def step(self, belief: FloatArray | None = None) -> None:
-        """One round of every chain; adds each label's chances to ``belief`` (K, items).
+        """Run one round of every chain; add each label's probabilities to ``belief`` (K, items).
 
         These are the truth's given the parameters before the round, summed over the chains.
         """

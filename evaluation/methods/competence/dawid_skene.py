@@ -80,7 +80,7 @@ def prepare(data: Labels, worker_part: IntArray, item_part: IntArray) -> Counts:
 
 
 def m_step(counts: Counts, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, ...]:
-    """Confusion (workers, given, true) and prior (parts, K): eq. 2.3 and 2.4, counts smoothed."""
+    """Estimate confusion (workers, given, true) and prior (parts, K): eq. 2.3 and 2.4, smoothed."""
     k = counts.labels
     given = (counts.transposed @ posterior).reshape(-1, k, k)
     given += smoothing
@@ -91,7 +91,7 @@ def m_step(counts: Counts, posterior: FloatArray, smoothing: float) -> tuple[Flo
 def e_step(
     counts: Counts, confusion: FloatArray, prior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Posterior (items, K) by eq. 2.5 and each item's log-likelihood (items,); eq. 2.7's terms."""
+    """Compute posteriors (items, K) by eq. 2.5, and each item's log-likelihood (items,)."""
     log = counts.matrix @ np.log(confusion).reshape(-1, counts.labels)
     log += counts.of_item(np.log(np.maximum(prior, TINY)))
     top = log[:, 0].copy()  # label by label: numpy is slow along a short last axis

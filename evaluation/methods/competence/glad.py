@@ -143,7 +143,7 @@ def objective(votes: Votes, point: FloatArray) -> tuple[float, FloatArray]:
 
 
 def steps_of(votes: Votes) -> FloatArray:
-    """A unit of length for each number of a point, shorter the more votes speak of it.
+    """Return a unit of length for each parameter, so that the optimiser converges faster.
 
     A worker has hundreds of votes and an item five; measured alike, the climb takes twice as long.
     """
@@ -158,7 +158,7 @@ def steps_of(votes: Votes) -> FloatArray:
 
 
 def climb(votes: Votes, *, iterations: int, tolerance: float, hooks: Hooks) -> Fitted:
-    """The point of highest posterior near where all are equal: alpha = 1, log beta = 1.
+    """Find the point of highest posterior, starting from alpha = 1 and log beta = 1.
 
     Stops where a step gains less than ``tolerance`` of the objective. Raises Cancelled.
     """
@@ -275,7 +275,7 @@ class _Walk:
         return found
 
     def step(self, *, settle: bool) -> None:
-        """One round of all moves; ``settle``: the moves still find their length."""
+        """Make one round of all moves; ``settle``: the moves still find their length."""
         self.rounds += 1
         right = self._truth()
         moved = self.ability + self._far(0)

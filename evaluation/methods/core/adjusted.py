@@ -35,14 +35,14 @@ class Design:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody answered everything."""
+        """Whether every worker answered every question."""
         return len(self.worker) == self.n_workers * self.n_questions
 
 
 def two_way(
     scores: FloatArray, design: Design, weights: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Worker effects (b, m) and question effects (b, q) of scores (b, n), on the scores' scale.
+    """Estimate worker effects (b, m) and question effects (b, q) of scores (b, n).
 
     ``weights`` (b, q) counts each question that often; all ones by default. The worker-question
     graph must be connected. Question effects are eliminated, and the workers' normal equations (a

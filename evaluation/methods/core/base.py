@@ -23,7 +23,7 @@ class DataError(ValueError):
 
 
 class EmptyData(DataError):
-    """There is nothing to score."""
+    """The data holds nothing to score."""
 
 
 class UnknownIndex(DataError):
@@ -39,7 +39,7 @@ class BadShape(DataError):
 
 
 class TooFewWorkers(DataError):
-    """Fewer than two workers share a question, so there is nobody to compare with."""
+    """Fewer than two workers share a question, so nobody can be compared."""
 
 
 class DuplicateAnswer(DataError):
@@ -51,7 +51,7 @@ class BadParameter(ValueError):
 
 
 class Cancelled(Exception):
-    """Raised between two steps after the cancellation hook said so."""
+    """The run was cancelled between two steps."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Hooks:
             raise Cancelled(f"cancelled at {stage}, {done} of {total}")
 
     def quiet(self) -> Hooks:
-        """For a part whose own steps are nobody's business, but which can be cancelled."""
+        """Return hooks without progress, for a part that can only be cancelled."""
         return Hooks(cancelled=self.cancelled)
 
 
@@ -117,7 +117,7 @@ class Texts:
 
     @cached_property
     def vectors(self) -> NDArray[np.floating[Any]]:
-        """All vectors (u, d) as a matrix in memory."""
+        """Return all vectors as a matrix (u, d) in memory."""
         return np.asarray(self.rows)
 
     @cached_property
@@ -172,7 +172,7 @@ class Texts:
 
 
 def index_array(name: str, values: Any, size: int) -> IntArray:
-    """Integers (n,) that point into ``size`` names; ``name`` is what errors call them.
+    """Check integers (n,) that index ``size`` names; ``name`` is used in errors.
 
     Raises BadShape, EmptyData, UnknownIndex.
     """
@@ -191,7 +191,7 @@ def index_array(name: str, values: Any, size: int) -> IntArray:
 
 
 def indices(**given: tuple[Any, Sequence[str]]) -> list[IntArray]:
-    """The index arrays, by name: the values and the names that they point into.
+    """Check index arrays, given by name with the names they index.
 
     Raises as ``index_array``.
     """

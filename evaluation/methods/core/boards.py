@@ -47,7 +47,7 @@ class Systems:
 
     @classmethod
     def of(cls, outside: Any, questions: IntArray) -> Systems:
-        """Those of ``outside`` (Texts, Responses, or None) to these questions."""
+        """Select the systems' answers to these questions; none if ``outside`` is None."""
         if outside is None:
             return cls(*np.empty((4, 0), dtype=np.int64))
         select = np.flatnonzero(np.isin(outside.question, questions))
@@ -104,12 +104,12 @@ class Scores:
 
     @property
     def ranked(self) -> FloatArray:
-        """The column that ranks."""
+        """The scores by which the board is ranked."""
         return self.adjusted if self.by == "adjusted" else self.score
 
     @property
     def ranked_uniterated(self) -> FloatArray:
-        """The same column before iterating."""
+        """The scores by which the board would be ranked without iterating."""
         return self.uniterated_adjusted if self.by == "adjusted" else self.uniterated
 
 
@@ -133,7 +133,7 @@ class Board:
 
 
 def make_board(scores: Scores, draws: Draws, rules: Rules, stricter: Board | None = None) -> Board:
-    """Rank rows and say how sure that is; a row with too few answers gets no interval.
+    """Rank the rows of a board and compute their intervals; none for rows with few answers.
 
     ``stricter`` is another board of the same rows: two of them are separable only where that one
     says so too, and in the same order.
@@ -182,7 +182,7 @@ def make_board(scores: Scores, draws: Draws, rules: Rules, stricter: Board | Non
 
 
 def _agreed(point: FloatArray, other: Board) -> NDArray[np.bool_]:
-    """Where the other board separates two rows (k, k) in the order of ``point``."""
+    """Return where the other board separates two rows (k, k) in the order of ``point``."""
     theirs = other.scores.ranked
     same: NDArray[np.bool_] = (point[:, None] > point[None, :]) == (
         theirs[:, None] > theirs[None, :]
@@ -220,14 +220,14 @@ def place_intervals(
 
 
 def stack(parts: Sequence[Intervals], level: float) -> Intervals:
-    """Intervals of several boards one below the other."""
+    """Concatenate the intervals of several boards."""
     ends = np.cumsum([0] + [len(part.low) for part in parts])
     spots = [(np.arange(ends[k], ends[k + 1]), part) for k, part in enumerate(parts)]
     return place_intervals(spots, int(ends[-1]), [""] * int(ends[-1]), level)
 
 
 def why_missing(data: Crowd) -> list[str]:
-    """Why each worker (m,) who stands on no board does not."""
+    """Return for each worker (m,) the reason why a board would leave them out."""
     return [
         "nobody else answered the same questions" if n else "no answers"
         for n in np.bincount(data.worker, minlength=len(data.workers))
@@ -266,7 +266,7 @@ def gather_columns(
 
 
 def board_columns(board: Callable[[Part], Board]) -> dict[str, Callable[[Part], Any]]:
-    """What a table says of the rows of a board."""
+    """Return the columns that a table shows of a board's rows, by name."""
 
     def score(name: str) -> Callable[[Part], Any]:
         return lambda part: getattr(board(part).scores, name)

@@ -49,7 +49,7 @@ class WeightsByResample:
     def of(
         cls, rng: np.random.Generator, resamples: int, questions: int, *, complete: bool
     ) -> WeightsByResample:
-        """With a key drawn from the generator."""
+        """Make the weights with a key drawn from the generator."""
         return cls(int(rng.integers(2**63)), resamples, questions, complete)
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ def separable(
 
 
 def difference_errors(draws: FloatArray) -> FloatArray:
-    """Standard errors (k, k) of the difference of every two columns of draws (b, k)."""
+    """Return the standard errors (k, k) of the difference of every two columns of draws (b, k)."""
     deviation = draws - draws.mean(axis=0)
     cov = deviation.T @ deviation / len(draws)
     variance = np.diag(cov)
@@ -126,7 +126,7 @@ def difference_errors(draws: FloatArray) -> FloatArray:
 
 
 def largest(shift: FloatArray, error: FloatArray, usable: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Largest standardised deviation of any difference, a resample (b,); reuses one buffer."""
+    """Return each resample's largest standardised deviation of any difference (b,)."""
     inverse = np.where(usable, 1.0 / np.where(usable, error, 1.0), 0.0).astype(np.float32)
     rows = shift.astype(np.float32)
     step = max(1, 65_536 // max(1, inverse.size))  # many resamples at once where boards are small

@@ -167,6 +167,7 @@ class _Rows:
 
     @property
     def freedom(self) -> int:
+        """Return the residual degrees of freedom: rows less columns of the design."""
         return len(self.value) - self.design.shape[1]
 
     def solve(self, tau2: float) -> tuple[FloatArray, FloatArray, float, float]:

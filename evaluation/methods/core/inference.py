@@ -102,7 +102,7 @@ class Spread:
 
     @property
     def se(self) -> float:
-        """The standard error."""
+        """Standard error."""
         return float(np.sqrt(self.variance))
 
     def reach(self, level: float, family: int = 1) -> float:
@@ -117,7 +117,7 @@ class Spread:
 
 
 def too_few_clusters(clusters: int, effective: float, noun: str, least: float) -> str:
-    """Why so many clusters (effective ones among them) give no interval; "" where they do.
+    """Return why so few clusters give no interval; "" if they are enough.
 
     ``noun`` is a plural that names the clusters, ``least`` how many an interval needs.
     """
@@ -166,7 +166,7 @@ def two_way_spread(
     *,
     nouns: tuple[str, str] = ("clusters", "clusters"),
 ) -> Spread:
-    """The same with rows alike within two crossed clusterings.
+    """Estimate the spread when rows are alike within two crossed clusterings.
 
     Variance by the one + by the other - by their cells (Cameron, Gelbach and Miller 2011), and
     not below any of the three; the scarcer clusters say the degrees of freedom.
@@ -225,7 +225,7 @@ class Claim:
 
     @property
     def is_simultaneous(self) -> bool:
-        """Whether the interval holds over everything that is compared with it."""
+        """Whether the interval holds simultaneously over everything that it is compared with."""
         return self.simultaneous_over >= self.compared_with
 
     @property

@@ -35,7 +35,7 @@ def column_of(values: Sequence[str]) -> Column:
 
 
 def columns_of(known: Sequence[Mapping[str, str]], topics: Sequence[str] = ()) -> dict[str, Column]:
-    """What splits units into kinds: topics where these are few, and what is ``known`` of each."""
+    """Return the columns that split units into kinds: topics if they are few, and metadata."""
     found: dict[str, Column] = {}
     if 1 < len(set(topics)) <= MOST_TOPICS:
         found["topic"] = column_of(topics)
@@ -57,7 +57,7 @@ def checked_column(name: str, column: Column, units: int, noun: str) -> Column:
 
 
 def not_split(sizes: Sequence[int], noun: str) -> str:
-    """Why kinds of these sizes are not boards beside each other; "" where they are."""
+    """Return why kinds of these sizes cannot be compared; "" if they can."""
     enough = sum(size >= FEWEST for size in sizes)
     return "" if enough > 1 else f"fewer than two kinds have {FEWEST} {noun}"
 

@@ -52,7 +52,7 @@ class Size:
 
     @classmethod
     def of_names(cls, votes: Iterable[tuple[str, str]], **more: int) -> Size:
-        """From the worker and the item of each vote."""
+        """Count the size from the worker and the item of each vote."""
         workers: set[str] = set()
         n: Counter[str] = Counter()
         for worker, item in votes:
@@ -63,7 +63,7 @@ class Size:
 
 
 def board_bytes(size: Size, rows: int, settings: Mapping[str, Any]) -> float:
-    """Of a board of so many ``rows``: all differences between two, and its resampled draws.
+    """Estimate the bytes for a board of ``rows`` rows: differences of pairs and resampled draws.
 
     Rows of fewer votes than an interval needs have no differences.
     """
@@ -74,15 +74,15 @@ def board_bytes(size: Size, rows: int, settings: Mapping[str, Any]) -> float:
 
 
 def bytes_by_votes(size: Size, settings: Mapping[str, Any]) -> float:
-    """Of a method whose arrays are as long as its data."""
+    """Estimate the bytes of a method whose arrays are as long as its data."""
     return PROCESS + A_VOTE * float(size.votes)
 
 
 def board_of_workers(size: Size, settings: Mapping[str, Any]) -> float:
-    """Of a method that ranks workers."""
+    """Estimate the bytes of a method that ranks workers."""
     return board_bytes(size, size.workers, settings)
 
 
 def board_of_systems(size: Size, settings: Mapping[str, Any]) -> float:
-    """Of a method that ranks systems."""
+    """Estimate the bytes of a method that ranks systems."""
     return board_bytes(size, size.systems, settings)

@@ -81,7 +81,7 @@ class Param:
 
     @property
     def wanted(self) -> str:
-        """What a value must be, in words that follow "it must"."""
+        """Requirement on a value as a phrase after "it must", such as "be True or False"."""
         if not self.kind:
             return ""
         if self.kind == FLAG:
@@ -118,11 +118,11 @@ class Params:
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Each option's default by its name."""
+        """Default of each option, by name."""
         return {one.name: one.default for one in self.options}
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every option, those that are given over the defaults.
+        """Complete the given options with defaults, and check them.
 
         Raises BadParameter, naming it, on an unknown option or a value that is not taken.
         """
@@ -146,7 +146,7 @@ class Params:
         intervals: Mapping[str, Intervals] | None = None,
         converged: bool = True,
     ) -> Result:
-        """What a fit with these settings puts out; the recipe is method, version and settings."""
+        """Make a fit's result, with method, version and settings as its recipe."""
         recipe = {"method": self.method, "version": self.version, "params": settings}
         return Result(
             self.method, self.version, estimates, intervals or {}, diagnostics, converged, recipe
@@ -176,12 +176,12 @@ def real_number(
 
 
 def flag(name: str, default: bool, **more: Any) -> Param:
-    """Yes or no."""
+    """Make an option that is True or False."""
     return Param(name, default, FLAG, **more)
 
 
 def choice(name: str, default: str, choices: tuple[str, ...], **more: Any) -> Param:
-    """One of some words."""
+    """Make an option with a fixed list of choices."""
     return Param(name, default, CHOICE, choices=choices, **more)
 
 
@@ -194,7 +194,7 @@ DRAWN = "For the intervals: how often what was collected is drawn anew."
 
 
 def resamples(default: int, **more: Any) -> Param:
-    """How often something is drawn anew; fewer than 100 say nothing, 0 leaves intervals out."""
+    """Make the option for the number of resamples: 100 or more, or 0 for no intervals."""
     usual = {"or_zero": True, "help": "For the intervals. 0 leaves them out; else 100 or more."}
     return whole_number("resamples", default, 100, 20_000, **{**usual, **more})
 
@@ -223,7 +223,7 @@ class Method:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Each option's default by its name."""
+        """Default of each option, by name."""
         return self.options.defaults
 
     def check(self, **params: Any) -> None:

@@ -28,12 +28,12 @@ class Leaders:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody is told apart from the first."""
+        """Whether nobody can be told apart from the first."""
         return len(self.first) == self.ranked > 1
 
 
 def leaders(rows: Sequence[Ranks], board: int = 1) -> Leaders:
-    """Who leads a board, from (board, best, worst possible rank) of rows; None or 0: no rank.
+    """Find who leads a board from rows of (board, best possible rank, worst possible rank).
 
     Ranks are those of ``core.bootstrap.rank_ranges``: best is one more than the number of those
     surely better. So where only one can be first, everybody else is below it. Who follows is told

@@ -51,7 +51,7 @@ FLAT = 1e-12  # a variance of scores below this says nothing
 
 
 def answers_per_question(question: IntArray) -> IntArray:
-    """How many answers each question (q,) has that has any; ``question`` is (n,)."""
+    """Count the answers of each answered question; ``question`` (n,) is that of each answer."""
     counts = np.bincount(question)
     return counts[counts > 0]
 
@@ -74,7 +74,7 @@ def ranking_column(question: IntArray, *, complete: bool, asked: str = "auto") -
 
 
 def options_for(options: Options, question: IntArray) -> Options:
-    """These options, or their first round alone where iterating does not hold.
+    """Return the options, reduced to one round where too few answers make iterating unstable.
 
     The worst worker gets no vote. Where the own answer is left out too, one or two others are all
     that an answer to a question of three or four is compared with, and the rounds may turn in
@@ -117,7 +117,7 @@ def predicted_reliability(reliability: float, answers: float) -> float:
 
 
 def redundancy_of(question: IntArray, scores: Scores, draws: Draws, rules: Rules) -> dict[str, Any]:
-    """A board's redundancy, the reliability of its ranking, and the one to expect with one more.
+    """Return a board's redundancy and reliability, and the reliability with one more answer.
 
     ``question`` (n,) are the questions of the answers. ``reliability`` and ``with_one_more`` are
     None, and ``reason`` says why, where they cannot be told.

@@ -141,7 +141,7 @@ def fisher(r: float, n: int, confidence: float) -> tuple[float, float]:
 def effective_trials(
     share: float, variance: float, *, trials: float, freedom: float, confidence: float
 ) -> float:
-    """How many independent trials a share from clustered ones is worth.
+    """Return how many independent trials a share from clustered trials is worth.
 
     ``trials`` over the design effect (Kish 1965, section 8.2), which is taken as 1 or more, times
     the squared ratio of the t quantiles of trials and of ``freedom``, since a variance between few
@@ -194,7 +194,7 @@ def ratio(
     """
     total = float(below.sum())
     if total <= 0:
-        return _none(0, "there is nothing to count")
+        return _undefined(0, "there is nothing to count")
     value = float(above.sum()) / total
     influence = (above - value * below) / total
     return _interval(value, _spread(influence, below, cluster, crossed, nouns), confidence)
@@ -211,7 +211,7 @@ def share(
     nouns: tuple[str, str] = NOUNS,
     kind: str = SHARE,
 ) -> Clustered:
-    """The same where each row's ``above`` counts hits among its ``below`` trials: bounds in [0, 1].
+    """Estimate a share from clustered rows: ``above`` hits among ``below`` trials in each.
 
     Wilson's interval on the effective number of trials; ``trials`` are as many as there are at
     most (default: the sum of ``below``); ``kind`` of ``units`` says from how many clusters.
@@ -219,11 +219,11 @@ def share(
     check_within("confidence", confidence)
     total = float(below.sum())
     if total <= 0:
-        return _none(0, "there is nothing to count")
+        return _undefined(0, "there is nothing to count")
     value = float(above.sum()) / total
     spread = _spread((above - value * below) / total, below, cluster, crossed, nouns)
     if reason := spread.why_no_interval(LEAST[kind]):
-        return _without(value, spread, reason)
+        return _without_interval(value, spread, reason)
     effective = effective_trials(
         value,
         spread.variance,
@@ -232,7 +232,7 @@ def share(
         confidence=confidence,
     )
     low, high = wilson(value, effective, confidence)
-    return _with(value, low, high, spread)
+    return _with_interval(value, low, high, spread)
 
 
 def difference(
@@ -244,7 +244,7 @@ def difference(
     """Ratio ``two`` - ratio ``one``, each (above, below) over the same rows (n,)."""
     totals = [float(below.sum()) for _, below in (one, two)]
     if min(totals) <= 0:
-        return _none(0, "one of the two parts has no votes")
+        return _undefined(0, "one of the two parts has no votes")
     values = [float(part[0].sum()) / total for part, total in zip((one, two), totals, strict=True)]
     shares = [
         (above - value * below) / total
@@ -258,7 +258,7 @@ def difference(
 def within_slope(
     x: FloatArray, y: FloatArray, weight: FloatArray, cluster: IntArray, confidence: float = 0.95
 ) -> Clustered:
-    """Slope of y on x within clusters: each cluster has its own level (fixed effects)."""
+    """Estimate the slope of y on x within clusters (fixed effects)."""
     size = int(cluster.max()) + 1
     mass = np.bincount(cluster, weights=weight, minlength=size)
     safe = np.where(mass > 0, mass, 1.0)
@@ -271,7 +271,7 @@ def within_slope(
     information = weight * x * x
     total = float(information.sum())
     if total <= 1e-12:
-        return _none(0, "nobody's votes differ in position")
+        return _undefined(0, "nobody's votes differ in position")
     slope = float((weight * x * y).sum()) / total
     spread = _spread(weight * x * (y - slope * x) / total, information, cluster)
     return _interval(slope, spread, confidence)
@@ -292,12 +292,12 @@ def _spread(
 def _interval(value: float, spread: Spread, confidence: float) -> Clustered:
     check_within("confidence", confidence)
     if reason := spread.why_no_interval(LEAST[MEAN]):
-        return _without(value, spread, reason)
+        return _without_interval(value, spread, reason)
     reach = spread.reach(confidence)
-    return _with(value, value - reach, value + reach, spread)
+    return _with_interval(value, value - reach, value + reach, spread)
 
 
-def _with(value: float, low: float, high: float, spread: Spread) -> Clustered:
+def _with_interval(value: float, low: float, high: float, spread: Spread) -> Clustered:
     return Clustered(
         value,
         spread.se,
@@ -309,12 +309,12 @@ def _with(value: float, low: float, high: float, spread: Spread) -> Clustered:
     )
 
 
-def _without(value: float, spread: Spread, reason: str) -> Clustered:
+def _without_interval(value: float, spread: Spread, reason: str) -> Clustered:
     nothing = (np.nan, np.nan, np.nan)
     return Clustered(
         value, *nothing, spread.clusters, reason, effective=spread.effective, freedom=spread.freedom
     )
 
 
-def _none(clusters: int, reason: str) -> Clustered:
+def _undefined(clusters: int, reason: str) -> Clustered:
     return Clustered(np.nan, np.nan, np.nan, np.nan, clusters, reason)

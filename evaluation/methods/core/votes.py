@@ -71,7 +71,7 @@ class Labels:
         return cls(w, i, y, s, g, source, tuple(workers), tuple(items), tuple(labels))
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Labels:
-        """The same names with these rows only; ``source`` is then theirs here."""
+        """Keep only these rows; names stay, and ``source`` refers to the rows given here."""
         return Labels.build(
             self.worker[rows],
             self.item[rows],
@@ -147,7 +147,7 @@ class Pairs:
         return cls(a, b, y, side, who, g, source, tuple(players), tuple(judges))
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Pairs:
-        """The same names with these rows only."""
+        """Keep only these rows; names stay."""
         return Pairs.build(
             self.first[rows],
             self.second[rows],

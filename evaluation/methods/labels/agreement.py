@@ -56,7 +56,7 @@ def agreement_table(
 
 
 def wanted(labels: tuple[str, ...], *, ordered: bool, distance: Any) -> list[str]:
-    """Which coefficients such labels have: interval alpha takes labels that read as numbers."""
+    """List the coefficients that suit such labels; interval alpha needs labels that are numbers."""
     left_out = set()
     if not ordered or not _numbers(labels):
         left_out.add("krippendorff_interval")
@@ -96,7 +96,7 @@ def agreement_row(
     label: int = -1,
     distance: Any = None,
 ) -> Row:
-    """One coefficient; where it has no value, or no interval, ``reason`` says why."""
+    """Return one coefficient of agreement as a row; ``reason`` says what is undefined and why."""
     row: Row = {
         "coefficient": name,
         "scope": scope,

@@ -36,7 +36,7 @@ class Labelled:
 
     @property
     def confidence(self) -> FloatArray:
-        """Probability of the label, NaN where there is none."""
+        """Return the probability of each item's label; NaN without a label."""
         best = np.nan_to_num(self.probability).max(axis=1)
         return np.where(self.label == NONE, np.nan, best)
 
@@ -52,7 +52,7 @@ def of_majority(data: Labels) -> Labelled:
 
 
 def of_posterior(table: Table, items: int, labels: int) -> Labelled:
-    """From rows of item, label and probability; items without rows have none."""
+    """Make it of rows of item, label and probability; items without rows have none."""
     found = np.full((items, labels), np.nan)
     found[table["item"], table["label"]] = table["probability"]
     return labelled(found)
@@ -65,7 +65,7 @@ def labelled(probability: FloatArray) -> Labelled:
 
 
 def _tops(share: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Where (items, K) a label has the largest share, alone or level with others."""
+    """Return where (items, K) a label has the largest share, alone or tied."""
     filled = np.nan_to_num(share, nan=0.0)
     most = filled.max(axis=1, keepdims=True)
     return (most > 0) & (filled >= most - LEVEL_SHARE)
@@ -79,7 +79,7 @@ def item_table(
     difficulty: FloatArray,
     component: IntArray,
 ) -> Table:
-    """A row an item; ``found`` in the order of METHODS."""
+    """Make the table of items, with the labels of all methods in the order of METHODS."""
     _, ds, mace, glad = found
     log = np.log(np.where(ds.probability > 0, ds.probability, 1.0))
     labels = np.stack([one.label for one in found])

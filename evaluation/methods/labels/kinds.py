@@ -110,8 +110,7 @@ def _nothing(why: str) -> Row:
 def _counts(
     data: Labels, agrees: FloatArray, part: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each worker's labels of a kind that can be held against others (workers,), and those that
-    agree."""
+    """Count each worker's comparable labels of a kind (workers,), and those that agree."""
     used = part & ~np.isnan(agrees)
     size = len(data.workers)
     n = np.bincount(data.worker[used], minlength=size)

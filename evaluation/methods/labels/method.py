@@ -319,7 +319,9 @@ def _tables(
 ) -> dict[str, Table]:
     skills, level = fits.skills, settings["level"]
     dependent = np.unique(fits.counts.worker_part[copies.together])
-    worker = _unsure_beside(dependent, _without_few(_worker_table(data, fits, gold, settings)))
+    worker = _unsure_beside(
+        dependent, _blank_small_parts(_worker_table(data, fits, gold, settings))
+    )
     agreement = agreement_table(
         data,
         worker["group"] == BETTER,
@@ -355,7 +357,7 @@ def _tables(
     }
 
 
-def _without_few(worker: Table) -> Table:
+def _blank_small_parts(worker: Table) -> Table:
     """The workers' table without competence in parts of the crowd below FEWEST."""
     part = worker["component"]
     few = (part > 0) & (np.bincount(part)[part] < FEWEST)

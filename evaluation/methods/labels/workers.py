@@ -58,7 +58,7 @@ class Skills:
 
 
 def classes_given(data: Labels, counts: Counts) -> NDArray[np.bool_]:
-    """Which labels (parts, K) anybody of a component gave: its classes."""
+    """Return which labels (parts, K) occur in each component."""
     part, k = counts.item_part[data.item], counts.labels
     given = np.bincount(part * k + data.label, minlength=(counts.parts + 1) * k)
     return given.reshape(counts.parts + 1, k)[1:] > 0
@@ -135,7 +135,7 @@ def skills(
 def _without_draws(
     counts: Counts, fitted: Fitted, competence: FloatArray, chance: FloatArray, weight: FloatArray
 ) -> Skills:
-    """What the EM fit says by itself, without bounds."""
+    """Return the skills by the EM fit alone, without bounds."""
     prevalence = weight @ fitted.prior
     unknown, no_class = np.full_like(competence, np.nan), np.full_like(prevalence, np.nan)
     return Skills(
@@ -254,7 +254,7 @@ def most_frequent_mistakes(
 
 
 def on_known_answers(data: Labels, gold: IntArray, level: float) -> dict[str, NDArray[np.generic]]:
-    """Each worker's labels on items with a known answer (items,; -1 without), and Wilson bounds."""
+    """Compare each worker's labels with known answers (items,; -1 if none), with Wilson bounds."""
     known = gold[data.item] >= 0
     weight = np.where(known, data.weight, 0.0)
     right = np.where(data.label == gold[data.item], weight, 0.0)

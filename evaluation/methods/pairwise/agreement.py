@@ -130,11 +130,11 @@ def leave_one_out_alpha(
     n = np.stack(
         [np.bincount(people.worker[column != MISSING], minlength=size) for column in vote.T], axis=1
     )
-    return _without(change, alphas(total), n, (1 + extreme) / (1 + permutations), level)
+    return _without_table(change, alphas(total), n, (1 + extreme) / (1 + permutations), level)
 
 
 def _steps(counts: FloatArray, rows: FloatArray, pair: IntArray, vote: IntArray) -> FloatArray:
-    """What taking each vote away adds to the sums (n, d, s)."""
+    """Return what taking each vote away adds to the sums (n, d, s)."""
     parts = [
         alpha_rows(one[pair] - one_hot(column)) - rows[pair, k]
         for k, (one, column) in enumerate(zip(counts, vote.T, strict=True))
@@ -155,7 +155,7 @@ def _mean(change: FloatArray) -> FloatArray:
     return np.asarray(np.where(known, change, 0.0).sum(axis=1) / count)
 
 
-def _without(
+def _without_table(
     change: FloatArray, alpha: FloatArray, n: IntArray, p: FloatArray, level: float
 ) -> Table:
     seen = np.flatnonzero(n.sum(axis=1))
@@ -180,7 +180,7 @@ def _without(
 def differentiable(data: Judgments, people: ShownVotes, *, needed: int, share: float) -> Table:
     """A row a pair: on how many dimensions a label has ``share`` of the votes, and if that is
     ``needed`` of them (CrowdRAG, section 5.1: 5 of 7 with 3 of 5 votes); ``n`` votes."""
-    labels = _every(data, people)
+    labels = _labels_by_dimension(data, people)
     agreeing = np.zeros(len(people.pairs), dtype=np.int64)
     for k in range(1, len(labels) + 1):
         agreeing += differentiability_split(labels, dimensions=k, share=share)
@@ -203,7 +203,7 @@ def split_alphas(
     rng: np.random.Generator,
     shuffles: int,
 ) -> Table:
-    """Alpha of the pairs that can be told apart and of the others, beside ``null``.
+    """Compute alpha of the pairs that can be told apart and of the others, beside ``null``.
 
     The split is made by the very votes that then agree, so noise shows a difference too: ``null``
     is the mean alpha of the part when the votes of a dimension are shuffled over all pairs first.
@@ -267,7 +267,7 @@ def _shuffled(people: ShownVotes, rng: np.random.Generator) -> ShownVotes:
     )
 
 
-def _every(data: Judgments, people: ShownVotes) -> dict[str, Labels]:
+def _labels_by_dimension(data: Judgments, people: ShownVotes) -> dict[str, Labels]:
     """The dimensions that anybody judged, as Labels."""
     judged = [k for k in range(len(data.dimensions)) if (people.vote[:, k] != MISSING).any()]
     return {data.dimensions[k]: data.labels(people, k) for k in judged}

@@ -94,7 +94,7 @@ class BoardVotes:
 
     @classmethod
     def joined(cls, parts: Sequence[BoardVotes]) -> BoardVotes:
-        """One after the other."""
+        """Concatenate votes."""
         return cls(
             *(
                 np.concatenate([getattr(one, column.name) for one in parts])
@@ -103,13 +103,13 @@ class BoardVotes:
         )
 
     def take(self, rows: NDArray[np.bool_]) -> BoardVotes:
-        """These of the votes (n,)."""
+        """Keep only these votes (n,)."""
         return BoardVotes(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     def styled(
         self, data: Judgments, difference: FloatArray, names: Sequence[str] = ()
     ) -> StyledPairs:
-        """Every vote for itself, with the differences (n, p) of its texts."""
+        """Return every vote as a single comparison, with the differences (n, p) of its texts."""
         return StyledPairs.build(
             self.a,
             self.b,
@@ -122,7 +122,7 @@ class BoardVotes:
         )
 
     def clustered(self, data: Judgments, unit: IntArray) -> Pairs:
-        """As Pairs whose judges are these units (n,)."""
+        """Return the votes as Pairs with these units (n,) as judges."""
         known, judge = np.unique(unit, return_inverse=True)
         return Pairs.build(
             self.a,
@@ -157,7 +157,7 @@ def boards(
     every = BoardVotes.joined(votes)
     parts: list[tuple[dict[str, int], Table]] = []
     shared: list[tuple[dict[str, int], Table]] = []
-    notes, clusters, freedom, converged = _left_out(data, people), {}, {}, True
+    notes, clusters, freedom, converged = _left_out_notes(data, people), {}, {}, True
     rngs = rng.spawn(size + 1)
     settings = {**settings, "family": family_of(votes)}
     for k in range(EVERY, size):
@@ -187,7 +187,7 @@ def boards(
 
 
 def family_of(votes: Sequence[BoardVotes]) -> int:
-    """How many boards there are to compare: one a dimension with votes, and of all together."""
+    """Count the boards that are compared: one per dimension with votes, and one of all."""
     known = sum(len(one.a) > 0 for one in votes)
     return known + 1 if known > 1 else 1
 
@@ -219,7 +219,7 @@ def votes_of(
     return found
 
 
-def _left_out(data: Judgments, people: ShownVotes) -> list[str]:
+def _left_out_notes(data: Judgments, people: ShownVotes) -> list[str]:
     same = (data.system[data.first] == data.system[data.second])[people.pair]
     if not same.any():
         return []
@@ -246,7 +246,7 @@ def board_of(
     *,
     styled: StyledPairs | None = None,
 ) -> Board:
-    """One board; ``styled``: at equal columns, from the same votes with what is known of them."""
+    """Fit one board; with ``styled`` at equal length and style."""
     own, said, notes = _texts(votes)
     by_worker = len(np.unique(votes.worker)) >= FEWEST
     covariates = None if styled is None else styled.covariates
@@ -300,7 +300,7 @@ def board_of(
 
 
 def _texts(votes: BoardVotes) -> tuple[IntArray | None, str, list[str]]:
-    """What stands for the texts that were sampled, its name, and in words what that means.
+    """Return what stands for the sampled texts, its name, and what that means in words.
 
     Topics; pairs where there are few topics; nothing where there are few of both, or where every
     two systems were compared on one pair only, as that is who they are.
@@ -317,7 +317,7 @@ def _texts(votes: BoardVotes) -> tuple[IntArray | None, str, list[str]]:
 
 
 def settings_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """What Bradley-Terry is asked for: ties after Davidson, units as judges."""
+    """Return the settings of Bradley-Terry: Davidson's ties, units as judges."""
     return bradley_terry.DEFAULTS | {
         "cluster": "judge",
         "ties": "davidson",

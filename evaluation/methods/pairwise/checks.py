@@ -247,7 +247,9 @@ def _corrected(
     rows = []
     for k in range(len(data.dimensions)):
         hooks.step(NULLS, k, len(data.dimensions))
-        found = _one(data, people, k, settings, rng=np.random.default_rng(seed), hooks=hooks)
+        found = _dimension_figures(
+            data, people, k, settings, rng=np.random.default_rng(seed), hooks=hooks
+        )
         rows.append({"dimension": k, **found})
     hooks.step(NULLS, len(rows), len(rows))
     means = {name: mean_of([row[name] for row in rows]) for name in FIGURES}
@@ -256,7 +258,7 @@ def _corrected(
     return of_rows([{"dimension": EVERY, "n": n, **means, "reason": why}, *rows], CORRECTED)
 
 
-def _one(
+def _dimension_figures(
     data: Judgments,
     people: ShownVotes,
     dimension: int,

@@ -78,7 +78,7 @@ def exclusion_effect(
     hooks: Hooks | None = None,
     **params: Any,
 ) -> Exclusion:
-    """What the study would say without these ``workers`` (indices).
+    """Compare the study with and without these ``workers`` (indices).
 
     ``params`` are those of ``pairwise`` (give a run's own); ``draws`` are not needed. Raises
     UnknownIndex, EmptyData (nobody is left), BadParameter, Cancelled.
@@ -124,7 +124,7 @@ def _side(data: Judgments, settings: dict[str, Any], seed: int) -> _Side:
 
 
 def _systems(before: Table, after: Table) -> Table:
-    """Both boards side by side; a dimension that has no board on one side is NaN there."""
+    """Put both boards side by side; NaN for a dimension without a board on one side."""
     sides = [
         {(row["dimension"], row["system"]): row for row in table.rows()}
         for table in (before, after)

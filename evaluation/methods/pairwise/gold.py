@@ -291,7 +291,7 @@ def _posterior(table: Table, labels: Labels) -> FloatArray:
 
 
 def _guesses(table: Table, workers: int, labels: Labels, mirrored: bool) -> FloatArray:
-    """What each worker answers when guessing (workers, 3), as displayed; NaN without a score."""
+    """Return each worker's answers when guessing (workers, 3), as displayed; else NaN."""
     found = np.full((workers, LABELS), np.nan)
     found[table["worker"]] = 0.0
     found[table["worker"], _places(labels)[table["shown"]]] = table["probability"]
@@ -436,7 +436,7 @@ def _cautions(notes: list[dict[str, Any]]) -> list[str]:
 
 
 def _note(name: str, result: Result | None) -> dict[str, Any]:
-    """What the diagnostics say of a fit."""
+    """Return what the diagnostics hold on a fit."""
     if result is None:
         return {"name": name, "scored": False, "converged": True, "warnings": []}
     said = result.diagnostics

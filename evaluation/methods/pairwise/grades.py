@@ -71,7 +71,7 @@ class Grades:
 
 
 def graded(data: Judgments, gold: IntArray, votes: IntArray, *, level: float) -> Grades:
-    """Grades from gold labels (pairs, d), MISSING where there is none.
+    """Compute grades from gold labels (pairs, d), MISSING where there is none.
 
     ``votes`` (pairs, d) are the votes behind each label; ``level`` is that of the intervals.
     """
@@ -141,7 +141,9 @@ def candidates(data: Judgments, gold: IntArray, votes: IntArray) -> Table:
         "pairs": _met(ends, np.ones(len(pair)), whole)[node],
         "n": _met(ends, votes[pair, dimension].astype(np.float64), whole)[node],
     }
-    columns["component"] = _within(columns["dimension"], columns["topic"], found["table"])
+    columns["component"] = _number_components(
+        columns["dimension"], columns["topic"], found["table"]
+    )
     order = np.lexsort((columns["candidate"], columns["topic"], columns["dimension"]))
     return Table({name: columns[name][order] for name in CANDIDATE})
 
@@ -152,7 +154,7 @@ def _met(ends: list[IntArray], weight: FloatArray, size: int) -> IntArray:
     return np.rint(both).astype(np.int64)
 
 
-def _within(dimension: IntArray, topic: IntArray, table: IntArray) -> IntArray:
+def _number_components(dimension: IntArray, topic: IntArray, table: IntArray) -> IntArray:
     """The components of each topic and dimension, numbered from 1, the largest first."""
     known = np.unique(np.stack([dimension, topic, table]), axis=1)  # components come by size
     cell = known[0] * (int(known[1].max()) + 1) + known[1]

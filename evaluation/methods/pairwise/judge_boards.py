@@ -61,7 +61,7 @@ def judge_boards(
         hooks.step(STAGE, k + 1, size + 1)
         ours = _fitted(data, people, k, settings)
         drawn = _draws(seed, len(data.topics), resamples)
-        again = _kept(ours)
+        again = _cached_board(ours)
         for m, calls in machines.items():
             theirs = _fitted(data, calls, k, settings)
             found = _agreement(ours, theirs, drawn, settings["level"], again)
@@ -74,7 +74,7 @@ def judge_boards(
 
 
 def _draws(seed: int, topics: int, resamples: int) -> Callable[[IntArray], IntArray]:
-    """How often each topic is taken in each draw (resamples, topics), of those that are given."""
+    """Return how often each given topic is taken in each draw (resamples, topics)."""
 
     def drawn(known: IntArray) -> IntArray:
         rng, out = np.random.default_rng(seed), np.zeros((resamples, topics), dtype=np.int64)
@@ -84,7 +84,7 @@ def _draws(seed: int, topics: int, resamples: int) -> Callable[[IntArray], IntAr
     return drawn
 
 
-def _kept(board: _Fitted | None) -> Callable[[IntArray], list[FloatArray]]:
+def _cached_board(board: _Fitted | None) -> Callable[[IntArray], list[FloatArray]]:
     """The board's merits under draws, fitted once for the same draws."""
     known: dict[bytes, list[FloatArray]] = {}
 
@@ -116,7 +116,7 @@ class _Fitted:
 
     @property
     def topics(self) -> NDArray[np.bool_]:
-        """Which topics have votes (topics,)."""
+        """Return which topics have votes (topics,)."""
         known: NDArray[np.bool_] = self.counts.sum(axis=(0, 1)) > 0
         return known
 

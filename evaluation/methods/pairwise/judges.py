@@ -111,7 +111,7 @@ def judge_tables(
             {"dimension": k, **_judged(own, k, gold[:, k], lead[k], drawing), "rho": rho}
             for k, rho in enumerate(_mean_rho(own.canonical()))
         ]
-        rows += [{"machine": m, **row} for row in (_over_all(found), *found)]
+        rows += [{"machine": m, **row} for row in (_mean_row(found), *found)]
     pairs = [
         {"machine_a": a, "machine_b": b, **row}
         for a, b in combinations(calls, 2)
@@ -205,7 +205,7 @@ def _span(found: Clustered) -> Span:
     return found.estimate, found.low, found.high, found.reason
 
 
-def _over_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _mean_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The row of all dimensions: means, of bounds too, and sums of what was counted."""
     found: dict[str, Any] = {"dimension": EVERY}
     for name in rows[0]:
@@ -258,7 +258,7 @@ def _two(one: ShownVotes, two: ShownVotes, drawing: dict[str, Any]) -> list[dict
 
 
 def _people(people: ShownVotes, level: float, units: Units) -> Table:
-    """One worker against the majority of the others, by dimension and over all of them."""
+    """Compare each worker with the majority of the others, by dimension and over all of them."""
     met = [
         agreement_with_others(vote, people.pair, len(people.pairs)) for vote in people.canonical().T
     ]

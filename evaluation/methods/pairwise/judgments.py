@@ -42,7 +42,7 @@ class Units:
 
     @classmethod
     def pairs(cls, votes: ShownVotes) -> Units:
-        """Every pair for itself: where it is not known what else they were drawn with."""
+        """Make each pair a unit of its own."""
         return cls(np.arange(len(votes.pairs)), "pairs")
 
 
@@ -111,7 +111,7 @@ class ShownVotes:
         )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> ShownVotes:
-        """The same names with these rows only."""
+        """Keep only these rows; names stay."""
         return replace(
             self,
             worker=self.worker[rows],
@@ -126,12 +126,12 @@ class ShownVotes:
         return turned_back(self.vote, self.flipped, len(self.labels))
 
     def side(self) -> FloatArray:
-        """-1 for the left, 0 for neutral, 1 for the right (n, d); NaN where there is no answer."""
+        """Return the chosen side (n, d): -1 left, 0 neutral, 1 right, NaN if unanswered."""
         found = np.sign(2.0 * self.vote - (len(self.labels) - 1))
         return np.where(self.vote == MISSING, np.nan, found)
 
     def first_votes(self) -> ShownVotes:
-        """Only the first vote of each worker on a pair, either way round."""
+        """Keep only each worker's first vote on a pair, in either direction."""
         code = self.worker * len(self.pairs) + self.pair
         _, first = np.unique(code, return_index=True)
         return self.take(np.sort(first))
@@ -150,11 +150,14 @@ class ShownVotes:
         return flat.reshape(items, size).astype(np.float64)
 
     def as_labels(self, dimension: int) -> Labels:
-        """One dimension as Labels: items are pairs, ``label`` canonical, ``shown`` as displayed."""
+        """Return one dimension as Labels.
+
+        Items are pairs, ``label`` canonical, ``shown`` as displayed.
+        """
         return self._labels(self.pair, self.pairs, self.canonical()[:, dimension], dimension)
 
     def directed(self, dimension: int) -> Labels:
-        """One dimension as Labels: an item is a pair shown one way round, labels as displayed.
+        """Return one dimension as Labels: items are pairs in one direction, labels as displayed.
 
         All dimensions have the same items: the directions that occur, in the order of ``pairs``.
         """
@@ -283,18 +286,18 @@ class Judgments:
 
     @property
     def units(self) -> Units:
-        """What intervals draw anew: topics; the pairs, where all are of one topic."""
+        """Units that bootstrap intervals resample: topics, or pairs if all share one topic."""
         topic = self.topic[self.first]
         if len(np.unique(topic)) > 1:
             return Units(topic, "topics")
         return Units(np.arange(len(topic)), "pairs")
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Judgments:
-        """The same study with these of the people's judgments only."""
+        """Keep only these of the people's judgments."""
         return replace(self, votes=self.votes.take(rows))
 
     def without_workers(self, workers: Sequence[int] | IntArray) -> Judgments:
-        """The same study without the judgments of these workers. Raises UnknownIndex, EmptyData."""
+        """Remove the judgments of these workers. Raises UnknownIndex, EmptyData."""
         if not len(workers):
             return self
         gone = np.zeros(len(self.votes.workers), dtype=bool)

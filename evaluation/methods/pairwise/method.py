@@ -400,7 +400,7 @@ Use = dict[str, Any]
 def judgments_used(
     data: Judgments, people: ShownVotes, competence: FloatArray | None, system: Table, label: Table
 ) -> list[Use]:
-    """One entry for each board: ``board``, ``dimension``, ``used`` and ``left_out`` by reason.
+    """Count the judgments that each board uses and leaves out, by reason.
 
     ``people`` are the first judgments of each worker on a pair of texts; the others are repeats.
     The board "study" is what the methods see; "ranking" is Bradley-Terry with its win matrix,
@@ -419,7 +419,7 @@ def judgments_used(
     ranked = set(system["dimension"].tolist())
     found = [_use("study", "", repeats, [], np.ones(len(people), dtype=bool))]
     for k in range(EVERY, len(data.dimensions)):
-        given, trusted = _of(answered, k), _of(answered & known, k)
+        given, trusted = _select_dimension(answered, k), _select_dimension(answered & known, k)
         steps = [("not_answered", given), ("one_source", apart), ("no_weight", trusted)]
         if k not in ranked:
             steps.append(("no_board", np.zeros(len(people), dtype=bool)))
@@ -436,8 +436,8 @@ def judgments_used(
     return found
 
 
-def _of(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
-    """One dimension of (n, d), or whether any holds."""
+def _select_dimension(rows: NDArray[np.bool_], dimension: int) -> NDArray[np.bool_]:
+    """Return one dimension of (n, d); over all dimensions, whether any holds."""
     found: NDArray[np.bool_] = np.any(rows, axis=1) if dimension == EVERY else rows[:, dimension]
     return found
 
@@ -453,7 +453,7 @@ def _use(
     steps: list[tuple[str, NDArray[np.bool_]]],
     used: NDArray[np.bool_],
 ) -> Use:
-    """Each judgment that is not used counts under the first step that it does not pass."""
+    """Count each unused judgment under the first step that it does not pass."""
     left_out, here = {"repeat": repeats}, np.ones(len(used), dtype=bool)
     for reason, passes in steps:
         left_out[reason] = int((here & ~passes).sum())

@@ -161,7 +161,7 @@ def _controlled(
 
 
 def _model(board: Boards, dimension: int, settings: dict[str, Any]) -> Model:
-    """What the board of a dimension was fitted with."""
+    """Return the model that the board of a dimension was fitted with."""
     rows = board.shared["dimension"] == dimension
     names = set(board.shared["name"][rows].tolist()) if len(board.shared) else set()
     ties = "davidson" if "tie" in names else "none"
@@ -213,7 +213,7 @@ def _fragile(
         at = styled.order[change.rows]
         rows["change"].append(
             {"dimension": dimension, "kind": kind, "of": n}
-            | _told(data, votes, at, kind=kind, change=change, first=found.first)
+            | _change_facts(data, votes, at, kind=kind, change=change, first=found.first)
         )
         if kind == "votes":
             rows["change_vote"] += [
@@ -239,10 +239,10 @@ def votes_needed(
     return needed
 
 
-def _told(
+def _change_facts(
     data: Judgments, votes: BoardVotes, at: IntArray, *, kind: str, change: Change, first: int
 ) -> dict[str, Any]:
-    """What the votes (rows ``at``) of a change have in common."""
+    """Return what the votes (rows ``at``) of a change have in common."""
     a, b, outcome = votes.a[at], votes.b[at], votes.outcome[at]
     workers, pairs = np.unique(votes.worker[at]), np.unique(votes.pair[at])
     met = ((a == first) | (b == first)) & np.isin(outcome, (FIRST, SECOND))

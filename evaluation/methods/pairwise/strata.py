@@ -51,7 +51,7 @@ SHIFT = (
 
 
 def disagreement(outcome: IntArray, pair: IntArray) -> FloatArray:
-    """How evenly the other votes on each vote's pair (n,) are split.
+    """Return how evenly the other votes on each vote's pair are split (n,).
 
     0 where they all prefer one text, 1 where as many prefer either; a tie is half a vote for each.
     NaN where there are fewer than LEAST_OTHERS.

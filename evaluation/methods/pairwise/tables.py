@@ -69,7 +69,7 @@ def votes_behind(people: ShownVotes) -> IntArray:
 def agreement_with_others(
     vote: IntArray, pair: IntArray, pairs: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which votes (n,) can be held against the others of their pair, and which of them agree.
+    """Return which votes (n,) can be compared with the others of their pair, and which agree.
 
     Decisive votes against the majority of the other decisive ones: the vote itself does not count,
     and a pair whose others are split says nothing.

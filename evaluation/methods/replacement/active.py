@@ -61,7 +61,7 @@ def group_items(judge: FloatArray, others: FloatArray) -> tuple[NDArray[np.int64
 
 
 def group_lists(judge: FloatArray, others: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
-    """The same of checklists: ``judge`` (n, questions) and ``others`` (k, n, questions) are 0 or 1.
+    """Group checklists by the share of yes; ``judge`` (n, questions), ``others`` (k, n, questions).
 
     A list is what share of it is yes, parted at quintiles; others agree on the share of questions
     that they answer alike. NaN where another model gave no list.
@@ -126,7 +126,7 @@ def chances(errors: FloatArray, wanted: int, *, mix: float = MIX) -> FloatArray:
 
 
 def draw(chance: FloatArray, rng: np.random.Generator) -> BoolArray:
-    """Which items (n,) are drawn: each with its probability, as many as these add up to.
+    """Draw items (n,), each with its probability, as many as these add up to.
 
     Systematic sampling in random order (Hartley and Rao 1962, Annals of Mathematical Statistics
     33).
@@ -193,7 +193,7 @@ def combine_chosen(
     topic: IntArray | None = None,
     tuning: float | None = None,
 ) -> tuple[Combined, bool]:
-    """Mean of what people would say about all items, from items drawn with known probabilities.
+    """Estimate people's mean over all items from items drawn with known probabilities.
 
     ``human`` (n,) is read where ``chosen`` or ``known`` (n,), labelled before; ``judge`` (n,)
     everywhere; ``chance`` (n,) is read where not known. A drawn item stands for a + lambda judge +

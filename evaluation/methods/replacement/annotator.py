@@ -91,6 +91,7 @@ class Verdict:
 
     @property
     def winning_rate(self) -> float:
+        """Return the share of people whom the model may replace."""
         return float(self.holds.mean())
 
     @property
@@ -100,6 +101,7 @@ class Verdict:
 
     @property
     def passes(self) -> bool:
+        """Whether the model wins against half of the people or more."""
         return self.winning_rate >= HALF
 
 
@@ -183,7 +185,7 @@ def compare_similarities(
     people: tuple[str, ...],
     items_per_person: int = ITEMS,
 ) -> Comparisons:
-    """The same where agreement is a similarity of texts, such as the cosine of vectors.
+    """Compare each person and the model with the others by similarities of texts.
 
     ``similarity[i]`` (k + 1, k): of the k people's answers to item i, in the order of the rows of
     ``person`` and ``item``, and last of the model's answer, with the k people's. Raises BadShape,
@@ -264,7 +266,7 @@ def few_topics(data: Comparisons) -> str:
 def p_values(
     freedom: FloatArray, mean: FloatArray, error: FloatArray, epsilon: float
 ) -> FloatArray:
-    """One-sided p of mean difference < epsilon; without any spread it is known for sure.
+    """Return one-sided p-values (m,) of "the mean difference is below epsilon".
 
     1 where there is no ``freedom``.
     """
@@ -285,7 +287,7 @@ def claim_half(
     family: int = 1,
     level: float = LEVEL,
 ) -> Claim:
-    """How much worse the model is than half of the people at most, with an interval.
+    """Bound how much worse the model is than half of the people, with an interval.
 
     Arrays (m,) are by person, as of :func:`moments`. The model meets the definition of the test
     where for k = m / 2 people (rounded up) its difference is below epsilon: where the k-th smallest
@@ -330,14 +332,14 @@ def half_bound(
 
 
 def _half(people: int) -> int:
-    """How many people are half of all, rounded up."""
+    """Return half the number of people, rounded up."""
     return int(np.ceil(HALF * people))
 
 
 def _reach(
     tail: float, items: IntArray | FloatArray, error: FloatArray, freedom: FloatArray
 ) -> FloatArray:
-    """How far one-sided bounds (m,), missed with a chance of ``tail``, lie from the means."""
+    """Return how far from the means one-sided bounds (m,) lie that ``tail`` misses."""
     each, at = np.unique(np.maximum(freedom, 1.0), return_inverse=True)
     quantile = np.asarray(t_quantile(1 - 2 * tail, each))[at.reshape(freedom.shape)]
     least = 1 - tail ** (1 / np.maximum(items, 1))
@@ -360,7 +362,7 @@ def correct(p: FloatArray) -> FloatArray:
 
 
 def advantage_interval(data: Comparisons, *, level: float = 0.95) -> tuple[float, float]:
-    """Where the advantage probability lies for these people on items of this kind.
+    """Return the interval of the advantage probability for these people.
 
     Topics are the units, or else items, as all comparisons of an item share its people: the mean
     over people of their shares is linearised (Taylor), and its variance taken between units; t

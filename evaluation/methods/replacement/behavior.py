@@ -104,7 +104,7 @@ class Judged:
     topic: IntArray | None = None  # (items,), where items come in topics
 
     def topics(self, rows: BoolArray | IntArray) -> IntArray | None:
-        """The topics of these items, where items come in topics."""
+        """Return the topics of these items; None if items have no topics."""
         return None if self.topic is None else self.topic[rows]
 
     @property
@@ -112,14 +112,17 @@ class Judged:
         return self.model.shape[1]
 
     def mean(self, values: FloatArray) -> FloatArray:
-        """(items,) mean of people's values; NaN where nobody said anything."""
+        """Average people's values by item (items,); NaN where nobody answered."""
         count = np.bincount(self.person_item, minlength=self.items)
         with np.errstate(invalid="ignore"):
             found: FloatArray = np.bincount(self.person_item, values, minlength=self.items) / count
         return found
 
     def agreement(self, said: FloatArray) -> FloatArray:
-        """(items,) share of people who say what is ``said`` (items,), or their mean distance."""
+        """Compare people with ``said`` (items,).
+
+        Share of equal labels, or mean distance of numbers.
+        """
         own = said[self.person_item]
         alike = (self.value == own).astype(float) if self.classes else np.abs(self.value - own)
         alike[np.isnan(own)] = np.nan
@@ -127,7 +130,7 @@ class Judged:
 
 
 def tables(data: Judged) -> dict[str, list[Row]]:
-    """All tables of this module but those of the panel. Reads nothing that is random."""
+    """Make all tables of this module except the panel's; nothing random is used."""
     names = ("leaning", "calibration", "reliability", "drift", "version")
     found: dict[str, list[Row]] = {name: [] for name in names}
     for at in range(len(data.names)):
@@ -152,7 +155,7 @@ def _leaning(data: Judged, at: int, kind: str) -> Row:
 
 
 def _side(data: Judged, at: int, kind: str) -> Row:
-    """How often the model and people choose the side shown first, the longer, or the own text."""
+    """Return how often the model and people choose the first, the longer, or the own text."""
     aside = data.aside
     assert aside.sides is not None  # noqa: S101 (asked for pairs only)
     if kind == POSITION:
@@ -195,7 +198,7 @@ def _chosen(
 
 
 def _gap(data: Judged, at: int, kind: str) -> Row:
-    """By how much more than people the model rates long texts, or its own, above the others."""
+    """Return how much more than people the model rates long texts, or its own, above the others."""
     if kind == POSITION or data.classes:
         raise NoEstimate("its items have no sides that could be preferred")
     words, mine = data.aside.words[:, 0], data.aside.own[at][:, 0]
@@ -270,7 +273,7 @@ def _calibration(data: Judged, at: int) -> list[Row]:
 
 
 def _reliability(data: Judged, at: int) -> list[Row]:
-    """What people say of numbers that the model gave, in ranges of LABELS items or more."""
+    """Return people's values for the model's numbers, in ranges of LABELS items or more."""
     if data.classes:
         return []
     own, people = data.model[at], data.mean(data.value)

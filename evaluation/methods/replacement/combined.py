@@ -222,7 +222,7 @@ def combine_means(
     level: float = 0.95,
     exact: bool = True,
 ) -> Combined:
-    """Mean of what people would say about all items (a share where values are 0 and 1).
+    """Estimate people's mean over all items from their labels and a judge's.
 
     ``human``, ``judge`` (n,): on the labelled items; ``rest`` (N,): the judge on all others;
     ``weights`` (n,): one over the probability that an item was chosen for people (any scale).
@@ -342,7 +342,7 @@ def combine_strata(
     topics: Topics | None = None,
     level: float = 0.95,
 ) -> Combined:
-    """The same over strata (n,) and (N,), each by itself, weighed by how many items it has.
+    """Estimate as ``combine_means`` in each stratum, and average by the strata's numbers of items.
 
     So that unequal parts of them may be labelled; lambda is each stratum's own. Topics lie within
     strata. Raises BadShape, NoEstimate where people labelled fewer than STRATUM items of one.
@@ -392,7 +392,7 @@ def can_part(own: FloatArray, others: FloatArray) -> bool:
 
 
 def beside_people(people: Estimate, found: Combined) -> Combined:
-    """The same with another estimate of people alone."""
+    """Replace the estimate by people alone, and compute what the judge is worth anew."""
     worth = people.n * (people.error / found.both.error) ** 2 if found.both.error else people.n
     return replace(found, people=people, worth=float(worth))
 
@@ -447,6 +447,7 @@ class CombinedFit:
 
     @property
     def both_error(self) -> FloatArray:
+        """Return the standard errors (d,) of the coefficients ``both``."""
         found: FloatArray = np.sqrt(np.diagonal(self.covariance))
         return found
 

@@ -30,7 +30,7 @@ class Drawn:
 
     @property
     def even(self) -> bool:
-        """Whether all had the same chance, so that what was drawn is like the others."""
+        """Whether all items had the same chance to be drawn, so that drawn ones are typical."""
         there = self.chance[~np.isnan(self.chance)]
         return not len(there) or float(np.ptp(there)) < 1e-9
 
@@ -72,7 +72,10 @@ class Beside:
         return (MEAN, *range(min(self.lines, MOST_LABELS))) if self.lines else ()
 
     def quantity(self, label: int) -> tuple[FloatArray, FloatArray]:
-        """What people (n,) and models (models, items; NaN where one gave none) say of it."""
+        """Return people's (n,) and models' (models, items) values of a quantity.
+
+        NaN: not answered.
+        """
         if self.score == RMSE:
             return self.value, self.model
         missing = np.isnan(self.model)
@@ -86,13 +89,13 @@ class Beside:
         return said.astype(np.float64), np.where(missing, np.nan, judged)
 
     def said_yes(self) -> FloatArray:
-        """Of checklists 1 for yes and 0 for no (lists, questions)."""
+        """Return checklists as 1 for yes and 0 for no (lists, questions)."""
         if self.vectors is None or not self.lines:
             raise BadShape("only checklists have questions")
         return (self.vectors > 0).astype(np.float64)
 
     def doubt(self, at: int) -> FloatArray:
-        """How far other models disagree with one on each item (items,); NaN where none answered.
+        """Return how far other models disagree with one on each item (items,); NaN without others.
 
         Of numbers: a share of those further than half a standard deviation away. Of a model that
         stands alone: whether it said otherwise itself when it was asked again.
@@ -116,7 +119,7 @@ class Beside:
             return np.where(there.any(axis=0), off / there.sum(axis=0).clip(1), np.nan)
 
     def alike(self) -> Beside:
-        """The same without people's labels of items that were chosen as hard for a model.
+        """Return the data without people's labels of items that were drawn for being hard.
 
         A test on them would speak of hard items, and no longer of all.
         """

@@ -81,7 +81,7 @@ def judge_rates(
 
 
 def _trials(share: float, spread: Spread, n: float, level: float) -> float:
-    """How many independent items a share of ``n`` is worth."""
+    """Return how many independent items a share of ``n`` is worth."""
     if not 0 < share < 1:
         return min(n, spread.freedom + 1)
     return effective_trials(
@@ -135,7 +135,7 @@ def correct_share_by_topic(
     *,
     level: float = 0.95,
 ) -> Estimate:
-    """The same where items come in topics, in which labels, and errors of the judge, are alike.
+    """Estimate the share of a label corrected by the judge's errors, with topics as units.
 
     ``human`` and ``judge`` (n,) as of judge_rates, ``rest`` (N,) the judge on the other items. The
     estimate is linearised and its variance taken between topics. Raises as judge_rates and
@@ -165,7 +165,7 @@ def leaning(
     topic: IntArray | None = None,
     level: float = 0.95,
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """How often a judge and people choose a side (the longer text, the judge's own, the left one).
+    """Compare how often a judge and people choose a side, such as the longer text.
 
     ``judge`` and ``people`` (n,) are the shares of each one's votes for that side on the same n
     items, .5 for a tie. Returns the judge's mean, people's, and the difference, each with a t
@@ -186,7 +186,7 @@ def leaning(
 def mean_estimate(
     values: FloatArray, topic: IntArray | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Mean of values (n,) with a t interval over items, or over topics where there are any.
+    """Average values (n,) with a t interval over items, or over topics if given.
 
     Raises NoEstimate from too few topics.
     """
@@ -218,7 +218,7 @@ def combine_panel(
     seed: int = 0,
     level: float = 0.95,
 ) -> Panel:
-    """Mean of what people would say about all items, with several judges weighted by their use.
+    """Estimate people's mean over all items from several judges, weighted by their use.
 
     ``human`` (n,), ``judges`` (n, m) on labelled items, ``rest`` (N, m) on the others. A judge's
     weight is its coefficient in a regression of people on judges, with a ridge of one item; of a

@@ -348,7 +348,7 @@ class Items:
 
 
 def _estimate(items: Items) -> Row:
-    """From items that people labelled as they came: they are taken for a random part of all."""
+    """Estimate from items labelled as they came, taken for a random part of all."""
     here, others = items.there & items.given, items.there & ~items.given
     human, judge, rest = items.human[here], items.judge[here], items.judge[others]
     row: Row = {**dict.fromkeys(COMBINED[2:], np.nan), "drawn": 0, "earlier": 0, "reason": ""}
@@ -377,7 +377,7 @@ def _estimate(items: Items) -> Row:
 
 
 def _weighted(items: Items, drawn: Drawn) -> Row:
-    """From items that were drawn with known probabilities. Labels that came since are not used."""
+    """Estimate from items drawn with known probabilities. Labels that came since are not used."""
     framed = ~np.isnan(drawn.chance)
     used = items.there & (framed | (drawn.known & items.given))
     known, chosen = (drawn.known & items.given)[used], (drawn.chosen | drawn.known)[used]
@@ -442,7 +442,7 @@ def _behavior(whole: Beside, data: Beside, seed: int) -> dict[str, Any]:
 
 
 def _rates(data: Beside) -> list[Row]:
-    """What each model sees and spares of every label, and the label's share corrected by it."""
+    """Return how every model errs on each label, and the label's share corrected by it."""
     if data.score != ACCURACY:
         return []
     size, many = data.model.shape[1], len(data.labels)

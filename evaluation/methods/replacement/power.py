@@ -79,7 +79,7 @@ def chances(
 def items_needed(
     chance: FloatArray, sizes: Sequence[int], enough: float = ENOUGH
 ) -> list[int | None]:
-    """For each column of ``chances``: the first of ``sizes`` from which it is enough, and stays."""
+    """Find for each column of ``chance`` the smallest size from which it stays high enough."""
     found: list[int | None] = []
     for column in chance.T:
         below = np.flatnonzero(column < enough)

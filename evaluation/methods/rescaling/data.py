@@ -49,7 +49,7 @@ class Annotations:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """(n,) True where there is a score from an explanation."""
+        """Return which ratings (n,) have a score from their explanation."""
         return self.explained & np.isfinite(self.score)
 
     @property
@@ -113,7 +113,7 @@ class Annotations:
         )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> Annotations:
-        """The same names with these rows only."""
+        """Keep only these rows; names stay."""
         return Annotations.build(
             self.worker[rows],
             self.item[rows],
@@ -155,7 +155,7 @@ class Shared:
         return len(self.first)
 
     def select_rows(self, rows: NDArray[np.bool_]) -> Shared:
-        """The same pairs with these rows of the join only."""
+        """Keep only these rows of the join; pairs stay."""
         return Shared(self.first, self.second, self.left[rows], self.right[rows], self.pair[rows])
 
 
@@ -164,7 +164,7 @@ class NothingShared(DataError):
 
 
 def shared_pairs(data: Annotations) -> Shared:
-    """Every pair of annotators with an item in common. Raises NothingShared."""
+    """Join the ratings of all pairs of annotators on their common items. Raises NothingShared."""
     order = np.lexsort((data.worker, data.item))
     item = data.item[order]
     new = np.concatenate(([True], item[1:] != item[:-1]))
@@ -185,7 +185,7 @@ def shared_pairs(data: Annotations) -> Shared:
 
 
 def incomplete(data: Annotations, joined: Shared) -> Shared:
-    """Without the rows where both annotators gave the best label (section 6.1)."""
+    """Remove the rows where both annotators gave the best label (section 6.1)."""
     best = len(data.labels) - 1
     both = (data.label[joined.left] == best) & (data.label[joined.right] == best)
     return joined.select_rows(~both)

@@ -18,7 +18,7 @@ from evaluation.methods.core.units import wilson
 def sample(
     workers: Sequence[Hashable], labels: Sequence[Hashable], *, each: int, rng: np.random.Generator
 ) -> list[int]:
-    """Places of ``each`` explanations of every worker and label, all where there are fewer.
+    """Draw ``each`` explanations of every worker and label, in random order; returns indices.
 
     ``workers`` and ``labels`` (n,) belong to the explanations. The places come in a random order,
     so that neither worker nor label can be told from it. Raises BadParameter unless each >= 1.

@@ -130,19 +130,37 @@ def _means(values: FloatArray, label: IntArray, labels: int) -> FloatArray:
     return out
 
 
-def fit_scorer(
-    vectors: FloatArray, label: IntArray, score: FloatArray, labels: int, penalty: float
-) -> Scorer:
-    """Ridge regression of scores (n,) on vectors (n, d), with a free mean a label.
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Normal equations of a ridge regression of scores on vectors, with a free mean a label.
 
     Both sides less their label's mean give the weights (Frisch-Waugh-Lovell), as the means are not
-    penalised.
+    penalised: ``left`` (d, d) and ``right`` (d,), solved at any penalty.
     """
-    mean, centre = _means(score, label, labels), _means(vectors, label, labels)
-    inner = vectors - centre[label]
-    left = inner.T @ inner + penalty * np.eye(inner.shape[1])
-    weight = np.linalg.solve(left, inner.T @ (score - mean[label]))
-    return Scorer(mean, centre, np.asarray(weight, dtype=np.float64))
+
+    mean: FloatArray
+    centre: FloatArray
+    left: FloatArray
+    right: FloatArray
+
+    @classmethod
+    def build(
+        cls, vectors: FloatArray, label: IntArray, score: FloatArray, labels: int
+    ) -> Equations:
+        """Return the equations of scores (n,) and vectors (n, d) of ratings with labels (n,)."""
+        mean, centre = _means(score, label, labels), _means(vectors, label, labels)
+        inner = vectors - centre[label]
+        return cls(mean, centre, inner.T @ inner, inner.T @ (score - mean[label]))
+
+    def solve(self, penalty: float) -> Scorer:
+        """Return the scorer at this penalty on the squared weights."""
+        left = self.left + penalty * np.eye(len(self.left))
+        weight = np.linalg.solve(left, self.right)
+        return Scorer(self.mean, self.centre, np.asarray(weight, dtype=np.float64))
+
+
+def _equations(data: Explanations, rows: IntArray) -> Equations:
+    return Equations.build(data.vectors[rows], data.label[rows], data.score[rows], data.labels)
 
 
 def _folds(group: IntArray, folds: int, rng: np.random.Generator) -> Iterator[Any]:
@@ -159,11 +177,9 @@ def _penalty(
     error = np.zeros(len(PENALTIES))
     for out in _folds(group[rows], folds, rng):
         train, test = rows[~out], rows[out]
+        equations = _equations(data, train)
         for k, penalty in enumerate(PENALTIES):
-            made = fit_scorer(
-                data.vectors[train], data.label[train], data.score[train], data.labels, penalty
-            )
-            found = made.predict(data.vectors[test], data.label[test])
+            found = equations.solve(penalty).predict(data.vectors[test], data.label[test])
             error[k] += np.square(found - data.score[test]).sum()
     return PENALTIES[int(error.argmin())]
 
@@ -188,9 +204,7 @@ def fit(
         rows.append(_validated(data, known, scheme, settings, rng))
     hooks.step(STAGE, len(SCHEMES), len(SCHEMES) + 1)
     penalty = _penalty(data, known, data.item, settings["folds"], rng)
-    made = fit_scorer(
-        data.vectors[known], data.label[known], data.score[known], data.labels, penalty
-    )
+    made = _equations(data, known).solve(penalty)
     open_rows = np.flatnonzero(~data.known)
     return PARAMS.result(
         settings,
@@ -214,15 +228,13 @@ def _validated(
     settings: dict[str, Any],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """How near predictions are for groups that were left out of training."""
+    """Return how near predictions are for groups that were left out of training."""
     truth, group = data.score[known], data.worker if scheme == WORKERS else data.item
     found, label = np.empty(len(known)), np.empty(len(known))
     for out in _folds(group[known], settings["folds"], rng):
         train, test = known[~out], known[out]
         penalty = _penalty(data, train, group, settings["folds"], rng)
-        made = fit_scorer(
-            data.vectors[train], data.label[train], data.score[train], data.labels, penalty
-        )
+        made = _equations(data, train).solve(penalty)
         found[out] = made.predict(data.vectors[test], data.label[test])
         label[out] = made.mean[data.label[test]]
     own, other = np.abs(found - truth), np.abs(label - truth)

@@ -88,7 +88,7 @@ def boards_agree(
     level: float = 0.95,
     resamples: int = TRIES,
 ) -> Agreement:
-    """How far two judges put the authors of the same answers in the same order.
+    """Correlate how two judges rank the authors of the same answers.
 
     ``one`` and ``two`` (n,) are their scores of answers by ``author`` (below ``authors``) to
     ``question`` (below ``questions``). Questions are resampled; both boards see the same draw.

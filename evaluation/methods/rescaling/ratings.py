@@ -117,8 +117,7 @@ class Ratings:
 
     ``worker`` and ``text`` (n,) index names; ``value`` (n, s) are points, NaN for none. ``system``
     and ``topic`` (texts,) say whose text it is and on what. ``columns`` are kinds of texts by name.
-    ``ends`` (s, 2) are the lowest and highest point of each scale; of scales whose points are not
-    known, the lowest and highest rating. ``points`` are all points of each scale, ascending.
+    ``points`` are all points of each scale, ascending; where they are not known, all ratings on it.
     """
 
     worker: IntArray
@@ -131,7 +130,6 @@ class Ratings:
     systems: tuple[str, ...]
     scales: tuple[str, ...]
     columns: Mapping[str, Column] = field(default_factory=dict)
-    ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     points: tuple[tuple[float, ...], ...] = ()
 
     def __len__(self) -> int:
@@ -178,11 +176,10 @@ class Ratings:
             for name, one in (columns or {}).items()
         }
         every = _points(given, points or [()] * len(scales))
-        ends = [(min(one, default=np.nan), max(one, default=np.nan)) for one in every]
         return cls(
             *(w, t, given, s, about),
             *(tuple(workers), tuple(texts), tuple(systems), tuple(scales)),
-            *(kinds, np.array(ends), every),
+            *(kinds, every),
         )
 
 
@@ -306,7 +303,7 @@ def _corrected(
 
 
 def _used(data: Ratings) -> list[dict[str, Any]]:
-    """How many ratings each board uses, as ``pairwise_used`` says it of judgments."""
+    """Count the ratings that each board uses, as ``pairwise_used`` does for judgments."""
     given = np.isfinite(data.value)
     found = [{"board": "study", "dimension": "", "used": len(data), "left_out": {}}]
     for scale, name in enumerate(data.scales):
@@ -323,7 +320,7 @@ def _used(data: Ratings) -> list[dict[str, Any]]:
 
 
 def labels(data: Ratings, scale: int) -> Labels:
-    """One scale as labels that read as numbers, also a point between others. Raises EmptyData."""
+    """Return one scale of ratings as Labels with the points as names. Raises EmptyData."""
     given = np.isfinite(data.value[:, scale])
     known, label = np.unique(data.value[given, scale], return_inverse=True)
     return Labels.build(
@@ -437,7 +434,7 @@ def _taus(data: Ratings, scale: int, is_top: IntArray, level: float) -> dict[str
 
 
 def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
-    value, found = data.value[:, scale], []
+    value, points, found = data.value[:, scale], data.points[scale], []
     known, of = np.isfinite(value), data.system[data.text]
     for system in np.unique(of[known]).tolist():
         mine = (known & (of == system)).astype(np.float64)
@@ -453,7 +450,7 @@ def _systems(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:
         low = high = se = np.nan
         why = spread.why_no_interval(LEAST[MEAN])
         if not why:
-            low, high = scale_interval(mean, spread, level, tuple(data.ends[scale]))
+            low, high = scale_interval(mean, spread, level, (points[0], points[-1]))
             se, why = spread.se, "" if np.isfinite(low) else SAME_RATING
         found.append(
             {
@@ -504,7 +501,7 @@ def _of_kind(data: Ratings, mine: NDArray[np.bool_]) -> Ratings:
 
 
 def _by_text(data: Ratings, scale: int) -> tuple[IntArray, FloatArray]:
-    """How many ratings every text (texts,) has on a scale, and their sum."""
+    """Count every text's ratings (texts,) on a scale, and return their sum."""
     value = data.value[:, scale]
     known, size = np.isfinite(value), len(data.texts)
     n = np.bincount(data.text[known], minlength=size)

@@ -34,7 +34,7 @@ class Simulated:
         return (dots / lengths / np.linalg.norm(self.truth, axis=1)[:, None]).mean(axis=0)
 
     def texts(self) -> Texts:
-        """The same answers as data of a method."""
+        """Return the answers as data for AQER."""
         q, m, d = self.answers.shape
         return Texts.build(
             np.tile(np.arange(m), q),
@@ -82,7 +82,7 @@ def _column(value: FloatArray | float, m: int) -> FloatArray:
 def correlated(
     rng: np.random.Generator, correlation: float, *, mixed: bool = False, workers: int = WORKERS
 ) -> Simulated:
-    """App. F1: half good workers (.5), half bad ones (3) whose noise correlates by so much.
+    """Simulate App. F1: half good workers (.5), half bad ones (3) with correlated noise.
 
     The paper does not say how the correlation is made. By default the noise is
     sqrt(c) common + sqrt(1 - c) own, so c is its Pearson correlation and 3 stays its standard

@@ -23,7 +23,7 @@ from evaluation.methods.core.votes import FIRST, SECOND, TIE, Labels, Pairs
 def choose_workers(
     rng: np.random.Generator, shape: tuple[int, ...], workers: int, votes: int
 ) -> IntArray:
-    """Which workers vote: (*shape, votes), a random set of distinct workers in each cell.
+    """Draw who votes: (*shape, votes), a random set of distinct workers in each cell.
 
     Every set is equally likely (Floyd's sampling: Bentley and Floyd 1987). Raises BadParameter
     where there are fewer workers than votes.
@@ -85,7 +85,7 @@ class LabelVotes:
     strategy: FloatArray
 
     def data(self, replicate: int = 0) -> Labels:
-        """One replicate as data of a method; names are numbers with w, i and l before them."""
+        """Return one replicate as Labels; names are numbers after w, i and l."""
         items, votes = self.label.shape[1:]
         workers, labels = self.strategy.shape[1:]
         return Labels.build(
@@ -210,7 +210,7 @@ class PairVotes:
     players: int
 
     def data(self, replicate: int = 0) -> Pairs:
-        """One replicate as data of a method."""
+        """Return one replicate as Pairs."""
         votes = self.outcome.shape[2]
         return Pairs.build(
             np.repeat(self.first[replicate], votes),

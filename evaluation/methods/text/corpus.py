@@ -145,7 +145,7 @@ class Tokens:
 
     @property
     def lengths(self) -> IntArray:
-        """Tokens in each text (u,)."""
+        """Number of tokens in each text (u,)."""
         return np.diff(self.start)
 
     @property
@@ -154,7 +154,7 @@ class Tokens:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def take(self, rows: IntArray) -> Tokens:
-        """The texts ``rows`` (n,) in that order, repeats allowed."""
+        """Return the texts ``rows`` (n,) in that order; repeats are allowed."""
         lengths = self.lengths[rows]
         start = np.concatenate([[0], np.cumsum(lengths)])
         shift = np.repeat(self.start[rows] - start[:-1], lengths)
@@ -218,7 +218,7 @@ def treebank(text: str) -> list[str]:
 
 
 def treebank_lower(text: str) -> list[str]:
-    """The same in lower case."""
+    """Tokenise a text as the Penn Treebank does, in lower case."""
     return treebank(text.lower())
 
 

@@ -40,7 +40,7 @@ def _score(text: Sequence[str], reference: Sequence[str]) -> float:
 
 
 def align(text: Sequence[str], reference: Sequence[str]) -> list[Place]:
-    """Which word of the text stands for which of the reference, in the order of the text."""
+    """Align the words of a text with those of a reference, exact ones first, then stems."""
     left, right = list(range(len(text))), list(range(len(reference)))
     found: dict[int, int] = {}
     for form in (str, stem):

@@ -78,7 +78,7 @@ def _precision(matched: FloatArray, total: FloatArray, smoothing: str) -> FloatA
 
 
 def ngrams(tokens: Tokens, order: int) -> list[tuple[IntArray, IntArray]]:
-    """For each order from 1: text and n-gram number of every occurrence."""
+    """Return text and n-gram number of every occurrence, for each order from 1."""
     end = np.repeat(tokens.start[1:], tokens.lengths)
     at, row, gram = np.arange(len(tokens.ids)), tokens.owner, tokens.ids
     out = [(row, gram)]
@@ -177,7 +177,7 @@ def _of_width(tokens: Tokens, long: IntArray, short: IntArray, words: int) -> In
 
 
 def _advance(state: Words, masks: Words) -> None:
-    """One token for every pair: ``state`` (words, p) in place, ``masks`` (p, words)."""
+    """Take one token for every pair: ``state`` (words, p) in place, ``masks`` (p, words)."""
     carry: Words | None = None
     for word, row in enumerate(state):
         hit = row & masks[:, word]
@@ -365,7 +365,7 @@ def reduce_pairs(
     references: str = "max",
     step: Callable[[int], None] = lambda pairs: None,
 ) -> FloatArray:
-    """Best or mean similarity (n,) of each row to the other voting rows of its question.
+    """Return the best or mean similarity (n,) of each row to its question's other voting rows.
 
     ``text`` (n,) says which text each row has (by default its own); ``references`` is 'max' or
     'mean'; ``step`` is told the pairs done after each block. NaN without a reference.

@@ -31,7 +31,7 @@ def inverse_frequencies(documents: Sequence[Sequence[str]]) -> Mapping[str, floa
 
 
 def token_weights(tokens: Sequence[str], frequencies: Mapping[str, float]) -> FloatArray:
-    """Weights (t,) of a text's tokens; 0 for punctuation and what goes on a word."""
+    """Return the weights (t,) of a text's tokens; 0 for punctuation and word pieces."""
     return np.array(
         [0.0 if PART in one or one in PUNCTUATION else frequencies[one] for one in tokens]
     )

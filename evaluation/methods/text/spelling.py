@@ -41,7 +41,7 @@ def correct_spelling(
 
 
 def find_corrections(texts: Sequence[str], known: Container[str] = ()) -> dict[str, str]:
-    """Rare words and the common ones that replace them; texts count once however often given.
+    """Map rare words to the common words that they misspell.
 
     ``known`` are Porter stems of words that are spelled right.
     """

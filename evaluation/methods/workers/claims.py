@@ -29,7 +29,7 @@ MEDIAN_GAP = ("median_gap", "median_gap_low", "median_gap_high")
 def median_gaps(
     draws: FloatArray | NDArray[np.float32], part: IntArray, *, level: float = 0.95
 ) -> dict[str, FloatArray]:
-    """Each worker's competence minus the median of their part, for all workers at once.
+    """Compare each worker's competence with the median of their part, for all at once.
 
     ``draws`` (draws, workers) of the posterior; ``part`` (workers,) numbers the parts of the crowd
     that share items, 0 for who is not scored. Columns MEDIAN_GAP (workers,): the median of the
@@ -55,7 +55,7 @@ def no_gaps(workers: int) -> dict[str, FloatArray]:
 
 
 def median_claim(row: Mapping[str, Any], *, family: int, level: float = 0.95) -> Claim:
-    """What a row with MEDIAN_GAP says of its worker against the median of ``family`` workers.
+    """Make a claim about a worker against the median of ``family`` workers.
 
     Results of earlier versions have no such columns: then there is no interval.
     """

@@ -93,7 +93,7 @@ def _candidates(pairs: Pairs, workers: int) -> list[Members]:
 
 
 def _clusters(pairs: Pairs, beyond: FloatArray, workers: int) -> Iterator[Members]:
-    """All clusters of workers by two rules of linkage; pairs without shared items are neutral."""
+    """Yield clusters of workers by two rules of linkage; pairs sharing no item are neutral."""
     near = np.zeros((workers, workers))
     near[pairs.first, pairs.second] = near[pairs.second, pairs.first] = beyond
     distance = FARTHEST - np.clip(near, -FARTHEST, FARTHEST)

@@ -41,17 +41,18 @@ class Pairs:
 
     @property
     def units(self) -> FloatArray:
-        """Independent answers in common (p,)."""
+        """Number of independent answers in common (p,)."""
         return self.n / self.per
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Agreement beyond chance (p,)."""
+        """Covariance of each pair (p,): agreement beyond chance."""
         units = self.units
         # Shares are of the same items, which takes a part of the covariance.
         return (self.agree / self.n - self.chance) * units / np.maximum(units - 1, 1)
 
     def take(self, kept: IntArray) -> Pairs:
+        """Keep only these pairs."""
         return Pairs(
             self.first[kept],
             self.second[kept],
@@ -79,7 +80,7 @@ def shared_pairs(
     for start in range(0, workers, step):
         rows = slice(start, min(start + step, workers))
         n = _product(given[rows], given)
-        first, second = np.nonzero((n >= least * per) & _above(rows, workers))
+        first, second = np.nonzero((n >= least * per) & _is_upper(rows, workers))
         agree, chance = np.zeros(len(first)), np.zeros(len(first))
         for own in by_label if len(first) else ():
             agree += _product(own[rows], own)[first, second]
@@ -100,7 +101,7 @@ def _product(one: Any, two: Any) -> NDArray[np.float32]:
     return found.toarray() if scipy.sparse.issparse(found) else found
 
 
-def _above(rows: slice, workers: int) -> NDArray[np.bool_]:
+def _is_upper(rows: slice, workers: int) -> NDArray[np.bool_]:
     """Whether the second worker of a cell (rows, workers) comes after the first."""
     return np.arange(workers)[None, :] > np.arange(rows.start, rows.stop)[:, None]
 
@@ -166,7 +167,7 @@ def _noise(agreement: FloatArray) -> FloatArray:
 
 
 def expected_agreement(pairs: Pairs, r: FloatArray) -> FloatArray:
-    """Agreement that quality explains (p,)."""
+    """Return the agreement of each pair (p,) that quality explains."""
     product = r[pairs.first] * r[pairs.second]
     return np.clip(pairs.chance + product, 0.01, 0.995)
 

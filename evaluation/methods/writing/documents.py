@@ -35,7 +35,7 @@ class Pairs:
 
     @classmethod
     def of(cls, data: Responses) -> Pairs:
-        """All of them, each once."""
+        """Return all pairs of responses to the same topic, each once."""
         blocks = list(sharing(data.topic, np.ones(len(data), dtype=bool)))
         empty = np.zeros(0, dtype=np.int64)
         one = np.concatenate([empty, *(a for a, _ in blocks)])
@@ -55,7 +55,7 @@ class Pairing:
     rows: IntArray
 
     def row(self) -> dict[str, Any]:
-        """The columns that say what is compared."""
+        """Columns that name the groups and the style compared."""
         return {
             "first": self.first,
             "second": self.second,
@@ -65,12 +65,12 @@ class Pairing:
 
 
 def named_styles(data: Responses) -> list[tuple[int, str]]:
-    """The styles with a name; responses without one stand only in the rows of all styles."""
+    """List the named styles as (index, name); unnamed ones count only among all styles."""
     return [(s, style) for s, style in enumerate(data.styles) if style]
 
 
 def cells(data: Responses) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Every group with each style, then with all of them (""), and its responses (n,)."""
+    """Yield every group with each style and with all of them (""), and its responses (n,)."""
     for g, group in enumerate(data.groups):
         for s, style in named_styles(data):
             yield group, style, (data.group == g) & (data.style == s)
@@ -78,7 +78,7 @@ def cells(data: Responses) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
 
 
 def pairings(data: Responses, pairs: Pairs) -> Iterator[Pairing]:
-    """Each group with the ranking, and with every group (itself where it wrote twice)."""
+    """Yield the comparisons of each group with the ranking and with every group."""
     for group, style, mine in cells(data):
         yield Pairing(group, "", style, STYLE, np.flatnonzero(mine))
     size = len(data.groups)
@@ -142,7 +142,7 @@ def spread(values: FloatArray) -> float | None:
 
 
 def ranks(data: Responses, draws: Draws) -> list[dict[str, Any]]:
-    """Rows of ``figures["ranks"]``."""
+    """Compute the ranks of cited passages by group and style, as rows of ``figures["ranks"]``."""
     cites = data.cites
     listed = np.arange(cites.shape[1]) < data.lists[:, None]
     place = np.where(listed, np.arange(1, cites.shape[1] + 1.0), np.nan)
@@ -213,7 +213,7 @@ def _rho(x: FloatArray, y: FloatArray, group: Any, groups: int) -> FloatArray:
 
 
 def order(data: Responses, pairs: Pairs, place: FloatArray, draws: Draws) -> list[dict[str, Any]]:
-    """Rows of ``figures["order"]``."""
+    """Correlate the order of citations with the ranking, as rows of ``figures["order"]``."""
     own, between = with_ranking(place), place_correlation(place, pairs)
     rows = []
     for one in pairings(data, pairs):
@@ -235,7 +235,7 @@ def order(data: Responses, pairs: Pairs, place: FloatArray, draws: Draws) -> lis
 
 
 def position(statements: Statements, edges: FloatArray, draws: Draws) -> list[dict[str, Any]]:
-    """Rows of ``figures["position"]``; a mark stands at the end of its statement."""
+    """Count where in the text citations are, as rows of ``figures["position"]``."""
     data, bins = statements.data, len(edges) - 1
     kept = np.flatnonzero(statements.cited)
     response, place = statements.response[kept], statements.ends[kept]

@@ -45,7 +45,7 @@ class Draws:
             return dict(NO_ESTIMATE)
         tops = np.bincount(topic, weights=above, minlength=self.topics).astype(np.float64)
         downs = np.bincount(topic, weights=below, minlength=self.topics).astype(np.float64)
-        interval = self._interval(self._over(tops, downs), downs[downs > 0])
+        interval = self._interval(self._resampled_ratio(tops, downs), downs[downs > 0])
         return {"value": float(tops.sum() / downs.sum()), "n": n, **interval}
 
     def shares(
@@ -66,7 +66,7 @@ class Draws:
         topics = (below > 0).sum(axis=0).astype(np.int64)
         low, high = np.full((2, len(total)), np.nan)
         for k in np.flatnonzero(topics >= LEAST[RESAMPLED]).tolist():
-            found = self._over(counts[:, k], below[:, k])
+            found = self._resampled_ratio(counts[:, k], below[:, k])
             mass = below[:, k][below[:, k] > 0]
             low[k], high[k], _ = bounds(
                 found, len(mass), self.level, "topics", RESAMPLED, mass=mass
@@ -119,7 +119,7 @@ class Draws:
         interval = self._interval(found, np.unique(topic, return_counts=True)[1])
         return {"value": float(np.median(value)), "n": len(value), **interval}
 
-    def _over(self, above: FloatArray, below: FloatArray) -> FloatArray:
+    def _resampled_ratio(self, above: FloatArray, below: FloatArray) -> FloatArray:
         """Ratio in every resample; NaN where a resample drew none of the topics concerned."""
         tops, downs = self.weight @ above, self.weight @ below
         return np.divide(tops, downs, out=np.full(tops.shape, np.nan), where=downs > 0)

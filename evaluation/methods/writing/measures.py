@@ -35,12 +35,12 @@ class Rhythm:
 
 
 def word_count(text: str) -> int:
-    """Words as readers count them: what stands between spaces and has a letter or digit."""
+    """Count the words of a text: runs without spaces that hold a letter or digit."""
     return sum(any(c.isalnum() for c in word) for word in spaced(text).split())
 
 
 def part_text(change: Change, source: str) -> str:
-    """What of a change came from a source."""
+    """Return the parts of a change that came from a source; "" if there are none."""
     if not change.parts or not any(part.source == source for part in change.parts):
         return ""
     text = units(change.inserted)
@@ -96,7 +96,7 @@ def _typed(process: Process) -> Iterator[tuple[int, int, int]]:
 
 
 def speed(process: Process) -> Pace | None:
-    """How fast was typed; None where nothing tells."""
+    """Measure the typing speed; None if nothing was typed with times."""
     rows = np.array(list(_typed(process)), dtype=np.float64).reshape(-1, 3)
     size, took = rows[:, 1].sum(), rows[:, 2].sum()
     if not size or not took:
@@ -109,7 +109,7 @@ def speed(process: Process) -> Pace | None:
 
 
 def time_of_words(process: Process, words: int) -> int | None:
-    """When the text first had so many words; None if it never did."""
+    """Return when the text first reached so many words (ms); None if it never did."""
     text = ""
     for change in process.changes:
         end = change.position + change.deleted

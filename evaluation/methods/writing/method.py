@@ -124,7 +124,7 @@ class WritingResult(Result):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Everything there is to draw, as plain JSON."""
+        """All figures of the result as plain JSON."""
         figures: dict[str, Any] = self.diagnostics["figures"]
         return figures
 
@@ -144,13 +144,13 @@ def fit(
         len(data.topics), resamples=settings["resamples"], level=settings["level"], rng=rng
     )
     hooks.step(GENERAL, 0, len(STAGES))
-    everything, every = data, measures(data, cut(data))
+    everything, statements = data, cut(data)
+    every = measures(data, statements)
     kept = every["words"] >= settings["min_words"]
     if not kept.any():
         raise EmptyData(f"no response has {settings['min_words']} words")
-    data = everything.select_rows(kept)
-    statements = cut(data)
-    measured = measures(data, statements)
+    statements = statements.select_rows(kept)
+    data, measured = statements.data, {name: values[kept] for name, values in every.items()}
     edges = {
         **edges_of(measured),
         "bleu": EDGES,
@@ -193,8 +193,8 @@ def fit(
             "left_out": ~kept,
         }
     )
-    figures |= {"left_out": _left_out(everything, kept)}
-    return _result(data, table, {**_about(data, settings, edges), **figures}, settings)
+    figures |= {"left_out": _count_left_out(everything, kept)}
+    return _result(data, table, {**_frame(data, settings, edges), **figures}, settings)
 
 
 def _spread(values: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
@@ -204,14 +204,14 @@ def _spread(values: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
     return found
 
 
-def _left_out(data: Responses, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def _count_left_out(data: Responses, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
     return [
         {"group": name, "responses": int((~kept & (data.group == g)).sum())}
         for g, name in enumerate(data.groups)
     ]
 
 
-def _about(
+def _frame(
     data: Responses, settings: dict[str, Any], edges: dict[str, FloatArray]
 ) -> dict[str, Any]:
     return {

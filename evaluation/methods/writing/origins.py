@@ -54,7 +54,7 @@ def units(text: str) -> str:
 
 
 def characters(unit_string: str) -> str:
-    """A unit string as the text that it stands for; half a character becomes U+FFFD."""
+    """Convert a unit string (UTF-16 code units) to text; half characters become U+FFFD."""
     if unit_string.isascii():
         return unit_string
     return unit_string.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -81,16 +81,19 @@ class KnownText:
 
     @cached_property
     def runs(self) -> frozenset[str]:
-        """Each run of ``RUN`` words."""
+        """Return all runs of ``RUN`` words in the text."""
         return frozenset(_runs(self.listed))
 
     def contains(self, listed: Sequence[str]) -> bool:
-        """Whether these words stand here in a row; of three or more the outer may be cut."""
+        """Return whether these words occur in a row.
+
+        With three or more the outer two may be cut.
+        """
         line = " ".join(listed)
         return (line if len(listed) > 2 else f" {line} ") in self.line
 
     def covers(self, listed: Sequence[str]) -> list[bool]:
-        """For each word whether it stands in a run that this text has, too."""
+        """Return for each word whether it belongs to a run that this text has too."""
         covered = [False] * len(listed)
         for k, run in enumerate(_runs(listed)):
             if run in self.runs:
@@ -113,7 +116,7 @@ class Sources:
     def of_page(
         cls, titles: Sequence[str], passages: Sequence[str], also: Sequence[str]
     ) -> Sources:
-        """What a writer had before them: passages with their titles, and other texts."""
+        """Make the sources of a page: passages with their titles, and other texts."""
         known = zip(titles, passages, strict=True)
         return cls([f"{title}\n{text}" for title, text in known], also=also)
 
@@ -126,7 +129,7 @@ class Sources:
         return found + [0] * any(known.contains(listed) for known in self.page)
 
     def covers(self, listed: Sequence[str]) -> dict[int, list[bool]]:
-        """For each number (0 is the page) which words stand in runs that are there, too."""
+        """Return by passage number (0: the page) which words belong to runs that it has too."""
         found = {n: known.covers(listed) for n, known in self.numbered.items()}
         if self.page:
             columns = zip(*(known.covers(listed) for known in self.page), strict=True)
@@ -143,7 +146,7 @@ def origin(
     claim: str = "",
     number: int = 0,
 ) -> Origin:
-    """Where a unit string came from.
+    """Find the source of a stretch of text.
 
     ``own`` is what was written before, ``claim`` (passage, own) and ``number`` what the page said:
     they decide only between sources that the words allow. A stretch without words has the claim.
@@ -151,17 +154,17 @@ def origin(
     found = words(stretch)
     listed = [word for word, _, _ in found]
     if not listed:
-        return _whole(stretch, claim or fallback, number if claim == "passage" else 0)
+        return _single_origin(stretch, claim or fallback, number if claim == "passage" else 0)
     holders = sources.containing(listed)
     mine = any(known.contains(listed) for known in own)
     if holders and (claim == "passage" or not mine):
-        return _whole(stretch, "passage", number if number in holders else holders[0])
+        return _single_origin(stretch, "passage", number if number in holders else holders[0])
     if mine:
-        return _whole(stretch, "own", 0)
+        return _single_origin(stretch, "own", 0)
     return _by_runs(stretch, found, sources, own, fallback)
 
 
-def _whole(stretch: str, source: str, passage: int) -> Origin:
+def _single_origin(stretch: str, source: str, passage: int) -> Origin:
     return Origin(source, passage, (Segment(0, len(stretch), source, passage),))
 
 

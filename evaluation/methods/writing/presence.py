@@ -90,7 +90,7 @@ class Process:
     snapshots: bool = False
 
     def origins(self) -> tuple[Segment, ...]:
-        """What of the final text came from where: segments that cover all of it, in order."""
+        """Segments of the final text with their sources, in order."""
         return self.segments
 
 
@@ -119,12 +119,12 @@ _PASSAGE = re.compile(r"passage-(\d{1,3})")
 
 
 def _end(time: int, event: Mapping[str, Any]) -> int:
-    """When an event was over: a run of keys lasts."""
+    """Return when an event was over: a run of keys lasts."""
     return time + int(sum(event.get("ms", ())))
 
 
 def end_of(rows: Iterable[Row]) -> int:
-    """When the last event was over; 0 without events."""
+    """Return when the last event ended (ms); 0 without events."""
     return max((_end(*row) for row in rows), default=0)
 
 
@@ -173,7 +173,7 @@ def pauses(rows: Sequence[Row], away: Sequence[tuple[int, int]]) -> tuple[tuple[
 
 
 def rank_of(word: Any, first_number: int) -> int:
-    """The rank of a passage from the number that its page gave it; 0 where it is no number."""
+    """Convert a passage's number on its page to its rank; 0 if it is no number."""
     text = str(word)
     known = text.isdecimal() and len(text) <= 3
     return max(0, int(text) - first_number + 1) if known else 0
@@ -200,7 +200,7 @@ def openings(rows: Sequence[Row], first_number: int = 1) -> tuple[Opening, ...]:
 
 
 def views(rows: Sequence[Row], first_number: int = 1) -> tuple[View, ...]:
-    """What was in view, by when it was told: of each telling the time since the one before."""
+    """Return which passages were in view, with the times from their events."""
     told: dict[tuple[Any, int], int] = {}
     began: dict[Any, int] = {}
     found = []

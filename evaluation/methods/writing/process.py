@@ -25,7 +25,7 @@ def read(
     target: str = "",
     first_number: int = 1,
 ) -> Process:
-    """The history of one text.
+    """Build the history of a text from its events.
 
     ``events`` are those of an item in the order of ``item_events``; or all of its assignment with
     ``target`` naming the item: only then are the events of window and passages here, of which those
@@ -41,7 +41,7 @@ def read(
     rows = [(time - start, event) for time, event in rows]
     sources = passages if isinstance(passages, Sources) else Sources(passages)
     texts = Texts(sources, first_number)
-    own = [(time, event) for time, event in rows if event.get("delta") or _of(event, target)]
+    own = [(time, event) for time, event in rows if event.get("delta") or _is_of(event, target)]
     _follow(texts, own)
     text, segments = texts.finish()
     recorded, snapshots = _recorded(rows)
@@ -64,7 +64,7 @@ def read(
     )
 
 
-def _of(event: Event, target: str) -> bool:
+def _is_of(event: Event, target: str) -> bool:
     return not target or event.get("target") == target
 
 
@@ -74,12 +74,12 @@ def _in_time(events: Iterable[Event], target: str) -> list[tuple[int, Event]]:
     Other items' texts on a page of this one are left out.
     """
     listed = list(events)
-    streams = {event.get("stream", 0) for event in listed if _of(event, target)}
+    streams = {event.get("stream", 0) for event in listed if _is_of(event, target)}
     latest: dict[Any, int] = {}
     rows = []
     for event in listed:
         stream = event.get("stream", 0)
-        other = event.get("delta") and not _of(event, target)
+        other = event.get("delta") and not _is_of(event, target)
         if stream not in streams or other:
             continue
         latest[stream] = max(latest.get(stream, 0), int(event["time"]))
@@ -100,7 +100,7 @@ def _follow(texts: Texts, rows: Sequence[tuple[int, Event]]) -> None:
 
 
 def _recorded(rows: Sequence[tuple[int, Event]]) -> tuple[frozenset[str], bool]:
-    """What the log has, and whether it was made of snapshots."""
+    """Return what the log has, and whether it was made of snapshots."""
     events = [event for _, event in rows]
     if any(event.get("name") == "snapshot" for event in events):
         return frozenset(), True
@@ -116,7 +116,7 @@ def _recorded(rows: Sequence[tuple[int, Event]]) -> tuple[frozenset[str], bool]:
 
 
 def _keys(changes: Iterable[Change]) -> Iterable[Key]:
-    """Each key that changed the text: of runs their keys, else one for each change by hand."""
+    """Yield each key that changed the text: the keys of runs, else one for each change by hand."""
     last: int | None = None
     place = 0  # where the next key of the same rhythm would write
     character = ""

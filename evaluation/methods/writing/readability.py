@@ -97,7 +97,7 @@ def words(text: str) -> list[str]:
 
 
 def sentences(text: str) -> int:
-    """How many sentences a text has: 0 without a word, else at least 1."""
+    """Count the sentences of a text: at least 1 if it has a word."""
     count, pending = 0, 0
     for stretch in _STOP.split(text):
         pending += len(words(stretch))
@@ -119,7 +119,7 @@ def flesch(text: str, *, counted: float = 1.0) -> float:
 
 
 def readability(statements: Statements, *, counted: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Reading ease (n,) of each response and of what it cites; NaN where there is none.
+    """Compute the reading ease (n,) of each response and of its sources; NaN where undefined.
 
     A response's is the median over its statements, its sources' the median over the different
     passages that it cites. ``counted`` as in :func:`flesch`.
@@ -155,7 +155,7 @@ def medians(value: FloatArray, group: IntArray, groups: int) -> FloatArray:
 def rows(
     data: Responses, text: FloatArray, source: FloatArray, draws: Draws
 ) -> list[dict[str, Any]]:
-    """Rows of ``figures["readability"]``."""
+    """Compare reading ease by group and style, as rows of ``figures["readability"]``."""
     found = []
     for group, style, mine in cells(data):
         topic = data.topic[mine]

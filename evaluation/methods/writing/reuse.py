@@ -118,7 +118,7 @@ def _closest(
 def reuse(
     statements: Statements, score: FloatArray, draws: Draws, *, threshold: float, heavy: float
 ) -> list[dict[str, Any]]:
-    """Rows of ``figures["reuse"]``."""
+    """Measure how far statements reuse their sources, as rows of ``figures["reuse"]``."""
     data = statements.data
     response = statements.response[statements.pairs[:, 0]]
     bins = len(EDGES) - 1

@@ -166,7 +166,7 @@ class Rate:
 
 
 def usual_speed(paces: Iterable[Pace | None]) -> Usual | None:
-    """How fast somebody types, from the paces of their other texts; None where none tells."""
+    """Return a person's usual typing speed in other texts; None if it is unknown."""
     speeds = [
         pace.speed
         for pace in paces
@@ -194,7 +194,7 @@ def find(
     passages: Sequence[str] | Sources = (),
     params: Mapping[str, Any] | None = None,
 ) -> tuple[Finding, ...]:
-    """Every signal on one text, in the order of ``SIGNALS``. Raises BadParameter."""
+    """Check a text for every signal, in the order of ``SIGNALS``. Raises BadParameter."""
     full = check(params or {})
     case = Case(process, usual, len(passages), full)
     found = []
@@ -212,7 +212,7 @@ def find(
 
 
 def base_rates(findings_by_response: Iterable[Sequence[Finding]]) -> dict[str, Rate]:
-    """For each signal how often it fired over many texts, such as all of a task's."""
+    """Count how often each signal fires over many texts."""
     counts = {signal.slug: dict.fromkeys(STATES, 0) for signal in SIGNALS}
     for findings in findings_by_response:
         for finding in findings:
@@ -233,7 +233,7 @@ class Case:
     params: Mapping[str, float]
 
 
-def _said(
+def _finding(
     slug: str,
     value: float,
     threshold: float,
@@ -251,13 +251,13 @@ def _too_little(slug: str, threshold: float, sentence: str) -> Finding:
     return Finding(slug, TOO_LITTLE, None, threshold, (), sentence)
 
 
-def _at(time: int) -> str:
+def _clock(time: int) -> str:
     minutes, seconds = divmod(time // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
-def _of(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
@@ -273,17 +273,19 @@ def _outside_paste(case: Case) -> Finding:
     for change in case.process.changes:
         words = word_count(part_text(change, "outside")) if change.kind == "pasted" else 0
         if words:
-            rows.append((words, change, f"{_of(words, 'word')} pasted from outside"))
+            rows.append((words, change, f"{_plural(words, 'word')} pasted from outside"))
     total = sum(words for words, _, _ in rows)
     where = f"in none of the {case.passages} passages" if case.passages else "from outside"
     if not rows:
         sentence = "Nothing was pasted from outside."
     elif len(rows) == 1:
-        sentence = f"{_of(total, 'word')} pasted at {_at(rows[0][1].time)}; {where}."
+        sentence = f"{_plural(total, 'word')} pasted at {_clock(rows[0][1].time)}; {where}."
     else:
-        times = f"{len(rows)} pastes, the largest at {_at(max(rows, key=lambda r: r[0])[1].time)}"
-        sentence = f"{_of(total, 'word')} in {times}; {where}."
-    return _said("outside_paste", total, least, sentence, _largest(rows))
+        times = (
+            f"{len(rows)} pastes, the largest at {_clock(max(rows, key=lambda r: r[0])[1].time)}"
+        )
+        sentence = f"{_plural(total, 'word')} in {times}; {where}."
+    return _finding("outside_paste", total, least, sentence, _largest(rows))
 
 
 def _unexplained_jump(case: Case) -> Finding:
@@ -300,9 +302,9 @@ def _unexplained_jump(case: Case) -> Finding:
         sentence = "No text came at once that neither a passage nor the own text explains."
     else:
         first = max(rows, key=lambda row: row[0])
-        more = f"; {_of(len(rows) - 1, 'more jump')}" if len(rows) > 1 else ""
-        sentence = f"{first[2]} at {_at(first[1].time)}, in no passage{more}."
-    return _said("unexplained_jump", most, least, sentence, _largest(rows))
+        more = f"; {_plural(len(rows) - 1, 'more jump')}" if len(rows) > 1 else ""
+        sentence = f"{first[2]} at {_clock(first[1].time)}, in no passage{more}."
+    return _finding("unexplained_jump", most, least, sentence, _largest(rows))
 
 
 def _even_keys(case: Case) -> Finding:
@@ -311,11 +313,11 @@ def _even_keys(case: Case) -> Finding:
     if found is None:
         return _too_little("even_keys", least, f"Fewer than {keys} keys in a row.")
     sentence = (
-        f"The most even {keys} keys, from {_at(found.time)}, came every {found.median:.0f} ms, "
+        f"The most even {keys} keys, from {_clock(found.time)}, came every {found.median:.0f} ms, "
         f"half of them within {found.spread * found.median:.0f} ms of each other."
     )
     moment = Moment(found.time, f"{keys} keys at even intervals")
-    return _said("even_keys", found.spread, least, sentence, [moment], below=True)
+    return _finding("even_keys", found.spread, least, sentence, [moment], below=True)
 
 
 def _no_corrections(case: Case) -> Finding:
@@ -329,7 +331,7 @@ def _no_corrections(case: Case) -> Finding:
     if made < case.params[name]:
         return _too_little("no_corrections", share, f"Only {made:,} {what}.")
     sentence = f"{back:,} of {made:,} {what} took something away ({100 * back / made:.1f}\u00a0%)."
-    return _said("no_corrections", back / made, share, sentence, below=True)
+    return _finding("no_corrections", back / made, share, sentence, below=True)
 
 
 def _faster_than_own(case: Case) -> Finding:
@@ -342,10 +344,10 @@ def _faster_than_own(case: Case) -> Finding:
         return _too_little("faster_than_own", ratio, "Too few other responses of this worker.")
     sentence = (
         f"{pace.speed:.1f} characters a second, against {own.speed:.1f} over "
-        f"{_of(own.responses, 'other response')} of this worker."
+        f"{_plural(own.responses, 'other response')} of this worker."
     )
     moment = Moment(pace.time, "typed fastest here")
-    return _said("faster_than_own", pace.speed / own.speed, ratio, sentence, [moment])
+    return _finding("faster_than_own", pace.speed / own.speed, ratio, sentence, [moment])
 
 
 def _before_reading(case: Case) -> Finding:
@@ -357,10 +359,10 @@ def _before_reading(case: Case) -> Finding:
         return _too_little("before_reading", least, "A text was there when recording began.")
     seconds = seconds_read(case.process, reached)
     sentence = (
-        f"{words} words were there at {_at(reached)}; the passages had been open or in view for "
+        f"{words} words were there at {_clock(reached)}; the passages had been open or in view for "
         f"{seconds:.0f} s at most."
     )
-    return _said(
+    return _finding(
         "before_reading", seconds, least, sentence, [Moment(reached, f"{words} words")], below=True
     )
 

@@ -58,7 +58,7 @@ class Responses:
 
     @property
     def unknown(self) -> IntArray:
-        """Citations of no passage (n,)."""
+        """Number of citations (n,) that name no passage."""
         return np.bincount(self.response[self.rank < 0], minlength=len(self))
 
     @property
@@ -77,7 +77,7 @@ class Responses:
 
     @property
     def cites(self) -> NDArray[np.bool_]:
-        """Which passages each response cites (n, R)."""
+        """Return which passages each response cites (n, R)."""
         return np.isfinite(self.first)
 
     def select_rows(self, kept: NDArray[np.bool_]) -> Responses:
@@ -187,6 +187,20 @@ class Statements:
     def __len__(self) -> int:
         return len(self.response)
 
+    def select_rows(self, kept: NDArray[np.bool_]) -> Statements:
+        """Return the statements of the responses that ``kept`` (n,) marks."""
+        own = kept[self.response]
+        of = self.of[kept[self.data.response]]
+        placed = of >= 0
+        of[placed] = (np.cumsum(own) - 1)[of[placed]]
+        return Statements(
+            (np.cumsum(kept) - 1)[self.response[own]],
+            self.length[own],
+            tuple(text for text, keep in zip(self.texts, own, strict=True) if keep),
+            of,
+            self.data.select_rows(kept),
+        )
+
     @cached_property
     def number(self) -> IntArray:
         """The place of each statement (s,) within its response, from 0."""
@@ -209,7 +223,7 @@ class Statements:
 
     @cached_property
     def ends(self) -> FloatArray:
-        """Where each statement (s,) ends, as a share of its response's text without marks."""
+        """End of each statement (s,) as a share of its response's length, without marks."""
         reached = np.cumsum(self.length)
         opens = np.searchsorted(self.response, self.response)
         before = np.concatenate([[0], reached])[opens]
@@ -218,7 +232,7 @@ class Statements:
 
 
 def cut(data: Responses) -> Statements:
-    """The statements of all responses."""
+    """Split all responses into statements."""
     response: list[int] = []
     length: list[int] = []
     texts: list[str] = []

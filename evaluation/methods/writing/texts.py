@@ -71,7 +71,7 @@ class Texts:
         self.snapshot_at: int | None = None
 
     def take(self, time: int, event: Mapping[str, Any], *, leads: bool) -> None:
-        """The next event of the text; ``leads``: no other page is written to next."""
+        """Apply the next event of the text; ``leads``: no other page is written to next."""
         page = self.pages.setdefault(event.get("stream", 0), Page())
         if event.get("delta"):
             _, position, deleted, raw = event["delta"]
@@ -120,7 +120,7 @@ class Texts:
             return
         position, deleted, new = change
         codes = page.codes[position : position + len(new)]
-        self._tell(Change(time, position, deleted, characters(new), kind), codes)
+        self._add_change(Change(time, position, deleted, characters(new), kind), codes)
 
     def _write(
         self, page: Page, time: int, event: Mapping[str, Any], delta: tuple[int, int, str]
@@ -147,7 +147,9 @@ class Texts:
             if kind == "cited":
                 number = self._number(page.before if page.before.get("method") == "cite" else event)
             ms, raw = tuple(event.get("ms", ())), characters(inserted)
-            self._tell(Change(time, position, deleted, raw, kind, passage=number, ms=ms), codes)
+            self._add_change(
+                Change(time, position, deleted, raw, kind, passage=number, ms=ms), codes
+            )
         page.text = page.text[:position] + inserted + page.text[end:]
         page.codes[position:end] = codes
 
@@ -165,7 +167,7 @@ class Texts:
     def _sort(
         self, page: Page, time: int, event: Mapping[str, Any], delta: tuple[int, int, str]
     ) -> tuple[str, list[int]]:
-        """What kind of change it is, and where its units came from."""
+        """Return the kind of a change, and where its units came from."""
         position, deleted, inserted = delta
         name, before = event.get("name"), page.before
         gap = None
@@ -181,16 +183,16 @@ class Texts:
             return "cited", [0] * len(inserted)
         if len(inserted) < JUMP or len(event.get("ms", ())) == len(inserted):
             return "typed", [0] * len(inserted)
-        pieces = _kept(page.text[position : position + deleted], inserted)
+        pieces = _kept_pieces(page.text[position : position + deleted], inserted)
         fresh = len(inserted) - sum(length for _, _, length in pieces)
         fits = gap is not None and fresh <= UNITS_A_SECOND * min(gap, SNAPSHOT_MS) / 1000
         if fresh < JUMP or fits:
-            return "typed", _with_kept([0] * len(inserted), pieces, page.codes, position)
+            return "typed", _copy_kept([0] * len(inserted), pieces, page.codes, position)
         codes = [0] * len(inserted)
         for start, end in _between_pieces(pieces, len(inserted)):
             if end - start >= REMEMBERED:
                 codes[start:end] = self._sourced(inserted[start:end], page, "unexplained")
-        return "jump", _with_kept(codes, pieces, page.codes, position)
+        return "jump", _copy_kept(codes, pieces, page.codes, position)
 
     def _pasted(self, page: Page, event: Mapping[str, Any], inserted: str) -> list[int]:
         told = page.before if page.before.get("method") in ("paste", "drop") else event
@@ -249,13 +251,13 @@ class Texts:
             self.table.append((source, passage))
         return self.table.index((source, passage))
 
-    def _tell(self, change: Change, codes: Sequence[int]) -> None:
+    def _add_change(self, change: Change, codes: Sequence[int]) -> None:
         """Add a change with the sources of what it put in."""
         if any(codes):
             parts = self._segments(codes)
             source, number = "", change.passage
             if change.kind in ("pasted", "jump", "shown", "sync"):
-                source, number = _most(parts)
+                source, number = _main_source(parts)
             change = replace(change, source=source, passage=number, parts=parts)
         self.changes.append(change)
 
@@ -289,12 +291,12 @@ def _differ(old: str, new: str) -> tuple[int, int, str] | None:
 
 
 def _alike(one: str, other: str) -> int:
-    """How many units both begin with."""
+    """Count the units that both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((k for k, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _most(parts: Sequence[Segment]) -> tuple[str, int]:
+def _main_source(parts: Sequence[Segment]) -> tuple[str, int]:
     """The source, and its passage, that most of the units with a known source have."""
     shares: dict[tuple[str, int], int] = {}
     for part in parts:
@@ -307,8 +309,8 @@ def _most(parts: Sequence[Segment]) -> tuple[str, int]:
 Piece = tuple[int, int, int]  # place in the deleted text, in the inserted one, length
 
 
-def _kept(deleted: str, inserted: str) -> list[Piece]:
-    """What stays of a text replaced at once, as between two snapshots with several changes."""
+def _kept_pieces(deleted: str, inserted: str) -> list[Piece]:
+    """Return what stays of a text replaced at once, as between two distant snapshots."""
     if len(deleted) < REMEMBERED:
         return []
     old, new = _PIECE.findall(deleted), _PIECE.findall(inserted)
@@ -324,7 +326,7 @@ def _kept(deleted: str, inserted: str) -> list[Piece]:
     ]
 
 
-def _with_kept(
+def _copy_kept(
     codes: list[int], pieces: Sequence[Piece], old: Sequence[int], offset: int
 ) -> list[int]:
     for a, b, length in pieces:

@@ -36,12 +36,12 @@ class Failure:
 
 
 def failures() -> list[Failure]:
-    """All of the past week that nobody has discarded, the oldest first, so that no row moves."""
+    """List the failures of the past week that nobody discarded, oldest first."""
     found = [*_runs(), *_files(), *_deliveries(), *_jobs()]
     return sorted(found, key=lambda one: (one.at, one.kind, one.row))
 
 
-def _kept(kind: str) -> Q:
+def _not_discarded(kind: str) -> Q:
     return ~Q(Exists(DiscardedFailure.objects.filter(kind=kind, row=OuterRef("pk"))))
 
 
@@ -60,7 +60,7 @@ def _runs() -> list[Failure]:
     )
     rows = (
         Run.objects.filter(
-            _kept("run"), state=RunState.FAILED, finished_at__gt=timezone.now() - WEEK
+            _not_discarded("run"), state=RunState.FAILED, finished_at__gt=timezone.now() - WEEK
         )
         .filter(~Exists(later))
         .select_related("project")
@@ -86,7 +86,7 @@ def _runs() -> list[Failure]:
 
 def _files() -> list[Failure]:
     rows = ExportFile.objects.filter(
-        _kept("file"), state=ExportFile.State.FAILED, done_at__gt=timezone.now() - WEEK
+        _not_discarded("file"), state=ExportFile.State.FAILED, done_at__gt=timezone.now() - WEEK
     )
     return [
         Failure(
@@ -104,7 +104,7 @@ def _files() -> list[Failure]:
 
 def _deliveries() -> list[Failure]:
     rows = HookDelivery.objects.filter(
-        _kept("webhook"),
+        _not_discarded("webhook"),
         state=HookDelivery.State.FAILED,
         hook__active=True,
         created_at__gt=timezone.now() - WEEK,

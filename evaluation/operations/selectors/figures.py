@@ -71,7 +71,7 @@ class Reading(Generic[T]):
 
 
 def read(name: str, function: Callable[[], T], *, database: bool = True) -> Reading[T]:
-    """What ``function`` finds; within a few seconds where it asks the database."""
+    """Call ``function`` and return its result or its error, within a time limit for queries."""
     try:
         if not database:
             return Reading(function())
@@ -89,12 +89,12 @@ def read(name: str, function: Callable[[], T], *, database: bool = True) -> Read
 
 
 def queues() -> dict[str, QueueState]:
-    """What waits and runs in each queue, from the broker."""
+    """Return the waiting and running jobs of each queue."""
     return queue_states(app)
 
 
 def beats() -> dict[str, float | None]:
-    """Seconds since a worker of each queue last gave a sign of life; None: never."""
+    """Return the seconds since each queue's worker was last alive; None if never."""
     ages = worker.heartbeat_ages(map(worker.worker_name, ROLES))
     return {role: ages.get(worker.worker_name(role)) for role in ROLES}
 
@@ -107,7 +107,7 @@ def database_bytes() -> int:
 
 
 def disk() -> tuple[int, int] | None:
-    """Bytes used and there are where the database lies; None where that is another machine."""
+    """Return used and total bytes of the database's disk; None if it is another machine."""
     host = str(connection.settings_dict.get("HOST") or "")
     if host and not host.startswith("/") and host not in {"localhost", "127.0.0.1", "::1"}:
         return None
@@ -117,7 +117,7 @@ def disk() -> tuple[int, int] | None:
 
 
 def stored() -> list[tuple[str, int]]:
-    """What fills the database: words and bytes, indexes included."""
+    """List what fills the database as (words, bytes), indexes included."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
@@ -131,7 +131,7 @@ def stored() -> list[tuple[str, int]]:
 
 
 def runs() -> dict[str, int]:
-    """How many runs are in each state."""
+    """Count the runs in each state."""
     found = dict(Run.objects.order_by().values_list("state").annotate(n=Count("pk")))
     return {state: found.get(state, 0) for state in RunState.values}
 
@@ -145,7 +145,7 @@ def leases() -> dict[str, int]:
 
 
 def payments() -> dict[str, int]:
-    """Payments that are not done, by state; "unclear" ones need a person."""
+    """Count the open payments by state; "unclear" ones need a person."""
     found = dict(
         Payment.objects.exclude(state=Payment.State.DONE)
         .order_by()
@@ -157,7 +157,7 @@ def payments() -> dict[str, int]:
 
 
 def llm_spend() -> dict[str, Decimal]:
-    """What calls to models cost so far, by currency."""
+    """Return the cost of calls to models so far, by currency."""
     rows = Endpoint.objects.order_by().values_list("project__currency").annotate(s=Sum("spent"))
     return dict(rows)
 
@@ -221,7 +221,7 @@ def hooks() -> dict[str, Any]:
 
 
 def sign_ins() -> dict[str, int]:
-    """What the security log counted in the past day, by kind."""
+    """Count the events of the security log in the past day, by kind."""
     found = (
         SecurityEvent.objects.filter(at__gt=timezone.now() - DAY)
         .order_by()
@@ -232,5 +232,5 @@ def sign_ins() -> dict[str, int]:
 
 
 def last_backup() -> records.BackupState:
-    """When the last backup was made, and what went wrong since."""
+    """Return when the last backup was made, and failures since."""
     return records.backup_state()

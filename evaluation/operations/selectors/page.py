@@ -54,7 +54,7 @@ def size(value: float) -> tuple[str, str]:
 
 
 def sized(value: float) -> str:
-    """Bytes in words."""
+    """Format a size in bytes with its unit."""
     return " ".join(size(value))
 
 
@@ -218,7 +218,7 @@ def _note(level: str, head: str, text: str, url: str = "", link: str = "") -> di
 
 
 def attention(facts: Facts) -> list[dict[str, str]]:
-    """What a person should look at, the worst first."""
+    """List what a person should look at, worst first."""
     found = [*_parts_down(facts), *_work_waits(facts), *_stored_badly(facts)]
     return sorted(found, key=lambda one: one["level"] != "bad")
 
@@ -349,13 +349,13 @@ def _queue_rows(facts: Facts) -> list[QueueRow]:
 
 @cache
 def _fixed_checks() -> list[CheckMessage]:
-    """What a process finds once: its settings do not change."""
+    """Return the checks that a process runs once, as its settings do not change."""
     fixed = registry.tags_available(deployment_checks=True) - {Tags.database}
     return run_checks(tags=[*fixed], include_deployment_checks=True)
 
 
 def system_checks() -> list[dict[str, str]]:
-    """What ``check --deploy --database default`` says in production; elsewhere nothing."""
+    """List the problems that ``check --deploy`` finds in production; none elsewhere."""
     if not settings.PRODUCTION:
         return []
     own = run_checks(tags=[Tags.database], include_deployment_checks=True, databases=["default"])
@@ -415,7 +415,7 @@ def _services(facts: Facts) -> list[dict[str, str]]:
 
 
 def page() -> dict[str, Any]:
-    """What the page shows."""
+    """Return the context of the operations page."""
     facts = gather()
     notes = attention(facts)
     bad = any(one["level"] == "bad" for one in notes)

@@ -70,6 +70,6 @@ def at_least_before(name: str, back: dt.timedelta) -> tuple[dt.datetime, float] 
 
 
 def last_taken() -> dt.datetime | None:
-    """When the last sample was taken."""
+    """Return when the last sample was taken."""
     found = Sample.objects.filter(name="database_bytes").aggregate(at=Max("at"))["at"]
     return found if found is None or isinstance(found, dt.datetime) else None

@@ -33,7 +33,7 @@ WORDS = {
 
 
 def design_of(plan: AdaptivePlan) -> tuple[Design, str]:
-    """The study that is simulated, and where its spread of sources comes from, in words."""
+    """Return the study to simulate for a plan, and where its spread of systems comes from."""
     task = plan.task
     have = adaptive.count_votes(task, plan.dimension)
     assert task.current is not None  # noqa: S101 (counted refuses a task without a version)
@@ -68,7 +68,7 @@ def _spread(task: Task, dimension: str) -> tuple[float, str]:
 
 
 def run(plan: AdaptivePlan) -> dict[str, Any]:
-    """What the plan would save, as rows in words; raises Invalid on settings it cannot try."""
+    """Simulate what the plan would save, as rows in words; Invalid on settings it cannot try."""
     design, source = design_of(plan)
     try:
         found = simulate(design, rng=np.random.default_rng(SEED), replicates=REPLICATES)
@@ -87,7 +87,7 @@ def _number(value: float, digits: int = 2) -> str:
 
 
 def rows(found: Result, design: Design) -> list[dict[str, str]]:
-    """The figures of the page's table: each with its Monte Carlo error and what it says."""
+    """Make the rows of the simulation's table, each with its Monte Carlo error."""
     measure, what = WORDS[design.target]
     saving = found.estimates["saving"]
     at = int(np.flatnonzero((saving["measure"] == measure) & (saving["equal"] == design.equal))[0])
@@ -126,7 +126,7 @@ def rows(found: Result, design: Design) -> list[dict[str, str]]:
 
 
 def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
-    """The context of the page; ``now`` is what the settings would do with the votes there are."""
+    """Return the context of the adaptive page; ``now``: what the settings would do at present."""
     try:
         have, found = adaptive.planned_votes(task, plan)
         now, why = adaptive.planning_in_words(task, have, found), ""
@@ -211,7 +211,7 @@ def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:
 
 
 def sentence(plan: AdaptivePlan, now: dict[str, Any]) -> str:
-    """The state in one line."""
+    """Say in one line whether the plan is on and what it does."""
     if not now:
         return _("The settings do not fit the task yet.")
     if not plan.enabled:

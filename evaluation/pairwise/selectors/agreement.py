@@ -143,6 +143,7 @@ class Lowering:
 
     @property
     def straight_much(self) -> bool:
+        """Whether the worker's share of straight judgments is conspicuous."""
         return self.straight is not None and self.straight >= STRAIGHT_SHARE
 
 
@@ -184,7 +185,10 @@ class Agreement:
         return self.waiting is None
 
     def worker_table(self, task: Task, *, may_write: bool) -> ResultTable:
-        """Those without whom agreement would be highest; ``may_write``: may leave one out."""
+        """Table of the workers without whom agreement would rise most.
+
+        ``may_write``: shows links to leave one out.
+        """
         columns = [
             head_column("name", _("Worker"), html=partial(_worker, task=task), classes="nowrap"),
             Column.count("judgments", _("Judgments")),
@@ -259,7 +263,7 @@ def agreement(
     study: StudyState | None = None,
     *warnings: Finding | None,
 ) -> Agreement | None:
-    """Everything on the page; None where the run shown holds no agreement."""
+    """Return the content of the agreement page; None if the run has no agreement."""
     if runs.core is None:
         return None
     core = figures_of(runs.core, *CORE_FIGURES)
@@ -480,7 +484,7 @@ def _line(label: str, raw: Row, checked: Row, scale: drawn.Scale, top: float) ->
 
 
 def checks_progress(runs: ShownRun) -> ChecksProgress:
-    """How far the checks are, or why there are none."""
+    """Return the progress of the checks, or why there are none."""
     if runs.checking is not None:
         step = next((s["name"] for s in runs.checking.progress if s["state"] == "running"), "")
         return ChecksProgress(runs.checking, percent(runs.checking), step, "")
@@ -556,7 +560,7 @@ def _lowering(
 
 
 def seconds_a_pair(task: Task, worker_ids: Sequence[int]) -> dict[int, float]:
-    """Each worker's median over assignments of the time from opening to submitting, by answer."""
+    """Return each worker's median seconds per pair, over assignments."""
     rows = (
         Assignment.objects.filter(
             task=task,

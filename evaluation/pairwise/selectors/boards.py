@@ -45,7 +45,7 @@ Told = Mapping[str, Any]
 
 
 def default_dimension(asked: Sequence[AskedDimension]) -> str:
-    """The overall dimension where there is one, else the first one asked for."""
+    """Return the overall dimension, or the first one if there is none."""
     overall = [one.name for one in asked if "overall" in one.name.lower()]
     return overall[-1] if overall else asked[0].name if asked else POOLED
 
@@ -148,7 +148,7 @@ def groups(rows: Sequence[SystemRow]) -> list[dict[str, Any]]:
 
 
 def ordered(rows: Sequence[SystemRow]) -> list[SystemRow]:
-    """By board, then by merit, the best first."""
+    """Sort systems by board, then by merit, best first."""
     return sorted(
         rows,
         key=lambda row: (
@@ -163,7 +163,7 @@ def ordered(rows: Sequence[SystemRow]) -> list[SystemRow]:
 def with_control(
     rows: Sequence[SystemRow], told: Told, dimension: str, view: str
 ) -> tuple[list[SystemRow], bool]:
-    """The rows of the view with the other score beside; whether there is a controlled score.
+    """Return the rows of a view with the other score beside, and whether it exists.
 
     Rows have ``controlled``, ``change`` and ``words``; the diamond is the score not shown.
     """
@@ -273,7 +273,7 @@ def sentence(
     found: list[dict[str, Any]],
     boards: Sequence[Board],
 ) -> str:
-    """What the board rests on and how fine it is."""
+    """Say what the board is based on and how finely it separates systems."""
     head = f"{plural(len(rows), 'system')}. {basis(run, told)}"
     if not rows:
         return head
@@ -397,18 +397,21 @@ class Meeting:
 
     @property
     def decided(self) -> int:
+        """Count the judgments that are no ties."""
         return self.wins + self.losses
 
     @property
     def n(self) -> int:
+        """Count all judgments, ties included."""
         return self.decided + self.ties
 
     @property
     def share(self) -> float | None:
-        """Of the decided votes, those won."""
+        """Share of the decided votes that were won; None without any."""
         return self.wins / self.decided if self.decided else None
 
     def plus(self, other: Meeting) -> Meeting:
+        """Return the sum of these judgments and the other's."""
         return Meeting(self.wins + other.wins, self.ties + other.ties, self.losses + other.losses)
 
     @property
@@ -433,7 +436,7 @@ NOTHING = Meeting(0, 0, 0)
 
 
 def win_matrix(told: Told, run: Run, dimension: str) -> dict[str, Any]:
-    """Systems against systems on one dimension, in the order of its board (two queries)."""
+    """Return the matrix of wins between systems on a dimension, in the board's order."""
     met: dict[tuple[int, int], Meeting] = {}
     for row in told.get("win", []):
         if row["dimension"] == dimension:

@@ -78,6 +78,7 @@ class Rank:
 
     @property
     def moves(self) -> bool:
+        """Whether the rank changes."""
         return self.rank_before != self.rank_after
 
 
@@ -173,7 +174,7 @@ class Effect:
         return plain_table(title, columns, self.ranks, classes="data")
 
     def label_table(self) -> ResultTable | None:
-        """The estimated labels that change."""
+        """Table of the estimated labels that would change."""
         columns = [
             *pair_columns(70),
             Column.text("dimension", _("Dimension")),
@@ -340,7 +341,7 @@ def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
 
 
 def _sentence(alpha: Figure, gold: LabelsChanged, systems: Sequence[Row]) -> str:
-    """What would change, in one line."""
+    """Say in one line what would change."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = {
         "changed": count(gold.changed),

@@ -38,7 +38,7 @@ NOT_USED = {
 
 
 def counted(run: Run | None, tally: Tally | None, asked: Sequence[AskedDimension]) -> str:
-    """What each number of the pages counts, and why they differ; "" where nothing is known."""
+    """Explain the numbers of judgments on the page and why they differ; "" if unknown."""
     if run is None or tally is None:
         return ""
     again = tally.left_out.get("repeat", 0)
@@ -67,26 +67,26 @@ def counted(run: Run | None, tally: Tally | None, asked: Sequence[AskedDimension
 
 
 def verdict(rows: Sequence[SystemRow], votes: int) -> Place:
-    """Who can be first of the largest board by so many votes."""
+    """Say who can be first on the largest board."""
     return first_place(rows, noun="systems", by=plural(votes, "vote"))
 
 
 def apart_finding(parts: Sequence[Told]) -> Finding:
-    """What it means that workers fall into parts which no shared pair connects."""
+    """Warn that groups of workers share no pair."""
     if all(part["workers"] == 1 for part in parts):
         return MESSAGES.find("workers_share_no_pair")
     return MESSAGES.find("worker_groups_apart", parts=count(len(parts)))
 
 
 def warnings(runs: ShownRun, figures: Told, asked: Sequence[AskedDimension]) -> list[Finding]:
-    """Everything to read first."""
+    """Return all warnings of a run."""
     run = runs.core
     page = reverse("pair_list", args=[run.project_id, run.task_id]) if run else ""
     return [*published(runs), *of_run(figures, asked, page)]
 
 
 def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> list[Finding]:
-    """What the diagnostics of a run say, each once for the dimensions it holds for.
+    """Return findings on a run's diagnostics, each once with its dimensions.
 
     A text begins with the name of its dimension, if it is about one. ``pairs`` is the address of
     the list of pairs, where the page may link to it.
@@ -133,7 +133,7 @@ def _listed(names: Sequence[str], every: int) -> str:
 
 
 def published(runs: ShownRun) -> list[Finding]:
-    """That a published result stands beside ours, or that it is what the page shows."""
+    """Note that a published result exists, or is the one shown."""
     other = runs.published
     if other is None or runs.core is None:
         return []
@@ -175,5 +175,5 @@ def _side(shared: Iterable[Told], dimension: str) -> list[tuple[str, str]]:
 
 
 def dimension_key(dimension: str) -> str:
-    """A dimension as the diagnostics name it."""
+    """Return a dimension's key in the diagnostics: EVERY for all together, else its own name."""
     return EVERY if dimension == POOLED else dimension

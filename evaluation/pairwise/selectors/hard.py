@@ -149,7 +149,7 @@ class Hard:
         )
 
     def pair_table(self) -> ResultTable:
-        """The hardest pairs."""
+        """Table of the hardest pairs."""
         columns = [
             *pair_columns(90),
             Column.number(
@@ -243,7 +243,7 @@ def hardest(runs: ShownRun, limit: int) -> list[Item]:
 
 
 def _hard(rows: Iterable[Row]) -> list[Row]:
-    """Those that cannot be told apart, the hardest first."""
+    """Return the pairs that cannot be told apart, the hardest first."""
     return sorted(
         (row for row in rows if not row["differentiable"]),
         key=lambda row: (row["agreeing"], -row["n"], row["pair"]),
@@ -251,7 +251,7 @@ def _hard(rows: Iterable[Row]) -> list[Row]:
 
 
 def read_hard(run: Run, checks: Mapping[str, Any]) -> Finding:
-    """To read the pairs that votes leave open before more are asked for."""
+    """Advise reading the pairs on which votes are split before asking for more."""
     hard = len(_hard(row for row in checks.get("pair", []) if row["n"]))
     page = reverse("pair_list", args=[run.project_id, run.task_id])
     url = f"{page}?run={run.number}{'&show=same' if hard else ''}"

@@ -133,7 +133,7 @@ def _beside(people: Mapping[int, Row], own: Mapping[int, Row], tau: Row) -> Judg
             )
         )
     people_axis, judge_axis = (charts.forest_axis(scale) for scale in scales)
-    return JudgeBoard(lines, people_axis, judge_axis, _said(tau))
+    return JudgeBoard(lines, people_axis, judge_axis, _tau_words(tau))
 
 
 def _scale(rows: Any) -> charts.Scale:
@@ -156,8 +156,8 @@ def _place(row: Row, scale: charts.Scale, name: str) -> Place:
     return Place(rank, plot)
 
 
-def _said(tau: Row) -> str:
-    """How far the two boards agree, with the interval or the reason why there is none."""
+def _tau_words(tau: Row) -> str:
+    """Say how far the two boards agree, with the interval or why there is none."""
     told = {"systems": plural(tau.get("systems", 0), "system"), "why": tau.get("reason", "")}
     if tau.get("tau") is None:
         told["why"] = told["why"] or _("nothing to compare")
@@ -214,7 +214,7 @@ class Judge:
     dimension: str  # of its board
 
     def table(self, axis: SafeString) -> ResultTable:
-        """Its agreement by dimension, all together first."""
+        """Table of the model's agreement by dimension, all together first."""
         first = self.lines[:1]
         return plain_table(
             _("%(name)s with itself, with estimated labels, and with people") % {"name": self.name},
@@ -226,7 +226,7 @@ class Judge:
         )
 
     def board_table(self) -> ResultTable | None:
-        """Its board beside people's."""
+        """Table of the model's board; None if it has none."""
         return self.board.table(self.name, self.dimension) if self.board else None
 
 
@@ -323,7 +323,7 @@ def judges(
 
 
 def _findings(run: Run, made: Sequence[Judge]) -> list[Finding | None]:
-    """What is said of the one judge there is, and how to learn whether it may do people's work."""
+    """Say what is found on the one judge, and how to learn whether it may do people's work."""
     if len(made) != 1:
         return []
     url = reverse("replacement", args=[run.project_id, run.task_id])

@@ -45,6 +45,7 @@ class CollectedCounts:
 
     @property
     def full(self) -> bool:
+        """Whether every item is complete."""
         return self.complete >= self.items
 
 
@@ -126,13 +127,13 @@ def live_strip(
         # where the board of a run says less than has come in
         "standings": standings_strip(task, dimension) if since.any or not runs.core else {},
         # until it asks again; 0: never
-        "seconds": FAST if working else _again(task, since, came),
+        "seconds": FAST if working else _poll_seconds(task, since, came),
         # a finished run that the page does not show yet
         "newer": newer,
     }
 
 
-def _again(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
+def _poll_seconds(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
     """Seconds until the strip asks again while no run is in work; 0 when nothing is to come."""
     if task.state in (TaskState.OPEN, TaskState.PAUSED) and not came.full:
         return SLOW
@@ -196,7 +197,7 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
 def lines(
     task: Task, runs: ShownRun, since: NewAnswers, *, last: Run | None, newest: Run | None
 ) -> list[Line]:
-    """What the runs do: the one in work, what is new since the last, nulls and intervals."""
+    """List the lines on runs: one in progress, new votes, nulls and intervals."""
     found = []
     if runs.active is not None:
         found.append(_working(runs.active))
@@ -238,13 +239,13 @@ def _working_checks(run: Run, core: Run) -> Line:
 
 
 def _step(run: Run) -> str:
-    """What the run is doing, to stand within a sentence."""
+    """Say what the run is doing, to stand within a sentence."""
     step = next((one["name"] for one in run.progress if one["state"] == "running"), "")
     return f"{step[:1].lower()}{step[1:]}"
 
 
 def _news(core: Run, since: NewAnswers) -> list[Line]:
-    """What the shown run has not seen; an imported result saw nothing of what is here."""
+    """List what the shown run has not seen; an imported result saw nothing of the task."""
     if core.method != CORE:
         return []
     if since.new:
@@ -290,14 +291,14 @@ def _checks(runs: ShownRun, newest: Run | None) -> list[Line]:
 
 
 def newest_checks(task: Task, runs: ShownRun) -> Run | None:
-    """The last run of nulls, asked for only where those of the shown core are not there."""
+    """Return the newest run of checks if the shown core run has none of its own."""
     if runs.core is None or runs.checks is not None or runs.checking is not None:
         return None
     return task.runs.filter(method=CHECKS).select_related("source").order_by("-id").first()
 
 
 def first_words(first: FirstRun) -> tuple[str, str]:
-    """How many judgments are missing until the first run, and why: two sentences."""
+    """Say how many judgments are missing until the first run, and why."""
     if first.ready:
         said = _("The first run starts automatically when no judgment came for half a minute")
     else:
@@ -310,10 +311,10 @@ def first_words(first: FirstRun) -> tuple[str, str]:
         "Workers are weighed by what others say of the same pairs, so a run needs at least 3 "
         "workers with 5 judgments each."
     )
-    return said, f"{why} {_had(first)}"
+    return said, f"{why} {_progress_words(first)}"
 
 
-def _had(first: FirstRun) -> str:
+def _progress_words(first: FirstRun) -> str:
     """Who has judged how much before the first run."""
     told: dict[str, str | int] = {"workers": plural(first.enough, "worker")}
     if first.others:

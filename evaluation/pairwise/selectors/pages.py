@@ -103,12 +103,12 @@ def _method_column(at: int, label: str, term: str) -> Column:
 
 
 def chipped(text: str, chip_text: str) -> SafeString | str:
-    """The text with a chip beside it where there is one."""
+    """Put a chip behind the text if there is one."""
     return format_html("{} {}", text, chip(chip_text)) if chip_text else text
 
 
 def label_columns() -> list[Column]:
-    """What lists of labels show of each, from the posterior on."""
+    """Return the columns of a list of labels, from the posterior on."""
     hidden_head = hidden(gettext("Posterior of A, neutral, B"))
     split = gettext("A, neutral, B")
     return [
@@ -148,7 +148,7 @@ class PairRow:
 
     @property
     def posterior(self) -> float | None:
-        """Of the label itself."""
+        """Posterior probability of the label."""
         return self.label.posterior.get(self.label.label)
 
     @property
@@ -157,11 +157,12 @@ class PairRow:
 
     @property
     def beside(self) -> list[MethodLabel]:
+        """Return the labels of the other methods, to show beside this one."""
         return method_labels(self.label)
 
     @property
     def winner(self) -> str:
-        """What the label says in words."""
+        """The preferred text in words: its source, "neither" or "no label"."""
         named = {"first": self.first, "second": self.second, "neutral": gettext("neither")}
         return named.get(self.label.label, gettext("no label"))
 
@@ -176,7 +177,7 @@ class Filters:
 
 
 def filters(raw: Mapping[str, str]) -> Filters:
-    """From a query string; what is not understood filters nothing."""
+    """Read filters from a query string; unknown values filter nothing."""
     sort = raw.get("sort", "")
     return Filters(
         "same" if raw.get("show") == "same" else "",
@@ -186,7 +187,7 @@ def filters(raw: Mapping[str, str]) -> Filters:
 
 
 def count_separable(checks: Run | None) -> dict[int, Told]:
-    """By pair: on how many dimensions it can be told apart; empty before the checks are done."""
+    """Return by pair the row that counts the dimensions on which it can be told apart."""
     if checks is None:
         return {}
     data = RunFigure.objects.filter(run=checks, name="pair").values_list("data", flat=True).first()
@@ -309,7 +310,7 @@ def pair_list(
 
 
 def pairs_verdict(hard: int, pairs: int) -> Finding:
-    """In how many of the pairs that were tested the votes separate the two texts."""
+    """Say in how many of the tested pairs the votes separate the two texts."""
     if not pairs:
         return MESSAGES.find("pairs_untested")
     if not hard:
@@ -346,7 +347,7 @@ def _list_rows(
 
 
 def posterior_bar(label: ItemLabel, width: float = 120.0) -> SafeString:
-    """How probable each label is, as a bar."""
+    """Draw the probability of each label as a bar."""
     values = [label.posterior.get(code) or 0.0 for code in STORED]
     return chart_pairs.shares(values, ("A", "neutral", "B"), width=width, what=gettext("Posterior"))
 
@@ -371,10 +372,12 @@ class DimensionRow:
 
     @property
     def posterior(self) -> float | None:
+        """Return the probability of the label; None without one."""
         return self.label.posterior.get(self.label.label) if self.label else None
 
     @property
     def beside(self) -> list[MethodLabel]:
+        """Return the labels of the other methods, to show beside this one."""
         return method_labels(self.label)
 
     @property
@@ -385,6 +388,7 @@ class DimensionRow:
 
     @property
     def agrees(self) -> bool:
+        """Whether our label is the published one."""
         return bool(self.published) and self.published_labels == self.letter
 
 
@@ -453,7 +457,7 @@ class VoteRow:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether results are without it."""
+        """Whether results leave this vote out."""
         return (bool(self.url) and not self.vote.counts) or self.excluded
 
 

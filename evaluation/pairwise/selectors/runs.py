@@ -36,7 +36,7 @@ def _runs() -> Any:
 
 
 def shown_run(task: Task, number: int | None = None) -> ShownRun:
-    """The official core run, or the one asked for; Missing where there is none such.
+    """Return the run to show: the official core run, or the one asked for; else Missing.
 
     While none is official it is the latest trial, which the pages mark. A published
     result of the same judgments has the number of its own run and can be asked for as well; it is
@@ -63,5 +63,5 @@ def shown_run(task: Task, number: int | None = None) -> ShownRun:
 
 
 def dimensions(task: Task) -> list[AskedDimension]:
-    """What the version in force asks of every pair."""
+    """Return the dimensions that the task's published version asks of every pair."""
     return judgments.version_items(task.current) if task.current is not None else []

@@ -25,7 +25,7 @@ METHOD = gettext_noop(
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
-    """Verdict, board of the main dimension, ranks on all, and what the run says of itself."""
+    """Return what a shared link shows: verdict, main board, ranks, recipe."""
     names = (*pair_boards.FIGURES, *pair_resistance.FIGURES)
     told, asked = reads.figures_of(run, *names), dimensions(run.task)
     dimension = pair_boards.default_dimension(asked)

@@ -85,7 +85,7 @@ def _fitted(votes: Pairs, *, side: bool) -> Any:
 
 
 def standings_strip(task: Task, dimension: str) -> dict[str, Any]:
-    """What the strip of a study shows of it; {} where there is nothing to rank."""
+    """Return the strip of standings for a study; {} if nothing is ranked."""
     found = standings(task, dimension)
     if not found or found[-1].component > 1:
         return {}

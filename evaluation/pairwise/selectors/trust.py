@@ -86,7 +86,7 @@ class Figures(Protocol):
 
 
 def strength_of(alpha: float) -> Words:
-    """How far judges agree, by Krippendorff's limits: a sentence about %(value)s."""
+    """Return the sentence on how strongly judges agree, by Krippendorff's limits."""
     return next((said for limit, said in STRENGTHS if alpha >= limit), WEAKEST)
 
 
@@ -124,7 +124,7 @@ def note_of(mean: Figures | None) -> str:
 
 
 def trust_notes(mean: Figures, lines: Sequence[Figures]) -> list[Note]:
-    """What the corrected alpha is worth, what it costs, and what to use instead."""
+    """Explain what the corrected alpha is worth, and what to use instead."""
     if None in (mean.raw, mean.corrected, mean.null, mean.crossfit):
         return [Note("warn", _("Nothing can be said of a correction."), mean.why)]
     return [_use(mean, lines), _circular(mean), _cost(mean)]
@@ -160,7 +160,7 @@ def _cost(mean: Figures) -> Note:
 
 
 def _use(mean: Figures, lines: Sequence[Figures]) -> Note:
-    """Which figure to read, and how it differs from the raw one, in plain words."""
+    """Say which figure to read, and how it differs from the raw one, in plain words."""
     apart = (mean.crossfit or 0.0) - (mean.raw or 0.0)
     told = {
         "cross": score(mean.crossfit, 2),
@@ -236,7 +236,7 @@ def order_facts(core: Mapping[str, Any], early: int, size: int) -> list[Fact]:
 
 
 def graph_words(parts: Sequence[Row]) -> list[str]:
-    """What holds the workers together, or that nothing does."""
+    """Say whether shared pairs connect all workers."""
     if not parts:
         return []
     if len(parts) == 1:
@@ -258,7 +258,7 @@ def graph_words(parts: Sequence[Row]) -> list[str]:
 def recipe(
     runs: ShownRun, core: Mapping[str, Any], checks: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
-    """What gives the same numbers again."""
+    """List method, parameters and data that reproduce the agreement, as (name, value)."""
     if runs.core is None:
         return []
     told, own = checks.get("recipe"), core["recipe"]

@@ -38,7 +38,7 @@ class Vote:
     codes: dict[str, str] = field(default_factory=dict)
 
     def side(self, dimension: str) -> str:
-        """What was chosen as displayed; "" where nothing was."""
+        """Return the side chosen on a dimension as displayed; "" if none was."""
         code = self.codes.get(dimension)
         return to_displayed(code, flipped=self.flipped) if code in STORED else ""
 
@@ -95,7 +95,7 @@ def sibling_items(task: Task, pairs: Collection[Pair]) -> dict[int, Pair]:
 
 
 def first_votes(given: Iterable[Vote], of: Mapping[int, Pair]) -> list[Vote]:
-    """Each worker's first judgment of a pair: what labels and boards are made of."""
+    """Keep only each worker's first judgment of a pair."""
     met: set[tuple[int, Pair]] = set()
     kept = []
     for vote in given:
@@ -137,7 +137,7 @@ def tally(given: Iterable[Vote], dimension: str) -> Tally:
 
 
 def tallies(task: Task, run: Run, pairs: Collection[Pair], dimension: str) -> dict[Pair, Tally]:
-    """Votes that a run saw on these pairs and a dimension (four queries whatever their number)."""
+    """Count the votes that a run used on these pairs and a dimension (four queries)."""
     of = sibling_items(task, pairs)
     seen = answer_ids_of_run(run)
     given = votes(Q(item__in=of, worker__isnull=False), [dimension])
@@ -150,5 +150,5 @@ def tallies(task: Task, run: Run, pairs: Collection[Pair], dimension: str) -> di
 
 
 def excluded(task: Task) -> dict[int, int]:
-    """Workers who are left out of results now, with the exclusion that says so."""
+    """Return excluded workers with their exclusion, by id."""
     return dict(task.exclusions.in_force().values_list("worker_id", "pk"))

@@ -55,7 +55,7 @@ class DimensionRow:
 
     @property
     def with_others(self) -> float | None:
-        """Share of decided votes that go with the majority of the others."""
+        """Share of decided votes that agree with the majority of the others."""
         return self.score.extra.get("with_others") if self.score is not None else None
 
 
@@ -72,6 +72,7 @@ class Sitting:
 
     @property
     def same_share(self) -> float | None:
+        """Return the share of compared votes that are the same; None without any."""
         return self.same / self.compared if self.compared else None
 
 
@@ -218,7 +219,7 @@ def worker_page(
 
 @dataclass(frozen=True)
 class BesideMedian:
-    """How a worker stands to the median competence, in words; ``notable``: surely below it."""
+    """A sentence on a worker against the median competence; ``notable``: surely below it."""
 
     sentence: str
     notable: bool = False
@@ -227,7 +228,7 @@ class BesideMedian:
 def _beside_median(
     run: Run | None, worker: Membership, scores: Mapping[str, WorkerScore]
 ) -> BesideMedian:
-    """By an interval that holds for all workers at once, of those whom shared pairs connect."""
+    """Compare a worker with the median by an interval for all at once."""
     own, told = scores.get(POOLED), {"name": worker.pseudonym}
     if run is None or own is None or own.estimate is None or own.low is None or own.high is None:
         said = _("How reliable %(name)s is cannot be said: too few votes on shared pairs.")
@@ -252,7 +253,7 @@ def _beside_median(
 
 
 def _counts(judged: int, pairs: int, dimensions: int, attention: int) -> str:
-    """What each number of the page counts, and why they differ."""
+    """Say what each number of the page counts, and why they differ."""
     told = {
         "judgments": plural(judged, "judgment"),
         "pairs": plural(pairs, "pair"),
@@ -285,7 +286,7 @@ def _changed(again: Mapping[str, Any]) -> int:
 def _habit(
     worker: Membership, given: Sequence[Vote], again: Mapping[str, Any], repeats: int
 ) -> str:
-    """That every vote is for the text on one side, or that no repeated one is the same; else ""."""
+    """Warn that every vote is for one side, or that no repeated vote is the same; else ""."""
     by_vote = [[side for name in vote.codes if (side := vote.side(name))] for vote in given]
     chosen = [side for sides in by_vote for side in sides]
     every = pair_workers.one_side(
@@ -306,7 +307,7 @@ def _habit(
 def _findings(
     task: Task, worker: Membership, habit: str, middle: BesideMedian, *, left_out: bool
 ) -> list[Finding | None]:
-    """What stands out of a worker's votes, and what to do about it: look, before anything else."""
+    """Return what stands out of a worker's votes, and what to do: look, before anything else."""
     verdict = Verdict(habit, middle.sentence) if habit else Verdict(middle.sentence)
     found = [verdict.finding("worker_votes")]
     if left_out:
@@ -329,7 +330,7 @@ def _items(given: Sequence[Vote]) -> dict[int, Item]:
 
 
 def _texts(item: Item) -> tuple[str, str]:
-    """Where both texts come from."""
+    """Say where both texts come from."""
     return (
         str(item.first.system) if item.first else "",
         str(item.second.system) if item.second else "",
@@ -352,7 +353,7 @@ def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], 
     return {(pair_of(row.item), row.dimension): row for row in rows}
 
 
-def _of(given: Sequence[Vote], dimension: str) -> Sides:
+def _sides_of(given: Sequence[Vote], dimension: str) -> Sides:
     chosen = [vote.side(dimension) for vote in given]
     return Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
 
@@ -376,7 +377,7 @@ def _rows(
     )
     made = []
     for one in asked:
-        own, chosen = scores.get(one.name), _of(given, one.name)
+        own, chosen = scores.get(one.name), _sides_of(given, one.name)
         extra = own.extra if own is not None else {}
         guess = [extra.get(f"guess_{side}") or 0.0 for side in (LEFT, NEUTRAL, RIGHT)]
         plot = pair_workers.interval_plot(
@@ -401,7 +402,7 @@ def _rows(
 
 
 def strip(given: Sequence[Vote], asked: Sequence[AskedDimension]) -> SafeString | None:
-    """All votes as displayed, in the order given."""
+    """Draw all votes of a worker as displayed, in order; None without votes."""
     if not given:
         return None
     breaks = [k for k in range(1, len(given)) if given[k].assignment != given[k - 1].assignment]
@@ -430,7 +431,7 @@ def _sittings(
             if one.name in vote.codes
         ]
         known = [(code, label.label) for code, label in pairs if label is not None]
-        chosen = [_of(votes, one.name) for one in asked]
+        chosen = [_sides_of(votes, one.name) for one in asked]
         spent = [times[vote.id].seconds_total for vote in votes if vote.id in times]
         made.append(
             Sitting(

@@ -68,7 +68,7 @@ class Sides:
 
     @property
     def left_share(self) -> float | None:
-        """Of the decided votes."""
+        """Share of the left side among decided votes; None without any."""
         decided = self.left + self.right
         return self.left / decided if decided else None
 
@@ -109,6 +109,7 @@ class WorkerRow:
 
     @property
     def with_others(self) -> float | None:
+        """Return the worker's agreement with the others; None if it is not known."""
         value: float | None = self.extra.get("with_others")
         return value
 
@@ -130,7 +131,7 @@ def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
 
 
 def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
-    """By component, the largest first, then by the column; missing figures last."""
+    """Sort workers by component, largest first, then by the column; missing figures last."""
     attribute = SORTS[by]
 
     def key(row: WorkerRow) -> tuple[Any, ...]:
@@ -193,7 +194,7 @@ def worker_list(
 def workers_findings(
     task: Task, run: Run, rows: Sequence[WorkerRow], groups: Sequence[Told]
 ) -> list[Finding]:
-    """How workers stand to the median, and whose votes to read before anything is decided.
+    """Return findings on the workers: against the median, and whose votes to read.
 
     ``groups`` are the parts of the workers that share no pair.
     """
@@ -227,7 +228,7 @@ def low_workers_finding(task: Task, run: Run) -> Finding | None:
 
 
 def _habit(name: str, chosen: Sides) -> Finding | None:
-    """That somebody chose one side every time: a reason to read, and no verdict."""
+    """Warn that somebody chose one side every time: a reason to read, and no verdict."""
     if (side := one_side(chosen)) is None:
         return None
     code = "always_left" if side == LEFT else "always_right"
@@ -273,7 +274,7 @@ def parts(rows: Sequence[WorkerRow], listed: Sequence[WorkerRow]) -> list[dict[s
 # What is read beside the scores ----------------------------------------------------------------
 
 
-def _given(task: Task, ids: Collection[int]) -> Q:
+def _values_filter(task: Task, ids: Collection[int]) -> Q:
     return Q(
         answer__item__task=task,
         answer__stage=Answer.Stage.MAIN,
@@ -283,7 +284,9 @@ def _given(task: Task, ids: Collection[int]) -> Q:
 
 def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Sides]:
     """Counting votes of these workers as displayed, on a dimension or all (one query)."""
-    condition = _given(task, ids) & Q(answer__counts=True, answer__item__expected__isnull=True)
+    condition = _values_filter(task, ids) & Q(
+        answer__counts=True, answer__item__expected__isnull=True
+    )
     if dimension:
         condition &= Q(field=dimension)
     rows = (
@@ -334,14 +337,14 @@ def pair_seconds(task: Task, ids: Collection[int]) -> dict[int, float]:
 
 
 def exclusions(task: Task) -> list[Exclusion]:
-    """Who is left out of results now, and why."""
+    """List the exclusions in force."""
     return list(task.exclusions.in_force().select_related("worker", "by"))
 
 
 def sort_links(
     by: str, *, ascending: bool, dimension: str, keep: str
 ) -> dict[str, tuple[str, str]]:
-    """For each column its address and how it is sorted now; the sorted one turns round."""
+    """Return address and sort state of each column; the current one reverses the order."""
     made = {}
     for name in SORTS:
         first_up = name == "worker"

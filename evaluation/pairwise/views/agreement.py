@@ -33,7 +33,7 @@ USUAL_PAIRS = 30  # of the published panel
 def _fill(
     task: Task, runs: ShownRun, context: dict[str, Any], form: PanelForm | None = None
 ) -> None:
-    """All that the page of agreement shows."""
+    """Add all that the page of agreement shows to its context."""
     found = context["found"] = pair_agreement.agreement(
         task, runs, context["asked"], context["study_state"], context["low_workers"]
     )

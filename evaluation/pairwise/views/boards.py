@@ -51,7 +51,7 @@ from evaluation.runs.sharing.selectors import menu_of
 
 
 def with_dimension(request: HttpRequest, context: dict[str, Any], *, pooled: bool = True) -> str:
-    """The dimension asked for, else the overall one; ``pooled``: all together can be chosen."""
+    """Return the dimension asked for, or the overall one, and store it in the context."""
     asked = context["asked"]
     chosen: str = context["dimension"]
     named = "dimension" in request.GET
@@ -81,7 +81,7 @@ def page(
 def empty_page(
     request: HttpRequest, task: Task, runs: ShownRun, context: dict[str, Any]
 ) -> HttpResponse:
-    """What stands there before the first finished run."""
+    """Show the page of results before the first finished run."""
     first, last = schedules.first_run(task), context["last"]
     sentence, why = pair_live.first_words(first)
     live = pair_live.live_strip(

@@ -103,7 +103,7 @@ class ExclusionForm(forms.Form):
         }
 
     def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:
-        """Do it where the reason will do, and say so; else the faults stand in the form."""
+        """Exclude the worker if the form is valid; return whether it was done."""
         if not self.is_valid():
             return False
         try:

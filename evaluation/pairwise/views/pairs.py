@@ -60,7 +60,7 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 @login_required
 @require_safe
 def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
-    """Both texts side by side, labels, every vote, and what models said."""
+    """Page of a pair: both texts, labels, every vote, and models' answers."""
     _, task = study(request, project_id, task_id)
     item = pair_pages.get_pair(task, item_id)
     runs, context = page(request, task, "pairs", pooled=False)
@@ -110,7 +110,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 @login_required
 @require_safe
 def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
-    """One worker: competence by dimension, votes in order, differences from the gold labels."""
+    """Page of a worker: competence by dimension, votes, and differences from the gold labels."""
     access, task = study(request, project_id, task_id)
     person = get_worker(access, worker_id)
     runs, context = page(request, task, "workers")

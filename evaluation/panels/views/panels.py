@@ -44,7 +44,7 @@ def _task(access: Access, raw: str) -> Task:
     return found
 
 
-def _back(panel: Panel, part: str = "") -> HttpResponse:
+def _redirect_to_panel(panel: Panel, part: str = "") -> HttpResponse:
     return redirect(reverse("panel", args=[panel.project_id, panel.pk]) + part)
 
 
@@ -75,7 +75,7 @@ def panel_new(request: HttpRequest, project_id: int) -> HttpResponse:
     except REFUSED as error:
         messages.error(request, error.message)
         return redirect("panel_list", project_id)
-    return _back(made)
+    return _redirect_to_panel(made)
 
 
 @login_required
@@ -102,7 +102,7 @@ def panel_rename(request: HttpRequest, project_id: int, panel_id: int) -> HttpRe
         actions.rename(by=access.user, panel=found, name=request.POST.get("panel_name", ""))
     except REFUSED as error:
         messages.error(request, error.message)
-    return _back(found)
+    return _redirect_to_panel(found)
 
 
 @login_required
@@ -129,7 +129,7 @@ def panel_admit(request: HttpRequest, project_id: int, panel_id: int) -> HttpRes
             request,
             _("%(workers)s let in, and told so.") % {"workers": plural(len(workers), "worker")},
         )
-    return _back(found)
+    return _redirect_to_panel(found)
 
 
 @login_required
@@ -150,7 +150,7 @@ def panel_end(request: HttpRequest, project_id: int, panel_id: int, member_id: i
             _("%(pseudonym)s is off the panel. Work in hand may be finished.")
             % {"pseudonym": ended.worker.pseudonym},
         )
-    return _back(found)
+    return _redirect_to_panel(found)
 
 
 # Choosing by a run -------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def panel_choose(request: HttpRequest, project_id: int, number: int) -> HttpResp
             said = reads.selection_words(made)
             text = _("Let in: %(said)s.") if new else _("This choice was made already: %(said)s.")
             messages.success(request, text % {"said": said})
-            return _back(made.panel)
+            return _redirect_to_panel(made.panel)
     elif request.method == "POST":
         status = 422
     dimensions = (
@@ -248,7 +248,7 @@ def panel_evaluate(request: HttpRequest, project_id: int, panel_id: int) -> Http
         )
     except REFUSED as error:
         messages.error(request, error.message)
-        return _back(found, "#models")
+        return _redirect_to_panel(found, "#models")
     return redirect("run", project_id, run.number)
 
 
@@ -289,7 +289,7 @@ def panel_watch_set(request: HttpRequest, project_id: int, panel_id: int) -> Htt
         messages.error(request, f"{error.message} {detail}".strip())
     else:
         messages.success(request, _("Saved. Notes are written from the next finished run on."))
-    return _back(found, "#watch")
+    return _redirect_to_panel(found, "#watch")
 
 
 @login_required
@@ -309,7 +309,7 @@ def panel_note(request: HttpRequest, project_id: int, panel_id: int, note_id: in
         )
     except DomainError as error:
         messages.error(request, error.message)
-    return _back(found, "#watch")
+    return _redirect_to_panel(found, "#watch")
 
 
 @login_required

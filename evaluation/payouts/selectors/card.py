@@ -38,7 +38,7 @@ CANNOT_SCORE = _(
 
 @dataclass(frozen=True)
 class Card:
-    """What the card of one person in one task shows."""
+    """A person's work in one task, as their card shows it."""
 
     worker: Membership
     here: int  # assignments in this task that were submitted
@@ -81,13 +81,13 @@ def card(task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEv
 
 
 def combined(logs: Sequence[LogSummary]) -> LogSummary:
-    """Several summaries as one."""
+    """Add up several summaries of logs."""
     names = LogSummary.__dataclass_fields__
     return LogSummary(**{name: sum(getattr(log, name) for log in logs) for name in names})
 
 
 def time_chart(own: Sequence[Evidence], around: TaskEvidence) -> SafeString | str:
-    """How long the assignment took, among all of the task; "" where no time is known."""
+    """Draw the assignment's time among all of the task; "" if no time is known."""
     times = [e.seconds for e in own if e.seconds is not None]
     everyone = sorted(around.seconds.values())
     if not times or len(everyone) < 2:
@@ -126,7 +126,7 @@ def paste_chart(log: LogSummary, around: TaskEvidence) -> SafeString | str:
 
 
 def paste_note(around: TaskEvidence) -> str:
-    """What the grey of the charts is."""
+    """Explain the grey bars of the charts; "" without logs."""
     logged = [log for log in around.logs.values() if log.events]
     if not logged:
         return ""
@@ -138,7 +138,7 @@ def paste_note(around: TaskEvidence) -> str:
 
 
 def paste_sources(log: Any) -> str:
-    """Where pastes came from, in words."""
+    """Say where pasted text came from."""
     own, passage, outside = log.pastes_own, log.pastes_passage, log.pastes_outside
     told = []
     if own:

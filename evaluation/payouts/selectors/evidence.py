@@ -49,7 +49,7 @@ class Note:
 
     @property
     def word(self) -> str:
-        """What its kind is called."""
+        """Label of the note's kind."""
         return str(KINDS[self.kind])
 
 
@@ -67,6 +67,7 @@ class Evidence:
 
     @property
     def look_first(self) -> bool:
+        """Whether a note asks to look at the work before it is paid."""
         return any(note.look for note in self.notes)
 
     @property
@@ -87,10 +88,11 @@ class TaskEvidence:
 
     @cached_property
     def median_seconds(self) -> float | None:
+        """Return the median time of an assignment; None with too few."""
         return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
 
     def notes(self, assignment_id: int, facts: WorkFacts) -> list[Note]:
-        """What stands out in one of its assignments."""
+        """Return the notes on one assignment of the task."""
         log, seconds = self.logs.get(assignment_id, EMPTY), self.seconds.get(assignment_id)
         pace = self.paces.get(assignment_id)
         return notes(facts, log, seconds, self.median_seconds, cites=self.cites, pace=pace)
@@ -110,7 +112,7 @@ class TaskEvidence:
 
 
 def worker_scores(run: Run | None, worker_ids: Iterable[int]) -> dict[int, WorkerScore]:
-    """Scores of these workers in a run; a worker without an estimate has a row that says why."""
+    """Return the workers' scores in a run, by worker; also rows without an estimate."""
     if run is None:
         return {}
     rows = WorkerScore.objects.filter(run=run, worker__in=list(worker_ids), dimension="")
@@ -142,7 +144,7 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
 
 
 def cites(task: Task) -> bool:
-    """Whether its workers write from passages, so that only a paste from elsewhere stands out."""
+    """Return whether the task's workers write from passages, so that pasting those is normal."""
     return adapter_of(task).cites
 
 
@@ -174,7 +176,7 @@ def gather_evidence(
 
 
 def single_texts(assignment_ids: Iterable[int]) -> dict[int, int]:
-    """By assignment its one answer, of those that hold one text and nothing else."""
+    """Return by assignment its single answer, for those with one text and nothing else."""
     wanted = list(assignment_ids)
     if not wanted:
         return {}
@@ -198,7 +200,7 @@ def notes(
     cites: bool = False,
     pace: Pace | None = None,
 ) -> list[Note]:
-    """What stands out, in words with the number.
+    """List what is conspicuous in an assignment, with figures.
 
     ``usual`` is the task's median time, which hurries with its crowd; ``pace`` holds the floors
     that do not.

@@ -120,7 +120,7 @@ def _pace(done: QuerySet[Assignment]) -> tuple[float | None, Decimal | None]:
 
 
 def _booked(task: Task) -> Decimal:
-    """What the books say that the task cost: its work, fees, and what left without an approval."""
+    """Return what the task cost by the books: work, fees, and what left without an approval."""
     rows = LedgerEntry.objects.filter(task=task, currency=task.project.currency)
 
     def side(name: str) -> Q:

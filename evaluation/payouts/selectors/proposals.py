@@ -64,6 +64,7 @@ class Person:
 
     @property
     def held(self) -> bool:
+        """Whether the person's work is held."""
         return self.decision == Decision.HOLD
 
     @property
@@ -76,10 +77,12 @@ class Person:
 
     @property
     def mark(self) -> str:
+        """Return the CSS class that marks the decision."""
         return DEFAULT_MARKS[self.decision]
 
     @property
     def paid(self) -> int:
+        """Count the person's assignments that will be paid."""
         return len(self.lines) if self.goes and not self.rejected else 0
 
     @property
@@ -125,7 +128,7 @@ class Person:
 
     @property
     def flags_summary(self) -> str:
-        """What stands out, in short."""
+        """Text of all notes on the person's work."""
         return "; ".join(note.text for e in self.evidence for note in e.notes)
 
 
@@ -177,7 +180,7 @@ class PayoutPage:
 
     @property
     def rule(self) -> str:
-        """How the amounts came about, in words."""
+        """Sentence on how the amounts came about."""
         paid = [line for p in self.people if not p.rejected for line in p.lines]
         agreed = all(line.base == line.assignment.pay for line in paid)
         said = [_("base as agreed") if agreed else _("base by hand")]
@@ -206,6 +209,7 @@ class PayoutPage:
 
     @property
     def held(self) -> int:
+        """Number of people whose work is held."""
         return self.count(Decision.HOLD)
 
     @property
@@ -484,7 +488,7 @@ By = PayoutRule.BonusBy
 
 
 def score_name(task: Task) -> str:
-    """What the score of its workers is called; empty for a type that gives none."""
+    """Return the label of the workers' score in this task; "" if there is none."""
     bases = bases_of(task)
     if not bases:
         return ""
@@ -499,7 +503,7 @@ def why_no_bonus(task: Task) -> str:
 
 
 def rule_words(rule: PayoutRule | None, project: Project) -> str:
-    """The rule as one sentence; empty where there is none."""
+    """Describe a payout rule in a sentence; "" without a rule."""
     if rule is None:
         return ""
     currency = project.currency

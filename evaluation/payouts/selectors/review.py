@@ -101,7 +101,7 @@ class Queue:
 
 
 def evidence_of_waiting(task: Task) -> tuple[list[Evidence], TaskEvidence]:
-    """Every waiting assignment of the task with its evidence, the oldest first."""
+    """Return the task's undecided assignments with their evidence, oldest first, and its own."""
     rows = list(unsettled_assignments(task))
     around = task_evidence(task)
     found = gather_evidence(rows, around)
@@ -182,14 +182,14 @@ class ReadAnswer:
 
     @property
     def known(self) -> ShapeAdapter:
-        """What is known of answers like this one."""
+        """Adapter of the answer's task, which knows its labels and pages."""
         return adapter_of(self.answer.item.task)
 
     @classmethod
     def of(
         cls, answer: Answer, score: AnswerScore | None, *, logged: bool, recording: str = ""
     ) -> ReadAnswer:
-        """From the answer with its texts and choices, and its score where it has one."""
+        """Make the row from an answer with its texts and choices, and its score if there is one."""
         values = list(answer.texts.all())
         written = [value.text for value in values if value.field == "answer"]
         return cls(

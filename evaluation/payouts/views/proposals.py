@@ -186,7 +186,7 @@ def _propose(
 
 
 def _counts(lines: Sequence[ProposedLine]) -> dict[str, int]:
-    """How many lines of each decision."""
+    """Count the lines of each decision."""
     found = Counter(line.decision for line in lines)
     return {value: found[value] for value in PayoutLine.Decision.values}
 
@@ -205,6 +205,7 @@ class ManyLines:
 
     @classmethod
     def of(cls, task: Task, rows: list[Evidence], around: TaskEvidence) -> ManyLines:
+        """Make the lines for the first assignments of a bulk proposal."""
         taken = rows[:MOST_AT_ONCE]
         terms = payout_form.terms_of(task, around, taken)
         lines = [one for one in payout_form.start(taken, terms) if one.line is not None]
@@ -220,6 +221,7 @@ class ManyLines:
 
     @property
     def proposals(self) -> int:
+        """Count the proposals that these lines are split into."""
         return -(-len(self.lines) // BULK)
 
 

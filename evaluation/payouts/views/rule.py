@@ -68,7 +68,7 @@ def payout_rule(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 
 
 def _values(rule: PayoutRule | None) -> dict[str, Any]:
-    """What the form begins with."""
+    """Return the form's first values."""
     if rule is None:
         return {"bonus_by": By.NONE.value}
     found: dict[str, Any] = {

@@ -91,6 +91,7 @@ class Work:
 
     @property
     def mark(self) -> str:
+        """Return the CSS class that marks the decision."""
         return MARKS.get(self.state, "waiting")
 
 
@@ -181,7 +182,7 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
 
 
 def median_findings(sides: Sequence[int]) -> list[Finding]:
-    """In how many scored tasks a worker is surely below, or above, the median of all workers.
+    """Say in how many scored tasks a worker is surely below or above the median.
 
     ``sides``, one a scored task: 1 surely above, -1 surely below, 0 neither (``beside_medians``).
     """
@@ -206,7 +207,7 @@ def _scores(task: Task) -> bool:
 def cannot_of(
     scores: Scores, attention: list[Attention], log: LogSummary | None = None
 ) -> list[Words]:
-    """What the figures of a card cannot show, each once."""
+    """List what the figures of a card cannot show, each once."""
     found: list[Words] = []
     if scores.texts or not scores.tasks:
         found.append(CANNOT_SCORE)

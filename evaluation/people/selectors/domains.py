@@ -115,6 +115,7 @@ class Entry:
 
     @property
     def entered(self) -> Entry | None:
+        """Return this entry if it is part of the board, else None."""
         return None if self.why else self
 
     @property
@@ -169,6 +170,7 @@ class DomainPage:
 
     @property
     def entering(self) -> list[Entry]:
+        """Return the tasks whose scores are part of the board."""
         return [one for one in self.entries if not one.why]
 
     def tables(self) -> list[ResultTable]:
@@ -212,6 +214,7 @@ class DomainPage:
 
     @property
     def left_out(self) -> list[Entry]:
+        """Tasks that do not enter the pooled board."""
         return [one for one in self.entries if one.why]
 
 
@@ -237,7 +240,7 @@ DOMAINS = (
 
 
 def domain_list(project: Project) -> list[Domain]:
-    """Every domain of the project with its tasks counted, and how many of them were scored."""
+    """List the project's domains, with the numbers of tasks and of scored ones."""
     rows = (
         project.tasks.exclude(domain="")
         .order_by("domain")
@@ -297,7 +300,7 @@ def domain_page(project: Project, name: str, measure: Measure) -> DomainPage:
 def domain_screen(
     project: Project, rows: Sequence[board.Row], noun: str, inside: Sequence[Entry]
 ) -> Screen:
-    """Who can be first over the tasks, or why nobody is, and what to do about it."""
+    """Return the findings on a domain: who can be first, or why nobody can, and the next step."""
     url = reverse("task_new", args=[project.pk])
     action = Action(gettext("New task"), url, requester=True)
     another = MESSAGES.find("another_task", action=action)
@@ -506,7 +509,7 @@ def _intervals(one: method.Board) -> Intervals:
 
 
 def _facts(boards: Sequence[Any]) -> list[tuple[str, str]]:
-    """How much standings change from task to task, board by board."""
+    """Say how much standings change from task to task, board by board."""
     many = len(boards) > 1
     found = []
     for number, (_, one) in enumerate(boards, 1):
@@ -574,6 +577,6 @@ def _recipe(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def measures_of(tasks: Sequence[Task]) -> list[Measure]:
-    """What can be asked of a domain with these tasks; never nothing."""
+    """List what can be pooled over these tasks; at least one measure."""
     pools = {slug for task in tasks for slug in adapter_of(task).pools}
     return [one for one in MEASURES.values() if one.slug in pools] or [MEASURES["answers"]]

@@ -106,6 +106,7 @@ class Standing:
 
     @property
     def any(self) -> bool:
+        """Whether the person is on a panel, in a qualification round or excluded anywhere."""
         return bool(self.panels or self.rounds or self.exclusions)
 
 

@@ -57,7 +57,7 @@ class Competence:
 
     @property
     def apart(self) -> bool:
-        """Whether figures of this worker stand in more than one part."""
+        """Whether the worker has figures in more than one unconnected part of the crowd."""
         return len({line["part"] for line in self.lines}) > 1
 
 
@@ -83,7 +83,7 @@ class Scores:
 
     @property
     def tasks(self) -> set[int]:
-        """The tasks that say something."""
+        """Ids of the tasks with scores."""
         tasks = [one.task for one in self.pairs] + [one.task for one in self.agreements]
         return {task.pk for task in tasks} | {row["task"].pk for row in self.texts}
 
@@ -94,12 +94,12 @@ def share_of(right: float, n: float, *, per: int = 1, noun: str = "comparison") 
     if not whole:
         return Figure(None, None, None, 0, _("none so far"))
     value, effective = right / n, n / max(1, per)
-    if why := _too_few(math.floor(effective), noun, units.SHARE):
+    if why := _few_reason(math.floor(effective), noun, units.SHARE):
         return Figure(value, None, None, whole, why)
     return Figure(value, *units.wilson(value, effective, LEVEL), whole)
 
 
-def _too_few(n: int, noun: str, kind: str) -> str:
+def _few_reason(n: int, noun: str, kind: str) -> str:
     """Why so many give no interval of a kind; "" where they do."""
     least = units.LEAST[kind]
     if n >= least:
@@ -118,18 +118,18 @@ def _too_few(n: int, noun: str, kind: str) -> str:
 
 
 def correlation_of(value: float | None, n: int) -> Figure:
-    """A correlation with Fisher's interval, and why there is none."""
+    """Return a correlation with Fisher's interval, or the reason why there is none."""
     if value is None:
         return Figure(
             None, None, None, n, _("%(texts)s shared, or all alike") % {"texts": plural(n, "text")}
         )
-    if why := _too_few(n, "text", units.CORRELATION):
+    if why := _few_reason(n, "text", units.CORRELATION):
         return Figure(value, None, None, n, why)
     return Figure(value, *units.fisher(value, n, LEVEL), n)
 
 
 def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scores:
-    """What the runs of these tasks say of the worker; four queries at most."""
+    """Collect the worker's scores from the runs of these tasks (four queries at most)."""
     by_run = {run.pk: run for run in runs.values()}
     rows: dict[int, list[WorkerScore]] = {}
     found = WorkerScore.objects.filter(run__in=by_run, worker=worker)
@@ -149,7 +149,7 @@ def scores_of(worker: Membership, tasks: Mapping[int, Task], runs: Runs) -> Scor
 
 
 def beside_medians(worker: Membership, runs: Runs) -> list[int]:
-    """On each board with an interval: 1 surely above the median worker, -1 below, 0 neither.
+    """Compare a worker with the median of each board: 1 surely above, -1 below, 0 neither.
 
     All workers of a board are compared at once: by what the run says of the median, else by
     ranges of ranks. Two queries.

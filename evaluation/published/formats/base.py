@@ -60,7 +60,7 @@ def add_target(parser: ArgumentParser, *, task: bool) -> None:
 
 
 def user_named(username: str) -> User:
-    """The user of this name; CommandError where there is none."""
+    """Return the active user of this name; CommandError if there is none."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise CommandError(f"There is no user {username!r}.")
@@ -78,7 +78,7 @@ def requester(username: str, project: Project) -> User:
 
 
 def task_numbered(pk: int) -> Task:
-    """The task; CommandError where there is none."""
+    """Return the task of this id; CommandError if there is none."""
     task = Task.objects.filter(pk=pk).select_related("project", "current").first()
     if task is None:
         raise CommandError(f"There is no task {pk}.")
@@ -86,7 +86,7 @@ def task_numbered(pk: int) -> Task:
 
 
 def target(options: Options) -> tuple[User, Project, Task | None]:
-    """Who imports, into which project, into which task if one was named.
+    """Return who imports, into which project, and into which task if one was named.
 
     A new project is made here, in the caller's transaction. A name that is taken by a project of
     the same owner means that one, so that the same command twice does the same.
@@ -126,7 +126,7 @@ def bad_row(row: Any) -> str:
 
 
 def refusal_text(error: DomainError) -> str:
-    """The refusal with every bad row on a line of its own."""
+    """Format an error with every bad row on a line of its own."""
     lines = [error.message]
     lines += [bad_row(row) for row in error.rows]
     if not error.rows:
@@ -135,5 +135,5 @@ def refusal_text(error: DomainError) -> str:
 
 
 def parts(new: int, there: int) -> str:
-    """``12 new, 0 there already``"""
+    """Format counts like ``12 new, 0 there already``."""
     return f"{new:,} new, {there:,} there already"

@@ -264,7 +264,7 @@ def _line(stream: OutputWrapper, line: str) -> None:
 
 
 def _report(found: ImportedStudy, study: CrowdRagStudy, run: Run, new: bool) -> str:
-    """What became of every part."""
+    """Say what became of every part."""
     lines = [f"Project {found.judgments.project_id}"]
     lines += [f"  {name}: {parts(*added)}" for name, added in found.added.items()]
     lines.append(f"  workers: {len({one.worker for one in study.judgments}):,}")

@@ -127,7 +127,7 @@ def _report(found: ImportedTask, study: WritingStudy) -> str:
 
 
 def logs_line(task: Task, snapshots: int, characters: int) -> str:
-    """What the logs of the task take, beside what was read."""
+    """Summarise the stored size of a task's logs, compared with the files read."""
     size, batches, events = stored_bytes(task)
     line = f"logs: {events:,} events in {batches:,} batches, {size / 1e6:.1f} MB stored"
     if size and characters:

@@ -26,7 +26,7 @@ from evaluation.published.formats.base import (
 
 
 def add_mapping(parser: ArgumentParser) -> None:
-    """``--map`` and ``--skip-bad``."""
+    """Add the options ``--map`` and ``--skip-bad``."""
     parser.add_argument(
         "--map",
         nargs="+",
@@ -54,7 +54,7 @@ class FreeText:
 
 
 def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
-    """Import a file of this kind into the task that was named, and say what became of its rows."""
+    """Import a file into the task that was named, and print what became of its rows."""
     task = task_numbered(options["task"])
     user = requester(options["by"], task.project)
     report, skipped = _import(task, user, kind, options)
@@ -89,7 +89,7 @@ def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report
 def mapped(
     pairs: list[str], fields: Sequence[Field], content: bytes, name: str
 ) -> dict[str, str] | None:
-    """Field -> column: as guessed, but for what was said."""
+    """Return the mapping field -> column: guessed, except for what ``--map`` says."""
     if not pairs:
         return None
     columns = read(content, name).columns

@@ -39,7 +39,7 @@ from evaluation.published.formats.base import (
 from evaluation.published.formats.free_text import add_mapping, into_task, mapped
 
 
-def _say(
+def _print_result(
     options: Options, out: OutputWrapper, task: Task, added: Added, left_out: str = ""
 ) -> None:
     out.write(
@@ -157,7 +157,9 @@ class Arena(_Votes):
             by=user, target=self.where(options, project, task), battles=battles, name=path.name
         )
         left_out = len(every) - len(battles)
-        _say(options, out, task, added, f", {left_out:,} left out (both bad)" if left_out else "")
+        _print_result(
+            options, out, task, added, f", {left_out:,} left out (both bad)" if left_out else ""
+        )
 
 
 class CrowdKit(_Votes):
@@ -177,7 +179,7 @@ class CrowdKit(_Votes):
             return
         rows = read_comparisons(content, path.name)
         user, project, task = target(options)
-        _say(
+        _print_result(
             options,
             out,
             *import_comparisons(
@@ -241,4 +243,4 @@ def _labels(options: Options, out: OutputWrapper, labels: Sequence[Label]) -> No
         labels=labels,
         name=options["file"].name,
     )
-    _say(options, out, task, added)
+    _print_result(options, out, task, added)

@@ -40,21 +40,21 @@ class Reproduction:
         return set_decimals(self.run(folder, **options), self.decimals)
 
 
-def _of(module: Any, paper: str = "") -> Reproduction:
+def _reproduction(module: Any, paper: str = "") -> Reproduction:
     return Reproduction(
         module.TITLE, module.reproduce, module.LEFT_OUT, paper, getattr(module, "DECIMALS", {})
     )
 
 
 REPRODUCTIONS = {
-    "alttest": _of(alttest),
-    "aqer-cs": _of(aqer_cs, AQER),
-    "aqer-simulations": _of(aqer_simulations, AQER),
-    "crowdrag": _of(crowdrag, CROWDRAG),
-    "crowdrag-signals": _of(crowdrag_signals, CROWDRAG),
-    "crowdrag-writing": _of(crowdrag_writing, CROWDRAG),
-    "interacteval": _of(interacteval, INTERACTEVAL),
-    "labels": _of(labels),
-    "rescaling": _of(rescaling, RESCALING),
-    "summeval": _of(summeval),
+    "alttest": _reproduction(alttest),
+    "aqer-cs": _reproduction(aqer_cs, AQER),
+    "aqer-simulations": _reproduction(aqer_simulations, AQER),
+    "crowdrag": _reproduction(crowdrag, CROWDRAG),
+    "crowdrag-signals": _reproduction(crowdrag_signals, CROWDRAG),
+    "crowdrag-writing": _reproduction(crowdrag_writing, CROWDRAG),
+    "interacteval": _reproduction(interacteval, INTERACTEVAL),
+    "labels": _reproduction(labels),
+    "rescaling": _reproduction(rescaling, RESCALING),
+    "summeval": _reproduction(summeval),
 }

@@ -86,7 +86,7 @@ def deal_answers(
     random_share: float = 0.0,
     groups: int = GROUPS,
 ) -> IntArray:
-    """Who gives which answer: (q, 20) positions in the answers, columns from best group to worst.
+    """Deal 20 answers to each question (q, 20), columns from the best group to the worst.
 
     ``question`` and ``grades`` are (n,); the 20 are ``groups`` of equal size. With
     ``random_share`` each answer has that chance of being dealt at random among the workers so

@@ -64,7 +64,7 @@ def read_items(folder: Path) -> Items:
 
 
 def size_rows(items: Items) -> Iterator[Row]:
-    """Tables 1 and 2: how much there is, and how long it is."""
+    """Compare Tables 1 and 2: numbers and lengths of articles, questions and answers."""
     for split, (articles, questions, length) in TABLE_1.items():
         kept = (items.split == split) & (items.system == ANSWERED_ALL)
         name, protocol = SPLITS[split], "questions that text-davinci-003 answered"
@@ -113,7 +113,7 @@ def label_rows(data: Annotations, system: NDArray[np.str_], inquisitive: Mask) -
 
 
 def rating_rows(data: Annotations, system: NDArray[np.str_]) -> list[Row]:
-    """Section 4: how many ratings there are, and how far annotators agree on them."""
+    """Compare section 4: number of ratings and agreement of annotators."""
     seen = np.bincount(data.item, minlength=len(data.items))
     five = seen[data.item] == np.bincount(seen).argmax()
     best = (data.label == len(data.labels) - 1).astype(np.int64)

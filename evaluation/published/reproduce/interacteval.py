@@ -76,7 +76,7 @@ Say = Callable[[str], None]
 def reproduce(
     folder: Path, *, say: Say, seed: int = 0, repetitions: int | None = None
 ) -> list[Row]:
-    """All rows. Nothing here is random: ``seed`` and ``repetitions`` change nothing."""
+    """Compute all rows of the reproduction; it has no randomness, so the seed is unused."""
     rows = [*average_rows("Table 2", TABLE_2), *average_rows("Table 3", TABLE_3)]
     rows += [*sum_rows(), *fisher_rows()]
     say("Overlap of 1,600 summaries with their articles")

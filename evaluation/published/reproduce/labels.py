@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 
 def read(folder: Path, name: str) -> tuple[Labels, IntArray]:
-    """The votes of a set and its known answers (items,), -1 where there is none.
+    """Read the votes of a data set and its known answers (items,), -1 where unknown.
 
     Raises Invalid naming the file, its column or its line.
     """

@@ -139,7 +139,7 @@ def read(folder: Path) -> Published:
 
 
 def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = DRAWS) -> list[Row]:
-    """All rows; ``repetitions`` is the number of noisy draws of the setting without ties."""
+    """Compute all rows of the reproduction; ``repetitions`` are noisy draws to break ties."""
     published = read(folder)
     data = published.data
     joined = shared_pairs(data)

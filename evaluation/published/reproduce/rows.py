@@ -88,7 +88,7 @@ def shown_decimals(value: float) -> int:
 
 
 def set_decimals(rows: Iterable[Row], decimals: Mapping[str, int]) -> list[Row]:
-    """Give each row the decimals of its table, where the printed figure ends in zeros.
+    """Set the decimals that each row is shown with, as in the printed table.
 
     ``decimals`` maps a table to what it prints, "" the tables not named. A figure that shows more
     keeps them, and so does a row that states its own.

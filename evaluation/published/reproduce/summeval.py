@@ -118,7 +118,10 @@ def reference(folder: Path) -> dict[tuple[str, ...], float]:
 def reproduce(
     folder: Path, *, say: Say, seed: int = 0, repetitions: int | None = None
 ) -> list[Row]:
-    """All rows; with ``repetitions`` also those of as many samples of a tenth of the texts."""
+    """Compute all rows of the reproduction.
+
+    ``repetitions`` adds samples of a tenth of the texts.
+    """
     judged, known = read(folder), reference(folder)
     rows = []
     for judge, data in judged.items():
@@ -202,7 +205,7 @@ def sample_rows(judge: Judge, data: JudgedSummaries, *, seed: int, draws: int) -
 
 
 def comparison_rows(dimension: str, first: JudgedSummaries, second: JudgedSummaries) -> list[Row]:
-    """One judge against another on the same texts: paired by article, and by Fisher's z.
+    """Compare two judges on the same texts: paired by article, and by Fisher's z.
 
     InteractEval's Table 4 takes two correlations of the same texts for independent samples; the
     row beside it takes their dependence into account (Meng et al. 1992).

@@ -89,7 +89,7 @@ def _ticking(steps: Recorder) -> Callable[[], None]:
 
 
 def write(run: Run, done: Computed) -> Outcome:
-    """The tables as a figure."""
+    """Return the tables as a figure of the run."""
     recipe = {
         "method": run.method,
         "version": run.version,

@@ -223,7 +223,7 @@ def _split(quantity: str) -> tuple[str, str | None]:
 
 
 def _worded(name: str) -> str:
-    """With Greek letters, as tables have them; others begin with a capital."""
+    """Write a name with Greek letters, as tables have them; others begin with a capital."""
     for word, letter in WORDS:
         name = name.replace(word, letter)
     return f"{name[:1].upper()}{name[1:]}" if name.isascii() else name

@@ -19,7 +19,7 @@ Told = Mapping[str, Any]
 
 
 def advice(rows: Sequence[ModelRow], told: Told) -> list[dict[str, str]]:
-    """What to do now about which models, in words that need no other part of the page."""
+    """Say what to do about each model, grouped by the same advice."""
     found: dict[str, list[ModelRow]] = {}
     for row in rows:
         found.setdefault(_advice(row, told), []).append(row)
@@ -46,7 +46,7 @@ def _advice(row: ModelRow, told: Told) -> str:
 
 
 def _undecided(row: ModelRow, told: Told) -> str:
-    """What would decide, by how many items are left that the model labelled and people did not."""
+    """Say what would decide, by how many items the model labelled and people did not."""
     if row.needed is None:
         return _("Keep all annotators. Even %(n)s items would hardly decide it at this ε.") % {
             "n": count(SIZES[-1])
@@ -80,7 +80,7 @@ def _undecided(row: ModelRow, told: Told) -> str:
 
 
 def _missing(row: ModelRow) -> int:
-    """How many items are still missing for a decision."""
+    """Count the items that are still missing for a decision."""
     return max(math.ceil((row.needed or 0) - row.n), 1)
 
 

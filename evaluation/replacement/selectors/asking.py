@@ -38,12 +38,12 @@ WAYS = (
 
 
 def unlabelled_items(told: Told, model: int) -> int | None:
-    """How many items the model (its place) labelled and people did not; None where not known."""
+    """Count the items that the model labelled and people did not; None if unknown."""
     return min((row["rest"] for row in told["combined"] if row["model"] == model), default=None)
 
 
 def offer(told: Told, at: int, model: int) -> dict[str, int]:
-    """How many items people can be asked about beside a model (its place), and its id; or {}."""
+    """Return how many items people can be asked about beside a model, and its id; or {}."""
     rest = unlabelled_items(told, model)
     if rest is None:
         return {}
@@ -56,7 +56,7 @@ def offer(told: Told, at: int, model: int) -> dict[str, int]:
 def chosen_of(
     told: Told, at: int, *, model: int | None, wanted: int | None, way: str, trusted: bool
 ) -> dict[str, Any]:
-    """What was asked for, as the action takes it; what is missing or strange is the usual."""
+    """Return the options of the form as the action takes them; invalid ones become defaults."""
     systems = [pk for pk, _ in told["frame"]["models"]]
     system = model if model in systems else systems[0]
     usual = offer(told, at, systems.index(system)).get("wanted", next_items.USUAL)
@@ -79,12 +79,12 @@ class ExpectedWidth:
 
 
 def in_words(error: DomainError) -> str:
-    """A refusal with what it says of the fields."""
+    """Return an error with the messages on its fields."""
     return " ".join([error.message, *getattr(error, "fields", {}).values()])
 
 
 def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The context of the page. ``why`` says why nothing can be asked."""
+    """Return the context of the page that asks people about more items."""
     field = collected.field_of(task, told["frame"]["field"][0])
     context: dict[str, Any] = {
         "chosen": chosen,
@@ -102,7 +102,7 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
         way: dict(found.expected(chosen["wanted"], way, trusted=trusted))
         for way in (chosen["way"], next_items.RANDOM)
     }
-    now = _now(run, told, chosen["system_id"])
+    now = _half_widths(run, told, chosen["system_id"])
     words = label_words(run, told)
     rows = [
         ExpectedWidth(
@@ -134,7 +134,7 @@ def page(task: Task, run: Run, told: Told, chosen: Mapping[str, Any]) -> dict[st
     }
 
 
-def _now(run: Run, told: Told, system: int) -> dict[int, float]:
+def _half_widths(run: Run, told: Told, system: int) -> dict[int, float]:
     """Half the width of the run's intervals of people and the model together, by label."""
     place = [pk for pk, _ in told["frame"]["models"]].index(system)
     return {

@@ -17,7 +17,7 @@ def draws_of(task: Task) -> list[dict[str, Any]]:
 
 
 def draw_payload(draw: ItemDraw, task: Task) -> dict[str, Any]:
-    """One draw: how it was made, its items in the order of the task, and what they ask for."""
+    """Return a draw for the API: how it was made, its items, and their cost."""
     recipe = draw.recipe
     ways = {mix: way for way, mix in next_items.WAYS.items()}
     cost = next_items.cost_of(task, len(draw.drawn))

@@ -31,7 +31,7 @@ MEASURES = {
 
 
 def table(run: Run, told: Told, name: str) -> str:
-    """One table as CSV: names in the place of indices. Raises Missing where there is none."""
+    """Write a table as CSV with names in place of indices; Missing if there is none."""
     rows = told.get(name) if name in TABLES else None
     if rows is None:
         raise Missing(gettext("This run has no such table."))
@@ -61,7 +61,7 @@ def _people(told: Told) -> list[str]:
 
 
 def chart(run: Run, page: Mapping[str, Any], name: str, title: str) -> str:
-    """One chart of the page as a document of its own. Raises Missing where there is none."""
+    """Return one chart of the page as a document of its own. Raises Missing where there is none."""
     tables = drawn_tables(page, name)
     if not tables:
         raise Missing(gettext("This run has no such chart."))

@@ -113,10 +113,10 @@ def page(run: Run, told: Told, model: int | None) -> dict[str, Any]:
 
 
 def claim_of(told: Told, table: str, row: Told) -> Claim:
-    """What may be said of a difference, simultaneously over all models and kinds of its table."""
+    """Make a claim about a difference, simultaneous over all models and kinds of its table."""
     name, prefix = ("agreement", "") if table == "drift" else ("difference", "difference_")
     low, middle, high = row[f"{prefix}low"], row[name], row[f"{prefix}high"]
-    family = sum(not _none(one) for one in _differences(told, table))
+    family = sum(not _is_missing(one) for one in _differences(told, table))
     freedom = row.get("freedom") or row["n"] - 1
     half = max(high - middle, middle - low)
     half *= float(t_quantile(0.95, freedom, family)) / float(t_quantile(0.95, freedom))
@@ -136,13 +136,13 @@ def _differences(told: Told, table: str) -> list[Told]:
     return [row for row in told.get(table, []) if table != "drift" or row["part"] < 0]
 
 
-def _of(told: Told, table: str, model: int) -> list[Told]:
+def _model_rows(told: Told, table: str, model: int) -> list[Told]:
     return [row for row in told.get(table, []) if row["model"] == model]
 
 
 def leaning_table(told: Told, model: int, name: str, *, classes: bool) -> ResultTable:
     """A row a leaning: the model's share, people's, and the difference with its interval."""
-    rows = [_leaning(told, row, classes=classes) for row in _of(told, "leaning", model)]
+    rows = [_leaning(told, row, classes=classes) for row in _model_rows(told, "leaning", model)]
     tested = [row for row in rows if row.is_tested]
     ends = [end for row in tested for end in (row.low, row.high) if end is not None]
     scale = Scale.around(ends or [0.0], width=WIDTH, include=[0])
@@ -153,7 +153,7 @@ def leaning_table(told: Told, model: int, name: str, *, classes: bool) -> Result
 
 
 def _leans(name: str, rows: Sequence[Leaning]) -> Verdict:
-    """How many leanings of a model are shown to be other than people's."""
+    """Say how many leanings of a model are shown to be other than people's."""
     tested = [row for row in rows if row.is_tested]
     shown = [row.name for row in tested if row.leans]
     told = {"name": name, "which": ", ".join(map(str, shown)), "of": count(len(tested))}
@@ -186,20 +186,20 @@ def _leaning(told: Told, row: Told, *, classes: bool) -> Leaning:
     )
 
 
-def _none(row: Told) -> bool:
+def _is_missing(row: Told) -> bool:
     return bool(row["reason"]) or row.get("kind") == REPETITION
 
 
 def calibration(run: Run, told: Told, model: int, name: str, *, classes: bool) -> dict[str, Any]:
-    """A row a value that the model gave: what people say of these items."""
-    rows = [row for row in _of(told, "calibration", model) if row["n"]]
+    """Return for each value that the model gave what people say of these items."""
+    rows = [row for row in _model_rows(told, "calibration", model) if row["n"]]
     words = label_words(run, told)
     if classes:
         scale = Scale(0.0, 1.0, WIDTH, (0.0, 0.25, 0.5, 0.75, 1.0))
     else:
         ends = [row[name] for row in rows for name in ("said", "low", "high", "value")]
         scale = Scale.around([one for one in ends if one is not None] or [0.0], width=WIDTH)
-    points = _of(told, "reliability", model)
+    points = _model_rows(told, "reliability", model)
     curve = _curve(points) if points else None
     found: list[EstimateRow] = []
     for row in rows:
@@ -232,7 +232,7 @@ def _curve(rows: Sequence[Told]) -> SafeString:
 
 def drift(told: Told, model: int, name: str, *, classes: bool) -> dict[str, Any]:
     """A row a part of the model's answers in time, and a sentence of the two halves."""
-    rows = _of(told, "drift", model)
+    rows = _model_rows(told, "drift", model)
     whole = next((row for row in rows if row["part"] < 0), None)
     parts = [row for row in rows if row["part"] >= 0]
     if whole is None or whole["reason"]:
@@ -315,6 +315,7 @@ class PanelRow(EstimateRow):
 
     @property
     def written(self) -> SafeString:
+        """Return the panel's estimate with its interval, for a table."""
         return with_interval(Estimate(self.estimate or 0.0, self.low, self.high), 3)
 
 
@@ -346,7 +347,7 @@ def _weight(model: int, name: str) -> Column:
 
 
 def panel(run: Run, told: Told, names: Sequence[str]) -> dict[str, Any]:
-    """All models as one judge: the estimate of each label, and the weight of each model in it."""
+    """Return all models combined as one judge: the estimate and weights for each label."""
     words = label_words(run, told)
     rows = told.get("panel", [])
     reasons = {row["reason"] for row in rows}

@@ -23,7 +23,7 @@ OF_PAIRS = {
 
 
 def label_words(run: Run, told: Told) -> list[str]:
-    """What each stored code of the field is called; of a checklist the wording of each question."""
+    """Return the label of each code of the field; for checklists the questions' wording."""
     name = told["frame"]["field"][0]
     if told["frame"].get("lines"):
         asked = dict(list_of(run.task.current)) if run.task.current else {}
@@ -35,7 +35,7 @@ def label_words(run: Run, told: Told) -> list[str]:
 
 
 def quantity_title(told: Told, words: Sequence[str], label: int) -> str:
-    """What is estimated: a label's share, a mean, or how often a question is answered yes."""
+    """Name what is estimated: a label's share, a mean, or the share of yes to a question."""
     if told["frame"].get("lines"):
         return (
             _("“%(label)s”: share of yes") % {"label": words[label]}
@@ -46,7 +46,7 @@ def quantity_title(told: Told, words: Sequence[str], label: int) -> str:
 
 
 def short_names(told: Told) -> list[str]:
-    """The models without their prompt, where that tells them apart."""
+    """Return the models' names, without their prompt where that is unambiguous."""
     names = [name for _, name in told["frame"]["models"]]
     short = [name.partition(",")[0] for name in names]
     return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]

@@ -52,10 +52,12 @@ class ModelRow(EstimateRow):
 
     @property
     def short(self) -> str:
+        """Return the model's name as text, without its prompt where that is clear."""
         return str(self.name)
 
     @property
     def advantage(self) -> SafeString:
+        """Return the advantage in bold, or an empty cell where there is none."""
         return empty_cell() if self.estimate is None else bold(score(self.estimate, 2))
 
 
@@ -109,6 +111,7 @@ class PersonRow(EstimateRow):
 
     @property
     def result(self) -> str | SafeString:
+        """Say whether the model was shown to be better than this person."""
         if self.p <= annotator.LEVEL:
             return _("Model wins")
         return dim(_("Not shown"))

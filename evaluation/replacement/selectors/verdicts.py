@@ -69,7 +69,7 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
 
 
 def page(run: Run, told: Told, *, model: int | None) -> dict[str, Any]:
-    """All of the page, with one model (its place) opened; 2 queries."""
+    """Return the context of the page with one model's details open (two queries)."""
     found = models_page(run, told)
     rows, at = found["models"], found["epsilon"]
     found["findings"] = [
@@ -130,7 +130,7 @@ def curve_of(told: Told, model: int, at: int, name: str) -> str:
 
 
 def facts(run: Run, chosen: ModelRow) -> list[tuple[str, str]]:
-    """What the test rests on, for the rail."""
+    """List the facts that the test is based on, as (name, value)."""
     counts = run.snapshot.counts if run.snapshot else {}
     return [
         (_("Annotators"), count(counts.get("workers", 0))),
@@ -143,7 +143,7 @@ def facts(run: Run, chosen: ModelRow) -> list[tuple[str, str]]:
 
 
 def model_rows(told: Told, at: int) -> list[ModelRow]:
-    """A row a model with its verdict at the ``at``-th epsilon; those that pass stand first.
+    """Return a row per model with its verdict at an epsilon, passing models first.
 
     The verdict is decided here from each person's figures, by the same rule for runs from before.
     """
@@ -222,7 +222,7 @@ def _model_row(
 
 
 def _next(point: Told, verdict: str) -> str:
-    """What would decide where nothing can be decided."""
+    """Say what would decide where nothing can be decided."""
     if verdict != UNDECIDED:
         return ""
     if point["needed"] is None:
@@ -243,7 +243,7 @@ def _untested(rows: Sequence[ModelRow]) -> list[tuple[str, str]]:
 
 
 def verdict(rows: Sequence[ModelRow]) -> Verdict:
-    """One sentence a kind of verdict, those that pass first; models that were not tested last."""
+    """Summarise the verdicts: a sentence per kind, passing models first."""
     said = []
     for kind, sentence in SENTENCES.items():
         names = [row.short for row in rows if row.verdict == kind]
@@ -329,7 +329,7 @@ def person_table(run: Run, told: Told, chosen: ModelRow, epsilon: float) -> Resu
 
 
 def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
-    """Of each label: its share by people, by the model, and by both, or why there is none."""
+    """Return for each label its share by people, by the model and by both combined."""
     words = label_words(run, told)
     found = []
     for row in told["combined"]:
@@ -347,7 +347,7 @@ def combined_rows(run: Run, told: Told, model: int) -> list[dict[str, Any]]:
 
 
 def rate_table(run: Run, told: Told, chosen: ModelRow) -> ResultTable | None:
-    """Of each label: what the model sees and spares of it, and its share corrected by that."""
+    """Table of the model's sensitivity and specificity by label; None without any."""
     words, scale = label_words(run, told), shares()
     rows = [
         _label_rates(row, words[row["label"]], scale)

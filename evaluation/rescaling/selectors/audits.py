@@ -72,6 +72,7 @@ class ShareRow:
 
     @property
     def interval(self) -> str:
+        """Return the share's interval in per cent as low–high; "none judged" without one."""
         if self.share.low is None or self.share.high is None:
             return gettext("none judged")
         return f"{100 * self.share.low:.0f}–{100 * self.share.high:.0f}%"
@@ -131,7 +132,7 @@ def audits(task: Task) -> QuerySet[ExplanationAudit]:
 
 
 def get_audit(task: Task, pk: int) -> ExplanationAudit:
-    """An audit of the task; Missing where there is none."""
+    """Return an audit of the task by id; Missing if there is none."""
     audit = audits(task).filter(pk=pk).first()
     if audit is None:
         raise Missing(gettext("There is no such audit in this task."))
@@ -275,7 +276,7 @@ def _notes(
 
 
 def state_words(audit: ExplanationAudit) -> str:
-    """How far an audit is, in a sentence."""
+    """Say how many explanations are judged, or what the closed audit found."""
     total, judged = len(audit.answer_ids), AuditVerdict.objects.filter(audit=audit).count()
     if audit.closed_at is None:
         return gettext("%(judged)s of %(explanations)s judged.") % {

@@ -62,7 +62,7 @@ class NamedFigures:
 
     @property
     def level(self) -> int:
-        """Of the intervals, in per cent."""
+        """Level of the intervals in per cent."""
         return round(100 * self.frame["level"])
 
     @property
@@ -71,7 +71,7 @@ class NamedFigures:
         return str(self.frame["points"][-1][1])
 
     def rows(self, name: str) -> list[Row]:
-        """The rows of a figure; none where the run found no agreement."""
+        """Rows of a figure; empty if the run has none."""
         return list(self.figures.get(name, []))
 
 
@@ -90,12 +90,12 @@ def figures_and_names(run: Run, view: str) -> NamedFigures:
 
 
 def variant_of(calls: Row) -> Variant | None:
-    """The variant of the prompt that gave the scores, where it is one of ours."""
+    """Return the built-in variant of the prompt behind the scores; None for another prompt."""
     return VARIANTS.get(str(calls.get("variant", "")))
 
 
 def told_words(calls: Row) -> str:
-    """What the model was told, in words: an import says it in its own."""
+    """Say what the model was told: the variant's label, or the import's own words."""
     variant = variant_of(calls)
     if calls["source"] == "import" or variant is None:
         return str(calls["prompt"])
@@ -103,7 +103,7 @@ def told_words(calls: Row) -> str:
 
 
 def sentence(told: NamedFigures) -> str:
-    """What was rescaled, of whom, by which model."""
+    """Say what was rescaled, of how many people, by which model."""
     counts, calls = told.figures["recipe"]["counts"], told.figures["recipe"]["calls"]
     said = (
         gettext(
@@ -126,7 +126,7 @@ def agreement_findings(told: NamedFigures) -> list[Finding | None]:
     rows = told.rows("aggregate")
     if not rows:
         return []
-    row = _whole(rows)
+    row = _overall_row(rows)
     note = _("Mean agreement of two people, Kendall’s τ-b: %(before)s before, %(after)s after.")
     note %= {"before": score(row["before"], 2), "after": score(row["after"], 2)}
     verdict = Verdict(raised_words(rows), note).finding("agreement_rises")
@@ -142,7 +142,7 @@ def raised_words(rows: Sequence[Row]) -> str:
     """The sentence alone, of the rows of the figure; empty without any."""
     if not rows:
         return ""
-    row = _whole(rows)
+    row = _overall_row(rows)
     return change(
         row["low"],
         row["high"],
@@ -152,12 +152,12 @@ def raised_words(rows: Sequence[Row]) -> str:
     )
 
 
-def _whole(rows: Sequence[Row]) -> Row:
+def _overall_row(rows: Sequence[Row]) -> Row:
     return next((one for one in rows if one["setting"] == "all"), rows[0])
 
 
 def recipe(told: NamedFigures) -> list[tuple[str, str]]:
-    """What gives the same numbers again."""
+    """List method, model and parameters that reproduce the run, as (name, value)."""
     found, run = told.figures["recipe"], told.run
     calls, params = found["calls"], found["params"]
     pairs = [
@@ -182,7 +182,7 @@ def recipe(told: NamedFigures) -> list[tuple[str, str]]:
 
 
 def key_figures(told: NamedFigures) -> list[dict[str, Any]]:
-    """How many ratings, how many got a score, and what became of the others."""
+    """List the numbers of ratings with a score, and of the others by reason."""
     frame, counts = told.frame, told.figures["recipe"]["counts"]
     missing = frame["no_explanation"] + frame["no_number"]
     rows = [
@@ -250,7 +250,9 @@ def overview(told: NamedFigures) -> dict[str, Any]:
             row,
             gettext(SETTINGS[row["setting"]]),
             note=protocols[row["setting"]],
-            why=gettext("noise is no sample") if row["setting"] == "no ties" else _why(row),
+            why=gettext("noise is no sample")
+            if row["setting"] == "no ties"
+            else _missing_reason(row),
         )
         for row in rows
     ]
@@ -291,7 +293,7 @@ class Change:
 
     @classmethod
     def of(cls, row: Row, label: str, *, note: str = "", why: str = "") -> Change:
-        """Of a row of a figure; ``why``: the reason where it has no interval."""
+        """Make a change from a row of a figure; ``why`` explains a missing interval."""
         low, high, difference = row["low"], row["high"], row["difference"]
         if difference is None:
             why = gettext(CONSTANT)
@@ -315,7 +317,7 @@ class Change:
         return self.low is not None and self.high is not None
 
     def drawn(self, scale: Scale) -> Change:
-        """The same with its interval as a drawing."""
+        """Return the change with its interval drawn."""
         known = None
         if self.difference is not None:
             known = Estimate(self.difference, self.low, self.high)
@@ -334,7 +336,7 @@ PAIRS = Column.count(
 
 
 def change_columns(name: Column, level: int, digits: int = 3) -> tuple[Column, ...]:
-    """What every table of Changes shows; ``digits`` of the intervals."""
+    """Return the columns of tables of changes; ``digits`` are those of the intervals."""
     return (
         name,
         Column.score("before", gettext("Before"), digits=3),
@@ -352,7 +354,7 @@ def change_columns(name: Column, level: int, digits: int = 3) -> tuple[Column, .
 
 
 def change_scale(rows: Sequence[Change], **more: Any) -> Scale:
-    """The scale that these changes are drawn along; it holds 0."""
+    """Make the scale for drawing these changes; it includes 0."""
     ends = [value for row in rows for value in (row.low, row.high, row.difference)]
     return Scale.around(ends, include=[0.0], **more)
 
@@ -364,12 +366,12 @@ def change_table(
     scale: Scale,
     classes: str = BOARD,
 ) -> ResultTable:
-    """Changes along a scale."""
+    """Make a table of changes with their intervals drawn."""
     drawn = [row.drawn(scale) for row in rows]
     return plain_table(title, columns, drawn, axis=charts.forest_axis(scale), classes=classes)
 
 
-def _why(row: Row) -> str:
+def _missing_reason(row: Row) -> str:
     """Why a change has no interval; older runs did not say."""
     return row.get("reason") or gettext(FEW)
 
@@ -389,10 +391,10 @@ def ensembles(told: NamedFigures) -> dict[str, Any]:
     by_setting: dict[str, list[Change]] = {"all": [], "incomplete": []}
     for row in told.rows("ensembles"):
         change = Change.of(
-            {**row, "difference": _less(row["after"], row["before"])},
+            {**row, "difference": _subtract(row["after"], row["before"])},
             f"{row['lambda']:g}",
             note=ends.get(row["lambda"], ""),
-            why=_why(row),
+            why=_missing_reason(row),
         )
         by_setting[row["setting"]].append(change)
     scale = change_scale([row for rows in by_setting.values() for row in rows])
@@ -407,7 +409,7 @@ def ensembles(told: NamedFigures) -> dict[str, Any]:
     return {"blocks": blocks, "has_pairs": blocks[0].table is not None}
 
 
-def _less(one: float | None, other: float | None) -> float | None:
+def _subtract(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
@@ -429,7 +431,7 @@ class PromptRow:
 
     @property
     def note(self) -> str:
-        """Which run it is, and of what."""
+        """Say which run it is, and of what."""
         values = {"number": self.run.number, "paper": self.paper}
         if self.paper and not self.same:
             return _("run %(number)s; in the paper: %(paper)s; of other ratings") % values
@@ -448,7 +450,7 @@ def _prompt(row: PromptRow) -> SafeString:
     return format_html('{}<small class="chip warn">{}</small>', html, warning)
 
 
-def _after(change: Change | None) -> SafeString:
+def _after_cell(change: Change | None) -> SafeString:
     """The agreement after rescaling with its change below, or why there is none."""
     if change is None or change.after is None:
         return note_below(gettext("none"), change.why if change else gettext("nothing in common"))
@@ -467,10 +469,12 @@ def _prompt_columns() -> list[Column]:
     ]
     return [
         *columns,
-        Column.number("all", gettext("τ-b, all"), term="tau", html=lambda row: _after(row.all)),
+        Column.number(
+            "all", gettext("τ-b, all"), term="tau", html=lambda row: _after_cell(row.all)
+        ),
         Column("all.plot", gettext("Change on all, with interval"), Format.PLOT),
         Column.number(
-            "incomplete", gettext("τ-b, incomplete"), html=lambda row: _after(row.incomplete)
+            "incomplete", gettext("τ-b, incomplete"), html=lambda row: _after_cell(row.incomplete)
         ),
         Column("incomplete.plot", gettext("Change on incomplete, with interval"), Format.PLOT),
     ]
@@ -513,7 +517,9 @@ def _variant(told: NamedFigures, run: Run, figures: Row) -> PromptRow:
     variant = variant_of(calls)
     aggregate = {row["setting"]: row for row in figures.get("aggregate", [])}
     changes = {
-        name: Change.of(aggregate[name], gettext(SETTINGS[name]), why=_why(aggregate[name]))
+        name: Change.of(
+            aggregate[name], gettext(SETTINGS[name]), why=_missing_reason(aggregate[name])
+        )
         for name in ("all", "incomplete")
         if name in aggregate
     }

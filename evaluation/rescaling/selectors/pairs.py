@@ -44,7 +44,7 @@ FIGURE = {"all": "pair", "incomplete": "pair_incomplete"}
 
 
 def chosen_setting(wanted: Mapping[str, str]) -> dict[str, str]:
-    """The setting and what the matrix shows, as asked for or by default."""
+    """Read the setting and the matrix's content from a query, with defaults."""
     setting, show = wanted.get("setting", ""), wanted.get("show", "")
     return {
         "setting": setting if setting in FIGURE else "incomplete",
@@ -228,7 +228,7 @@ class Directions:
 
     @classmethod
     def of(cls, setting: str, row: Row) -> Directions:
-        """Of a setting's figure."""
+        """Make the directions from a row of the setting's figure."""
         return cls(
             gettext(SETTINGS[setting]), *(row[name] for name in list(cls.__annotations__)[1:])
         )
@@ -281,7 +281,7 @@ class MatrixRow:
 def _matrix(
     people: Sequence[tuple[int, str]], rows: Sequence[Row], show: str
 ) -> ResultTable | None:
-    """Every two people; None beyond MATRIX people."""
+    """Return the table of every two people; None beyond MATRIX people."""
     if len(people) > MATRIX:
         return None
     pairs: dict[int, dict[int, Row]] = {pk: {} for pk, _ in people}

@@ -67,7 +67,7 @@ class ScaleBoard:
     rows: Sequence[SourceMean]
 
     def table(self) -> ResultTable:
-        """Its sources as a page and a link show them."""
+        """Table of the sources' means on the scale."""
         title = _("Mean rating of every source on %(scale)s, with 95%% CIs") % {
             "scale": self.asked.label
         }
@@ -131,7 +131,7 @@ class KindsOfText:
 
 
 def kinds(run: Run, told: Mapping[str, Any], dimension: str) -> list[KindsOfText]:
-    """The board of a scale by every column of its texts, or why a column does not split it."""
+    """Return a scale's board by each column of its texts, or why a column does not split them."""
     rows = [row for row in told.get("stratum") or () if row["dimension"] == dimension]
     if not rows:
         return []
@@ -230,7 +230,7 @@ class TwoClasses:
 
     @property
     def why(self) -> str:
-        """Why a figure or an interval is missing."""
+        """Reason for a missing figure or interval."""
         reasons = (("κ", self.reason), ("τ-b", self.tau_reason))
         return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
@@ -304,7 +304,7 @@ def best_of(scale: ScaleBoard, others: Sequence[ScaleBoard] = ()) -> Place:
 
 
 def lowest(rows: Sequence[SourceMean]) -> str:
-    """Whose interval lies below those of all others, if anybody's."""
+    """Return the source whose interval is below all others; "" if there is none."""
     known = [row for row in rows if row.estimate is not None and row.low is not None]
     if len(known) < SEVERAL or len(known) < len(rows):
         return ""
@@ -314,7 +314,7 @@ def lowest(rows: Sequence[SourceMean]) -> str:
 
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
-    """What a link shows to people without an account: the mean of every source on every scale."""
+    """Return what a shared link shows: the mean of every source on every scale."""
     told = reads.figures_of(run, "recipe", votes_used.FIGURE)
     found = boards(run, dimensions(run.task))
     rows = [
@@ -383,7 +383,7 @@ def worker_table(rows: Sequence[ScaleUse], scale: str) -> ResultTable:
 
 
 def workers(run: Run, dimension: str) -> list[ScaleUse]:
-    """How each worker uses one scale, the least like the others first."""
+    """Return how each worker uses a scale, least similar to the others first."""
     rows = WorkerScore.objects.filter(run=run, dimension=dimension).values_list(
         "worker_id", "worker__pseudonym", "estimate", "low", "high", "n", "extra"
     )
@@ -423,11 +423,12 @@ class AlphaLine:
 
     @property
     def sure(self) -> bool:
-        """Whether it could be cross-fitted."""
+        """Whether alpha could be cross-fitted."""
         return self.cross_fitted is not None
 
     @property
     def why(self) -> str:
+        """Return why there is no alpha, as a sentence."""
         return f"{capfirst(self.reason)}."
 
 
@@ -450,7 +451,7 @@ class CorrectedMean:
 
     @property
     def sure(self) -> bool:
-        """Whether a rating is left."""
+        """Whether any rating is left after correction."""
         return self.after is not None
 
 
@@ -532,7 +533,7 @@ def _rater_table(rows: Sequence[Rater], scale: str) -> ResultTable:
 def corrected(
     run: Run, asked: Sequence[AskedDimension], chosen: AskedDimension, people: Sequence[ScaleUse]
 ) -> dict[str, Any]:
-    """What correcting by the competence of raters changes; {} where a run was without it.
+    """Return what correction by raters' competence changes; {} if the run has none.
 
     Agreement of every scale, and of the ``chosen`` one the sources, the raters (of ``people``, as
     ``workers`` gives them) and the texts whose mean moves most.

@@ -124,7 +124,7 @@ def _list(
 @login_required
 @require_safe
 def audit(request: HttpRequest, project_id: int, task_id: int, audit_id: int) -> HttpResponse:
-    """One audit: how far it is, and what came of it once it is closed."""
+    """Page of an audit: its progress, and its result once it is closed."""
     access, task = study(request, project_id, task_id)
     found = reads.get_audit(task, audit_id)
     context = {

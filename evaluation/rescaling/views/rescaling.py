@@ -56,7 +56,7 @@ def _run(request: HttpRequest, task: Task) -> Run | None:
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """One section of the newest rescaling run, or of the one asked for; ``?view=`` chooses it."""
+    """Show a section (``?view=``) of the newest rescaling run, or of the run asked for."""
     _, task = study(request, project_id, task_id)
     view = request.GET.get("view", "overview")
     if view not in reads.VIEWS:

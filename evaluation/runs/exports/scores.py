@@ -22,7 +22,7 @@ FORMATS = files.FORMATS
 
 
 def tables_of(run: Run) -> Mapping[str, StoredTable]:
-    """What a run of this method can be exported as."""
+    """Return the tables that the run can be exported as, by name."""
     return type_of(run.method).tables or found_tables(run)
 
 
@@ -38,7 +38,7 @@ def check(run: Run, table: str, form: str) -> None:
 
 
 def table(run: Run, name: str) -> Table:
-    """A table of a run."""
+    """Return a table of a run for export."""
     found = tables_of(run)[name]
     return Table(found.header, found.records(found.model.objects.filter(run=run)))
 
@@ -50,7 +50,7 @@ def lines(run: Run, name: str, form: str) -> Iterator[Any]:
 
 
 def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
-    """What the files hold and how to get them again; ``files`` maps names to SHA-256."""
+    """Return the manifest of an export; ``files`` maps names to SHA-256."""
     told = RunFigure.objects.filter(run=run, name="recipe").values_list("data", flat=True).first()
     return {
         "project": run.project_id,
@@ -117,7 +117,7 @@ def _named(row: Any, names: Mapping[str, Mapping[int, str]]) -> Any:
 
 
 def figures_text(run: Run) -> str:
-    """All figures of a run by name as JSON: win matrix, agreement, order effects and so on."""
+    """Write all figures of a run as JSON, by name."""
     names = _names(run)
     told = RunFigure.objects.filter(run=run).order_by("name").values_list("name", "data")
     found = {
@@ -139,8 +139,8 @@ class Archive:
         self.manifest: dict[str, Any] = {}
 
     def parts(self) -> Iterator[bytes]:
-        """The file, piece by piece."""
-        return zip_with_manifest(self._files(), self._told)
+        """Yield the ZIP file in pieces."""
+        return zip_with_manifest(self._files(), self._make_manifest)
 
     def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
         for name in tables_of(self.run):
@@ -153,11 +153,11 @@ class Archive:
         yield from found.parts(self.form)
         self.rows += found.count
 
-    def _told(self, hashes: Mapping[str, str]) -> dict[str, Any]:
+    def _make_manifest(self, hashes: Mapping[str, str]) -> dict[str, Any]:
         self.manifest = manifest(self.run, hashes)
         return self.manifest
 
 
 def archive(run: Run, form: str) -> bytes:
-    """The same at once."""
+    """Return the ZIP file of a run's tables as bytes."""
     return b"".join(Archive(run, form).parts())

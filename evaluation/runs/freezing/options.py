@@ -15,7 +15,7 @@ from evaluation.runs.adapters import adapter_of
 
 
 def freeze(run: Run, take: Callable[[Task], Snapshot]) -> Snapshot:
-    """The run's snapshot, taken where it has none; a run taken up meanwhile keeps its own.
+    """Return the run's snapshot, taking one if it has none.
 
     What counts is hashed before the rows are read: an answer that changes in between shows as one
     that changed since, and is never taken for one that was seen.
@@ -36,7 +36,7 @@ def counting_rows(task: Task) -> QuerySet[Answer]:
 
 
 def take_mark(task: Task) -> dict[str, Any]:
-    """What tells later whether anything has changed: the last id, how many count, their hash."""
+    """Record the state of a task's answers: last id, number that count, and their hash."""
     rows = counting_rows(task)
     max_id = rows.aggregate(last=Max("pk"))["last"] or 0
     found = answers.tally_of(rows, max_id)

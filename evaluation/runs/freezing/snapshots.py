@@ -21,7 +21,7 @@ from evaluation.models import Snapshot
 
 
 def _order(row: AnswerText) -> tuple[Any, ...]:
-    """By question, then people before systems, then author; the earliest answer first."""
+    """Return the sort key: question, people before systems, author; the earliest answer first."""
     author = row.system_id if row.worker_id is None else row.worker_id
     return (
         row.item_key,
@@ -41,7 +41,7 @@ def _author(row: AnswerText) -> tuple[str, int]:
     return "system", row.system_id or 0
 
 
-def _once(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
+def _drop_repeats(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
     """Sorted rows with one answer a worker and question, and how many repeats were left out.
 
     A method takes one vote a person: the earliest answer stands. Systems keep their replicates.
@@ -63,7 +63,7 @@ def _once(rows: Iterable[AnswerText]) -> tuple[list[AnswerText], int]:
 
 def counted_once(task: Task) -> list[AnswerText]:
     """The counting answers that a snapshot would hold, in its order; nothing is frozen."""
-    return _once(answers.counting_texts(task))[0]
+    return _drop_repeats(answers.counting_texts(task))[0]
 
 
 def content_hash(rows: Sequence[AnswerText]) -> str:
@@ -79,7 +79,7 @@ def content_hash(rows: Sequence[AnswerText]) -> str:
 def freeze_answers(
     task: Task, *, only: Collection[int] | None = None, also: Sequence[Task] = ()
 ) -> Snapshot:
-    """Freeze the counting answers of a task; the same content gives the same row again.
+    """Freeze the counting answers of a task; the same content returns the same snapshot.
 
     ``only`` these workers' answers enter, and those of all systems; with those ``also`` of other
     tasks. Raises Conflict when there is no counting answer of a worker.
@@ -89,7 +89,7 @@ def freeze_answers(
     wanted = [
         row for row in counting if only is None or row.worker_id is None or row.worker_id in only
     ]
-    rows, repeated = _once(wanted)
+    rows, repeated = _drop_repeats(wanted)
     people = [row for row in rows if row.worker_id is not None]
     if not people:
         raise Conflict("No answer counts yet, so there is nothing to score.")
@@ -116,7 +116,7 @@ def freeze_answers(
 def keep_snapshot(
     task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]
 ) -> Snapshot:
-    """The task's snapshot of this content, made where there is none yet."""
+    """Return the task's snapshot with this content, creating it if there is none."""
     fields = {"answer_ids": answer_ids, "counts": counts}
     snapshot, made = Snapshot.objects.get_or_create(
         task=task, content_hash=content_hash, defaults={"project_id": task.project_id, **fields}
@@ -198,7 +198,7 @@ class AnswersDataset:
 
 
 def load(snapshot: Snapshot) -> AnswersDataset:
-    """The frozen answers as arrays.
+    """Load the frozen answers as arrays.
 
     Raises Conflict when they are no longer what was frozen (erased, or taken out meanwhile).
     """

@@ -32,7 +32,7 @@ def settle_official(run: Run) -> None:
     """
     if run.method != main_method(run.task) or run.lane:
         return
-    held = _held(run)
+    held = _lock_official(run)
     if held is None:
         if is_default(run):
             _install(run, None, by=None, how=Origin.FIRST)
@@ -45,7 +45,7 @@ def settle_official(run: Run) -> None:
 @needs_stepup("make a run official")
 @transaction.atomic
 def make_official(*, by: User, run: Run, instead_of: int | None = None) -> OfficialRun:
-    """Make a finished run the one that money, panels, cards and boards read.
+    """Make a finished run official: money, panels, cards and boards read it from now on.
 
     ``instead_of`` is the number of the official run that the person saw (0: none). Raises
     NotAllowed without the role to propose payouts, Conflict for a run that is not finished or
@@ -59,7 +59,7 @@ def make_official(*, by: User, run: Run, instead_of: int | None = None) -> Offic
         )
     if run.state != RunState.DONE:
         raise Conflict(_("Run %(run)s is not finished.") % {"run": run.number})
-    held = _held(run)
+    held = _lock_official(run)
     if held is not None and held.run_id == run.pk:
         return held
     now = held.run.number if held is not None else 0
@@ -71,7 +71,7 @@ def make_official(*, by: User, run: Run, instead_of: int | None = None) -> Offic
     return made
 
 
-def _held(run: Run) -> OfficialRun | None:
+def _lock_official(run: Run) -> OfficialRun | None:
     """The row in force, with the task locked: one decision after another."""
     Task.objects.select_for_update(no_key=True).get(pk=run.task_id)
     rows = OfficialRun.objects.filter(task=run.task_id, method=run.method, until__isnull=True)

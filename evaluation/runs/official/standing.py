@@ -29,13 +29,14 @@ class Standing:
 
     @cached_property
     def state(self) -> str:
+        """Return whether the run is the official one, was it earlier, or is a trial."""
         if self.official is not None and self.official.run_id == self.run.pk:
             return OFFICIAL
         return EARLIER if any(row.run_id == self.run.pk for row in self.rows) else TRIAL
 
     @property
     def official_run(self) -> Run | None:
-        """The official run itself."""
+        """The task's official run; None if there is none."""
         return self.official.run if self.official else None
 
     @property
@@ -48,7 +49,7 @@ class Standing:
 
     @property
     def origin(self) -> str:
-        """How the official run became it: ``by itself, as the first ...`` or by whom."""
+        """Say who made the run official, or that it became so by itself."""
         row = self.official
         if row is None:
             return ""
@@ -60,7 +61,7 @@ class Standing:
 
 
 def run_standing(run: Run | None) -> Standing | None:
-    """How a finished run of a task's own method stands; None for any other. One query."""
+    """Return whether a finished run is official, was, or is a trial; None for other runs."""
     if run is None or run.method not in main_methods() or run.state != RunState.DONE:
         return None
     rows = OfficialRun.objects.filter(task=run.task_id, method=run.method).select_related(
@@ -71,7 +72,7 @@ def run_standing(run: Run | None) -> Standing | None:
 
 
 def states(runs: Iterable[Run]) -> dict[int, str]:
-    """By run how it stands, for a list; runs that can never be official are not in it."""
+    """Return the state of each run (official, earlier, trial) by id, for a list."""
     main = main_methods()
     mine = [run for run in runs if run.method in main and run.state == RunState.DONE]
     rows = OfficialRun.objects.filter(run__in=[run.pk for run in mine])

@@ -24,7 +24,7 @@ MINUTE = 60  # a job that did not come is asked for again
 
 
 def planner_of(task: Task) -> Planner | None:
-    """The planner of a task's answers, where there is one."""
+    """Return the planner for the task's kind of answers; None if there is none."""
     planner: Planner | None = adapter_of(task).planner
     return planner
 

@@ -43,11 +43,12 @@ class Precision:
 
     @property
     def digits(self) -> int:
+        """Return the decimals to show: 3 where the interval is under .02 to a side, else 2."""
         return 2 if self.half is None or self.half >= 0.02 else 3
 
     @property
     def line(self) -> str:
-        """For the line of costs."""
+        """Short text of the precision, for the line of costs."""
         if self.half is None:
             return gettext("precision: %(reason)s") % {"reason": self.why_not}
         return gettext("%(what)s is known to ± %(half)s") % {
@@ -90,11 +91,11 @@ class Planner:
     units: Mapping[str, str] = {}  # of an option
 
     def options(self, task: Task, run: Run | None) -> tuple[Param, ...]:
-        """What can be asked; ``run`` is the one that the page shows, if any."""
+        """Return the options of the plan; ``run`` is the one shown, if any."""
         raise NotImplementedError
 
     def start(self, task: Task, run: Run | None, usual: Mapping[str, Any]) -> PlanStart | None:
-        """What a run measured, which ``usual`` values of the options start from, if anything."""
+        """Return what the plan starts from, measured by a run; None if nothing was."""
         return None
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
@@ -105,7 +106,7 @@ class Planner:
 def plan_reach(
     model: str, replicates: int, designs: Sequence[Mapping[str, Any]], *, inside: float = 0.95
 ) -> list[dict[str, tuple[float, float, float]]]:
-    """Of each design quantity -> (estimate, low, high), as ``reach`` says; kept a week.
+    """Simulate designs; return for each quantity -> (estimate, low, high). Cached for a week.
 
     Raises BadParameter.
     """
@@ -181,7 +182,7 @@ def cached_simulations_only() -> Iterator[None]:
 
 
 def keep_for_a_week(key: str, make: Callable[[], Any]) -> Any:
-    """What was simulated under this key, or is now. Raises BadParameter; NotSimulated."""
+    """Return the cached simulation of a key, or make it. Raises BadParameter; NotSimulated."""
     found = caches["shared"].get(key)
     if found is None:
         if _only_kept.get():
@@ -197,6 +198,6 @@ def keep_for_a_week(key: str, make: Callable[[], Any]) -> Any:
 
 
 def recipe_words(model: str, replicates: int, **values: Any) -> str:
-    """By what it was simulated."""
+    """Describe the simulation: version, model, parameters and seed."""
     said = ", ".join(f"{name} {value:g}" for name, value in values.items())
     return f"planning {VERSION}, {model}: {said}; {replicates} replicates, seed {SEED}"

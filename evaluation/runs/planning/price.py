@@ -28,15 +28,15 @@ class Price:
     a_day: float  # of the last week, by whole assignments; 0 where none came
 
     def cost(self, answers: int) -> Decimal:
-        """Of whole assignments, fee included."""
+        """Return the price of so many answers in whole assignments, fee included."""
         return self.pay * self.assignments(answers) * (1 + self.fee / 100)
 
     def assignments(self, answers: int) -> int:
-        """Whole ones."""
+        """Return the number of whole assignments for so many answers."""
         return math.ceil(answers / max(1, self.per_assignment))
 
     def days(self, answers: int) -> int:
-        """At the rate of the last week."""
+        """Return the days that so many answers take at last week's rate."""
         return math.ceil(answers / self.a_day)
 
     def words(self, answers: int) -> str:
@@ -58,7 +58,7 @@ class Price:
 
 
 def price_of(task: Task, version: TaskVersion) -> Price:
-    """That of a version; the fee of the dearest way into the task that is open."""
+    """Return the price of a version, with the highest fee of the task's open recruitments."""
     fees = Recruitment.objects.filter(task=task, active=True).values_list("fee_percent", flat=True)
     # By whole assignments: counting a week's answers took a third of a large board's time.
     came = Assignment.objects.filter(

@@ -46,7 +46,7 @@ SHORT_WORDS = 3  # an answer with fewer is counted as short
 def figures(
     frozen: AnswersDataset, result: Result, workers: list[Row], systems: list[Row]
 ) -> dict[str, Any]:
-    """All figures but the recipe and the log's, by name."""
+    """Collect all figures except the recipe and the logs', by name."""
     return {
         "convergence": convergence(result),
         "components": [_component(part, workers, systems) for part in _parts(result)],
@@ -220,7 +220,7 @@ def _camps(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def short_answers(frozen: AnswersDataset) -> dict[str, int]:
-    """How many of the workers' answers have under ``words`` words. Reads no database."""
+    """Count the workers' answers with few words. Reads no database."""
     short = np.array([count_words(text) < SHORT_WORDS for text in frozen.texts], dtype=np.bool_)
     return {
         "short": int(short[frozen.text].sum()),
@@ -230,7 +230,7 @@ def short_answers(frozen: AnswersDataset) -> dict[str, int]:
 
 
 def log_figure(frozen: AnswersDataset, declined: set[int]) -> dict[str, Any]:
-    """By worker: share of pasted characters (None without a log) and answers "I don't know"."""
+    """Return by worker the share of pasted characters and the number of "I don't know"."""
     own = answers.assignments_of(frozen.answer_ids)
     summaries = log.log_summaries(sorted({pk for pks in own.values() for pk in pks}))
     unknown = Counter(

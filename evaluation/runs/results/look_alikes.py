@@ -45,7 +45,7 @@ def figure(
 def figure_of_pairs(
     pair: Table, *, tested: int, dependent: bool, ids: Sequence[int]
 ) -> dict[str, Any]:
-    """The same from the table of a method that looked for them itself.
+    """Make the figure of similar workers from a method's own table of pairs.
 
     ``dependent``: no pair stands out, but all together agree too much.
     """
@@ -62,7 +62,7 @@ def figure_of_pairs(
 def figure_of_scales(
     worker: IntArray, item: IntArray, value: FloatArray | IntArray, *, ids: Sequence[int]
 ) -> dict[str, Any]:
-    """The same of ``value`` (n, s): one answer on each of s scales, NaN or negative for none.
+    """Make the figure of similar workers from ``value`` (n, s): answers on s scales.
 
     Answers of one person about one item hang together, so that s of them count as one.
     """
@@ -74,7 +74,7 @@ def figure_of_scales(
 
 
 def card_url(task: Task, worker: int) -> str:
-    """The card of a worker, where a type has no page of its own for what somebody answered."""
+    """Return the address of a worker's card."""
     return reverse("worker_card", args=[task.project_id, worker])
 
 
@@ -108,7 +108,7 @@ def listed(
     *,
     url: Callable[[Task, int], str] | None = None,
 ) -> dict[str, Any] | None:
-    """The list of a page; None where a run was without it or found nothing.
+    """Return the list of similar workers for a page; None if the run found none.
 
     ``url`` of what a worker answered; by default the one of the task's type.
     """

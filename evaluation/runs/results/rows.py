@@ -91,7 +91,7 @@ def content(
 
 
 def store(run: Run, outcome: Outcome, progress: list[Row]) -> None:
-    """Store a run's rows and figures and close it; part of a transaction that holds the run."""
+    """Store a run's rows and figures and close it, in a transaction that holds the run."""
     told = {**outcome.figures, **outcome.beside}
     votes = votes_used.figure(run, told)
     if votes is not None:  # says what was left out, and is no part of the result
@@ -112,7 +112,7 @@ def store(run: Run, outcome: Outcome, progress: list[Row]) -> None:
 
 
 def recipe(run: Run, done: Computed) -> Row:
-    """Everything that gives the same numbers again."""
+    """Return all that is needed to compute the run again."""
     names = ("came", "answers", "workers", "questions", "system_answers", "systems")
     return {
         "method": done.result.name,

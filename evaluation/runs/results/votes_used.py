@@ -13,7 +13,7 @@ STUDY = "study"  # the board of what the methods see
 
 
 def figure(run: Run, told: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The tally of a run with one for each of its boards; None where it makes no board.
+    """Count the votes that each board of a run used and left out; None for runs without boards.
 
     What the snapshot left out is counted by ``annotation``; what the dataset and the method did
     not use is said by ``told``. Raises DoesNotAddUp where the two do not make the whole.
@@ -37,7 +37,7 @@ def figure(run: Run, told: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _uses(told: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """What each board uses of the answers that were frozen."""
+    """Return how many of the frozen answers each board uses."""
     if "components" in told and "convergence" in told:  # free text
         alone = len(told["left_out"]["questions_with_one_answer"])
         used = sum(part["answers"] for part in told["components"])

@@ -23,14 +23,14 @@ OWNER = {WorkerScore: "worker", SystemScore: "system", ItemScore: "item", ItemLa
 
 
 def run(run_id: int) -> Run | None:
-    """One run with its snapshot's hash."""
+    """Return one run with its snapshot's hash; None if there is none."""
     rows = Run.objects.filter(pk=run_id).select_related("snapshot", "project")
     rows = rows.prefetch_related("official")
     return rows.defer("snapshot__answer_ids").first()
 
 
 def runs_of(task: Task) -> QuerySet[Run]:
-    """A task's runs."""
+    """Return the task's runs with their snapshots."""
     rows = task.runs.select_related("snapshot").prefetch_related("official")
     return rows.defer("snapshot__answer_ids")
 

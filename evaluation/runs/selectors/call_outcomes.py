@@ -61,7 +61,7 @@ class CallOutcome:
 
 
 def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
-    """For the page of a finished run; None for runs of other kinds."""
+    """Summarise the outcome of a finished run's calls; None for runs without."""
     asking = asking_of(run.method)
     if asked is None or asking is None or not asking.noun:
         return None

@@ -65,7 +65,7 @@ def title_of(task: Task) -> str:
 
 
 def get_run(project: Project, number: int) -> Run:
-    """A run of the project by its number; Missing where there is none."""
+    """Return a run of the project by number; Missing if there is none."""
     run = _runs().filter(project=project, number=number).first()
     if run is None:
         raise Missing(_("There is no run %(number)s in this project.") % {"number": number})
@@ -74,7 +74,7 @@ def get_run(project: Project, number: int) -> Run:
 
 
 def shown_run(task: Task, number: int | None = None) -> Run | None:
-    """The run whose results a page shows: the official one, or the one asked for.
+    """Return the run that a page shows: the official one, or the one asked for by number.
 
     While none is official it is the latest trial, which the page marks. One on a panel's answers
     alone is shown where it is asked for, and never in place of the others.
@@ -125,7 +125,7 @@ def startable(task: Task) -> dict[str, str]:
 
 
 def last_of(task: Task, method: str) -> Run | None:
-    """The task's latest run of a method, in whatever state, with its snapshot's counts."""
+    """Return the task's latest run of a method, in any state; None if there is none."""
     rows = task.runs.filter(method=method).select_related("snapshot")
     return rows.defer("snapshot__answer_ids").order_by("-id").first()
 
@@ -138,7 +138,7 @@ def named(word: str) -> Q:
 
 
 def all_runs(project: Project) -> QuerySet[Run]:
-    """Every run of the project, the newest first."""
+    """Return every run of the project, newest first."""
     return _runs().filter(project=project).order_by("-number")
 
 
@@ -151,7 +151,7 @@ def figures_of(run: Run, *names: str) -> dict[str, Any]:
 
 
 def start_words(fresh: NewAnswers, *, first: bool, noun: str = "answer") -> str:
-    """What the button that starts a run is called."""
+    """Return the label of the button that starts a run."""
     if first:
         return _("Run now")
     if fresh.new:
@@ -163,7 +163,7 @@ def start_words(fresh: NewAnswers, *, first: bool, noun: str = "answer") -> str:
 
 
 def started_words(run: Run) -> str:
-    """Who or what started a run."""
+    """Say who or what started a run."""
     if run.started_by and run.trigger not in ("follows", "live"):
         by = {"by": run.started_by}
         if run.trigger == "api":
@@ -259,7 +259,7 @@ def _so_far(run: Run) -> dict[str, Any]:
 
 
 def seconds_of(run: Run) -> float | None:
-    """How long the run has taken, so far or in all."""
+    """Return the seconds that the run has taken so far or took in all; None before its start."""
     if run.started_at is None:
         return None
     return ((run.finished_at or timezone.now()) - run.started_at).total_seconds()
@@ -308,7 +308,7 @@ def _working(run: Run) -> str:
 
 
 def _seconds_left(run: Run) -> float | None:
-    """From the pace of the step that is being worked on; None before there is one."""
+    """Estimate the seconds left by the pace of the current step; None before there is one."""
     now = next((step for step in run.progress if step["state"] == "running"), None)
     if not now or not now.get("total") or not now.get("seconds"):
         return None
@@ -339,7 +339,7 @@ def _step(step: Mapping[str, Any], *, active: bool) -> Step:
 
 
 def convergence_charts(told: Mapping[str, Any] | None) -> list[tuple[str, SafeString]]:
-    """A chart a component, with its name where there are several."""
+    """Draw a convergence chart per component, with its name if there are several."""
     if not told:
         return []
     parts = told["components"]
@@ -371,7 +371,7 @@ def _chart_note(run: Run, told: Mapping[str, Any] | None) -> str:
 def first_run_words(
     enough: int, others: Iterable[int], missing: int, noun: str = "answer"
 ) -> tuple[str, str]:
-    """How many answers are missing until the first run, and why: two sentences."""
+    """Say how many answers are missing until the first run, and why."""
     others = list(others)
     more = ngettext(
         "%(n)s more %(noun)s and the first run starts automatically",

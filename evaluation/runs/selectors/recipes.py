@@ -21,7 +21,7 @@ SIMILARITIES = {"cosine": "cosine", "neg_euclidean": gettext_noop("negative Eucl
 
 
 def method_title(run: Run) -> str:
-    """``AQER 1.0``."""
+    """Return the method's title with its version, like ``AQER 1.0``."""
     return f"{run_types.title_of(run.method)} {run.version}"
 
 
@@ -34,13 +34,13 @@ def model_names(runs: Iterable[Run]) -> dict[int, str]:
 
 
 def model_id(run: Run) -> int | None:
-    """The model that a run asks; None for a run that asks none."""
+    """Return the id of the model that a run asks; None if it asks none."""
     found = run.params.get("model")
     return found if isinstance(found, int) and run_types.asking_of(run.method) else None
 
 
 def encoder_words(identity: str) -> str:
-    """The encoder's name and the first digits of its hash."""
+    """Return the encoder's name with the first digits of its hash."""
     name, at, digest = identity.partition("@")
     return f"{name} {digest[:8]}" if at else name
 
@@ -48,7 +48,7 @@ def encoder_words(identity: str) -> str:
 def recipe_pairs(
     run: Run, told: Mapping[str, Any] | None = None, models: Mapping[int, str] | None = None
 ) -> list[tuple[str, str]]:
-    """The recipe line: from the finished run's own record, else from what was asked for.
+    """List the recipe of a run as (name, value), from its record or from its options.
 
     ``models`` are the names of models by id, where the caller has fetched those of many runs.
     """
@@ -106,7 +106,9 @@ def _plain_recipe(
     if (asked := model_id(run)) is not None:
         params["model"] = models.get(asked, "removed" if asked else "none")
     pairs = [("method", method_title(run))]
-    pairs += [(name.replace("_", " "), _said(value)) for name, value in sorted(params.items())]
+    pairs += [
+        (name.replace("_", " "), _value_words(value)) for name, value in sorted(params.items())
+    ]
     pairs.append(("seed", str(run.seed)))
     if run.snapshot:
         pairs.append(("snapshot", run.snapshot.content_hash[:8]))
@@ -115,7 +117,7 @@ def _plain_recipe(
     return pairs
 
 
-def _said(value: Any) -> str:
+def _value_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | dict):

@@ -19,7 +19,7 @@ def active_run(project: Project) -> Run | None:
 
 
 def percent(run: Run) -> int:
-    """How far a run is, from its steps; a step without a total counts whole or not at all."""
+    """Return the progress of a run in per cent of its steps."""
     if not run.progress:
         return 0
     parts = [

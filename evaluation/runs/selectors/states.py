@@ -11,7 +11,7 @@ from evaluation.runs.adapters import judged_types, main_methods
 
 
 def run_states(tasks: Sequence[Task]) -> dict[int, str]:
-    """By task: a run of its own is done, one is in progress, or there is none (one query).
+    """Return by task whether it has a finished run, one in progress, or none (one query).
 
     Tasks of a type without results are left out.
     """

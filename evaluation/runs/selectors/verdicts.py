@@ -30,7 +30,7 @@ class Verdict:
     code: str = "verdict"
 
     def finding(self, code: str = "") -> Finding | None:
-        """It as a finding; None without a sentence."""
+        """Return the verdict as a finding; None without a sentence."""
         if not self.sentence:
             return None
         return Finding(code or self.code, Severity.VERDICT, self.sentence, self.note)
@@ -67,7 +67,7 @@ class Place(Verdict):
 
 
 def first_place(rows: Sequence[Ranked], *, noun: str, by: str) -> Place:
-    """Who can be first on board 1, and who follows where that is sure, by the possible ranks.
+    """Say who can be first on board 1 by the possible ranks, and who follows.
 
     ``noun`` is what is ranked (many), ``by`` the evidence.
     """
@@ -182,7 +182,7 @@ def why_not_exact(reason: str) -> str:
 
 
 def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
-    """How many workers are surely below the median competence, all compared at once; and who.
+    """Say how many workers are surely below the median competence; return their rows too.
 
     Rows have ``estimate``, ``low`` and ``extra`` with what the run says of the median.
     """
@@ -211,12 +211,12 @@ def against_middle(rows: Sequence[Told]) -> tuple[Verdict, list[Told]]:
 
 
 def change(low: float | None, high: float | None, *, up: str, down: str, unknown: str) -> str:
-    """One of three sentences by where the interval of a difference lies; if any."""
+    """Choose the sentence for an interval of a difference: above 0, below 0, or neither."""
     if low is None or high is None or low <= 0 <= high:
         return unknown
     return up if low > 0 else down
 
 
 def sides_of_zero(spans: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """How many intervals of differences lie above 0, and how many below."""
+    """Count the intervals that are above 0, and those below."""
     return sum(low > 0 for low, _high in spans), sum(high < 0 for _low, high in spans)

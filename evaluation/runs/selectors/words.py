@@ -14,7 +14,7 @@ from evaluation.runs.selectors.recipes import encoder_words
 
 
 def results_page(task: Task) -> str:
-    """The address of the task's results; of what models were asked, where there is no such page."""
+    """Return the address of the task's results, or of its runs with models."""
     return _page(adapter_of(task).results, task)
 
 
@@ -32,7 +32,7 @@ def shown_number(run: Run) -> int:
 
 
 def results_url(run: Run) -> str:
-    """The page that shows what a run found; what models said stands among the task's results."""
+    """Return the address of the page with a run's result."""
     kind = run_types.type_of(run.method)
     if place := kind.place(run):
         return place
@@ -42,7 +42,7 @@ def results_url(run: Run) -> str:
 
 
 def export_url(run: Run) -> str:
-    """Its rows as files; "" for a run that has none of its own."""
+    """Return the address of a run's export; "" if it has none."""
     name = run_types.type_of(run.method).export
     if name == run_types.OWN_ROWS:
         return reverse(name, args=[run.project_id, run.number])
@@ -52,7 +52,7 @@ def export_url(run: Run) -> str:
 
 
 def lower_title(title: str) -> str:
-    """A title within a sentence; one that begins with an abbreviation keeps its capitals."""
+    """Lower the first letter of a title within a sentence, except for abbreviations."""
     return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
 
 
@@ -72,7 +72,7 @@ def heading(run: Run) -> str:
 
 
 def describe_input(run: Run) -> str:
-    """What a finished run was made of."""
+    """Describe the data of a finished run."""
     counts = run.snapshot.counts if run.snapshot else {}
     people = plural(counts.get("workers", 0), "worker")
     known, kind = adapter_of(run.task), run_types.type_of(run.method)
@@ -100,7 +100,7 @@ def describe_input(run: Run) -> str:
 
 
 def cancelled(run: Run) -> str:
-    """What is left of a run that was stopped."""
+    """Say what was kept of a cancelled run."""
     kind = run_types.type_of(run.method)
     if kind.asking:
         return _("Nothing was written. Calls that were answered are kept and not asked again.")
@@ -110,7 +110,7 @@ def cancelled(run: Run) -> str:
 
 
 def run_detail(run: Run, model_name: str = "") -> str:
-    """The choice that tells runs of a method apart, for the history: also which model is asked."""
+    """Return the option that tells runs of one method apart in the history."""
     if run.source is not None:
         return _("of run %(source)s") % {"source": run.source.number}
     kind = run_types.type_of(run.method)

@@ -114,7 +114,7 @@ def move_board(*, by: User, run: Run, share_id: int) -> None:
 
 
 def _lock(run: Run) -> None:
-    """One at a time, so that caps hold. Raises Conflict for a run that cannot be shared."""
+    """Lock the run's shares, so that caps hold. Raises Conflict for a run that cannot be shared."""
     Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     if run.state != RunState.DONE:
         raise Conflict(
@@ -127,7 +127,7 @@ def _lock(run: Run) -> None:
 
 @transaction.atomic
 def stop_sharing(*, by: User, run: Run, share_id: int) -> None:
-    """End a link or public board of the run at once; ending it again changes nothing.
+    """End a link or public board of the run at once; a second call changes nothing.
 
     Raises Missing where the run has no such link.
     """

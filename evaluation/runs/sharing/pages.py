@@ -48,7 +48,7 @@ def html_of(share: RunShare, context: dict[str, Any]) -> str:
 
 
 def context_of(share: RunShare, page: Any) -> dict[str, Any]:
-    """What the forms of a shared run are made of."""
+    """Return the context shared by all formats of a shared run."""
     run = share.run
     title = reads.title_of(run.task)
     offered = share.slug != "" and bundle_of(share) is not None
@@ -62,7 +62,7 @@ def context_of(share: RunShare, page: Any) -> dict[str, Any]:
 
 
 def cached_form(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
-    """A public board in one form and its ETag, from this process' cache where it holds them.
+    """Return a public board in one format with its ETag, from the cache if possible.
 
     The key names all that can change what is shown. Whether the board is still public is asked of
     the database before, so that what is kept is shown to nobody once it is withdrawn.

@@ -38,7 +38,7 @@ def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
 
 
 def menu_of(run: Run | None) -> dict[str, Any]:
-    """What the menu of sharing shows of a run (one query); ``shares`` is None where it has none."""
+    """Return what the sharing menu shows of a run (one query)."""
     if run is None or run.state != RunState.DONE or shared_page_of(run.method) is None:
         return {"shares": None}
     live = _live().select_related("created_by", "run", "bundle")
@@ -58,7 +58,7 @@ def get_shared(secret: str) -> RunShare:
     Missing, in the same words, for one that never was, has expired or was stopped. It is found by
     the digest, so that no comparison takes longer for a better guess.
     """
-    return _one(_live().filter(digest=digest_token(secret)))
+    return _require_share(_live().filter(digest=digest_token(secret)))
 
 
 def get_board(slug: str) -> RunShare:
@@ -77,7 +77,7 @@ def get_board(slug: str) -> RunShare:
         share=OuterRef("pk"), run=OuterRef("run"), made_at__isnull=False
     )
     rows = _live().filter(slug=slug).exclude(slug="")
-    return _one(rows.annotate(newer=newer, bundled=Exists(made)))
+    return _require_share(rows.annotate(newer=newer, bundled=Exists(made)))
 
 
 def find_board(slug: str) -> dict[str, str] | None:
@@ -104,7 +104,7 @@ def bundle_of(share: RunShare) -> BoardBundle | None:
     return rows.select_related("stored").first()
 
 
-def _one(found: QuerySet[RunShare]) -> RunShare:
+def _require_share(found: QuerySet[RunShare]) -> RunShare:
     related = found.select_related("run__task__current", "run__snapshot")
     # Ids of answers are long, and no page without an account needs them.
     row = related.filter(run__state=RunState.DONE).defer("run__snapshot__answer_ids").first()

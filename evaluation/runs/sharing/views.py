@@ -97,7 +97,7 @@ def run_stop_sharing(
 @never_cache
 @require_safe
 def shared_results(request: HttpRequest, secret: str) -> HttpResponse:
-    """What a link shows, the same to everybody: nothing of who looks enters the page."""
+    """Page of a shared link, the same for everybody."""
     limits.require_try(
         limits.SHARED, limits.client_network(request), "Too many requests from this address."
     )

@@ -49,7 +49,7 @@ def write_table(*, by: User, file: ImportFile, sheet: Sheet) -> Report:
 
 
 def title_of(name: str) -> str:
-    """What a table's task and project are called."""
+    """Return the title of a table's task and project: the file's name without its ending."""
     return name.rpartition(".")[0].strip()[:MAX_NAME] or name[:MAX_NAME]
 
 

@@ -149,7 +149,7 @@ def make_ratings(
 def make_from_label_studio(
     *, by: User, project: Project, title: str, checked: CheckedRows, column: str, name: str
 ) -> Made:
-    """A task of the type that the controls tell, with all that was said in the file."""
+    """Make a task from a Label Studio export, with its type inferred from the controls."""
     file = LabelStudioTable.file(checked.good)
     task, _ = import_label_studio(by=by, project=project, file=file, title=title, name=name)
     return task, len(file.tasks)

@@ -112,7 +112,7 @@ def _lines(data: Judgments, found: Boards, tables: Mapping[str, Table]) -> Itera
 
 
 def _of_file(said: str) -> str:
-    """What the method says, with the names that the columns of such files have."""
+    """Say what the method says, with the names that the columns of such files have."""
     for ours, theirs in (("worker", "judge"), ("topic", "item"), ("vote", "comparison")):
         said = said.replace(ours, theirs)
     return said

@@ -21,12 +21,12 @@ def report(checked: CheckedRows, options: Options) -> Report:
     rows = Spool(
         row_of(one["task"], author, value)
         for one in checked.good
-        for author, value in _said(one["task"], checked.about["control"])
+        for author, value in _control_results(one["task"], checked.about["control"])
     )
     return scored(replace(checked, good=rows), options)
 
 
-def _said(task: LSTask, control: str) -> Iterator[tuple[str, Any]]:
+def _control_results(task: LSTask, control: str) -> Iterator[tuple[str, Any]]:
     """Author and value of what people said in a control, as far as it counts; the last counts."""
     found: dict[str, Any] = {}
     for one in task.given:

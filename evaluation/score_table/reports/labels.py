@@ -103,7 +103,7 @@ def _lines(data: Labels, result: Result) -> Iterator[str]:
 
 
 def sentences(found: Verdict) -> Iterator[str]:
-    """The verdict in words."""
+    """Yield the verdict as sentences."""
     yield (
         f"{count(found.better)} of {plural(found.workers, 'worker')} "
         f"{verb(found.better, 'labels', 'label')} better than guessing, "

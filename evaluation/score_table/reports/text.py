@@ -43,7 +43,7 @@ class Report:
 
 
 def first_place(ranks: Sequence[tuple[str, int, int]], noun: str) -> str:
-    """Who is first, of (name, best and worst rank by their interval); 0 where there is none."""
+    """Say who is first from (name, best rank, worst rank); rank 0 means not ranked."""
     found = leaders([(1, best, worst) for _, best, worst in ranks])
     if found.ranked < 2:
         return f"Too few {noun}s have an interval to be ranked."
@@ -84,20 +84,22 @@ def board(title: str, rows: Iterator[Sequence[str]]) -> Iterator[str]:
 
 
 def number(value: float | None) -> str:
+    """Format with three decimals; "-" for None."""
     return "-" if value is None else f"{value:.3f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
+    """Format as " (low-high)"; "" where a bound is missing."""
     return "" if low is None or high is None else f" ({low:.3f}-{high:.3f})"
 
 
 def warnings_of(result: Result) -> Iterator[str]:
-    """What the method says to be careful about."""
+    """Yield the method's warnings as lines."""
     yield from (f"Warning: {text}" for text in result.diagnostics.get("warnings", ()))
 
 
 def write_tables(folder: Path, report: Report) -> None:
-    """Every table as a CSV file, with names in the place of indices."""
+    """Write every table as a CSV file with names in place of indices."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in report.tables.items():
         lines = csv_lines(_cells(table, report.names), ends="\n")

@@ -70,7 +70,9 @@ def passages_of(
                 text=str(passage["text"]),
                 excerpt=tuple(_excerpt(str(passage["text"]), places)),
                 opened_at=json.dumps(spans.get(rank, [])),
-                told=_told(process, rank, len(spans.get(rank, ())), rank in cited, bool(places)),
+                told=_read_words(
+                    process, rank, len(spans.get(rank, ())), rank in cited, bool(places)
+                ),
                 first=min(moments, default=process.length),
             )
         )
@@ -85,7 +87,7 @@ def passages_of(
     }
 
 
-def _told(process: Process, rank: int, times: int, cited: bool, used: bool) -> str:
+def _read_words(process: Process, rank: int, times: int, cited: bool, used: bool) -> str:
     said = []
     if "passages" in process.recorded:
         often = ngettext("opened once", "opened %(times)s times", times) % {"times": times}
@@ -99,7 +101,7 @@ def _told(process: Process, rank: int, times: int, cited: bool, used: bool) -> s
 
 
 def _used(changes: Iterable[Change]) -> dict[int, list[tuple[int, str]]]:
-    """For each passage the stretches that came from it, with when."""
+    """Return for each passage the stretches that came from it, with when."""
     found: dict[int, list[tuple[int, str]]] = {}
     for change in changes:
         put = units(change.inserted)

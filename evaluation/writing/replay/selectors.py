@@ -63,7 +63,7 @@ class Replay:
 
     @cached_property
     def difference(self) -> str:
-        """How the last frame differs from the submitted text, in words; "" where it does not."""
+        """Say how the replay's end differs from the submitted text; "" if it does not."""
         if self.process is None:
             return ""
         change = diff_texts(self.process.text.strip(), self.submitted.strip())
@@ -78,7 +78,7 @@ class Replay:
 
     @cached_property
     def recorded(self) -> int:
-        """Changes that the log holds, each keystroke of a run one."""
+        """Number of changes in the log, counting each keystroke."""
         changes = self.process.changes if self.process else ()
         return sum(max(1, len(c.ms)) for c in changes if c.deleted or c.inserted)
 
@@ -107,7 +107,7 @@ class Replay:
 
     @property
     def sentence(self) -> str:
-        """What the text is: "Essay, 268 words, 6 sources."."""
+        """Short description of the text, like "Essay, 268 words, 6 sources."."""
         parts = [self.style] if self.style else []
         parts.append(plural(words_in(self.submitted), "word"))
         if self.passages:
@@ -166,7 +166,7 @@ def _process(
 
 
 def _before_the_break(own: Sequence[Mapping[str, Any]]) -> int:
-    """How many of a text's events can be applied one after the other."""
+    """Count the text's events that can be applied one after the other."""
     deltas = [place for place, event in enumerate(own) if event.get("delta")]
     done = 0
     with suppress(ValueError):
@@ -188,7 +188,7 @@ def insertion_text(change: Change) -> str:
 
 
 def strip(replay: Replay) -> SafeString:
-    """The four lanes; the playhead stands at the end."""
+    """Draw the four lanes of the replay; the playhead is at the end."""
     process = replay.process
     if process is None:
         return SafeString("")

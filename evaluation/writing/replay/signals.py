@@ -62,7 +62,7 @@ class Place:
 
     @property
     def seconds_parameter(self) -> str:
-        """Seconds, for the address."""
+        """Time in seconds for the page's address."""
         return f"{self.ms / 1000:.3f}".rstrip("0").rstrip(".")
 
 
@@ -77,10 +77,12 @@ class Row:
 
     @property
     def fired(self) -> bool:
+        """Whether the signal was found in this response."""
         return self.finding.state == FIRED
 
     @property
     def judged(self) -> bool:
+        """Whether the response had enough to judge the signal by."""
         return self.finding.state in (FIRED, QUIET)
 
     @property
@@ -102,7 +104,7 @@ class Signs:
 
     @property
     def silent_signals(self) -> list[tuple[str, list[Row]]]:
-        """Those that did not fire, under what is to be said of them."""
+        """Signals that did not fire, grouped by the reason."""
         heads = {
             QUIET: _("Calculated, and nothing found"),
             TOO_LITTLE: _("Too little to say"),
@@ -115,7 +117,7 @@ class Signs:
 
 
 def replay_signals(replay: Replay, task: Task) -> Signs | None:
-    """Every signal on the text of a replay; None where nothing was recorded."""
+    """Check a replay's text for all signals; None if nothing was recorded."""
     if replay.process is None:
         return None
     texts = [str(passage["text"]) for passage in replay.passages]
@@ -152,7 +154,7 @@ def _places(finding: Finding) -> tuple[Place, ...]:
 
 
 def usual_pace(answer: Answer) -> Usual | None:
-    """How fast the writer types in their other responses to the task; two queries at most.
+    """Return the writer's typing speed in other responses to the task (two queries at most).
 
     Logs of submitted work do not change, so a speed is kept once it is known.
     """
@@ -177,7 +179,7 @@ def usual_pace(answer: Answer) -> Usual | None:
 
 
 def _process(events: list[dict[str, Any]], item_id: int) -> Process | None:
-    """Of another text only its keys matter here; a broken log has none to compare with."""
+    """Return another text's process for its keys; None if its log is broken."""
     try:
         return read(events, (), target=event_target(item_id))
     except ValueError:

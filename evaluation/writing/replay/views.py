@@ -30,14 +30,14 @@ def _answers() -> Any:
     ).prefetch_related("texts")
 
 
-def _found(answer: Answer | None) -> Answer:
+def _require_answer(answer: Answer | None) -> Answer:
     if answer is None or not any(value.field == "answer" for value in answer.texts.all()):
         raise Missing(_("There is no such text in this task."))
     return answer
 
 
 def _of_task(task: Task, answer_id: int) -> Answer:
-    answer = _found(_answers().filter(pk=answer_id, item__task=task).first())
+    answer = _require_answer(_answers().filter(pk=answer_id, item__task=task).first())
     answer.item.task = task
     return answer
 
@@ -45,7 +45,7 @@ def _of_task(task: Task, answer_id: int) -> Answer:
 def _own(request: HttpRequest, answer_id: int) -> Answer:
     """An answer of the person's own; anybody else's does not exist for them."""
     own = {"worker__user": request.user.pk, "worker__removed_at__isnull": True}
-    return _found(_answers().filter(pk=answer_id, **own).first())
+    return _require_answer(_answers().filter(pk=answer_id, **own).first())
 
 
 def _start(request: HttpRequest) -> str:
@@ -57,7 +57,7 @@ def _start(request: HttpRequest) -> str:
 
 
 def _context(request: HttpRequest, replay: reads.Replay, task: Task) -> dict[str, Any]:
-    """What both pages show."""
+    """Return what both pages show."""
     process = replay.process
     return {
         "replay": replay,
@@ -85,14 +85,14 @@ def replay(request: HttpRequest, project_id: int, task_id: int, answer_id: int) 
     context = _context(request, reads.replay_of(answer), task)
     context |= {
         "data_url": reverse("replay_data", args=[project_id, task_id, answer_id]),
-        "back": _back(answer, task),
+        "back": _decision_link(answer, task),
         "decides": True,
     }
     return render(request, "evaluation/writing/staff_replay.html", context)
 
 
-def _back(answer: Answer, task: Task) -> dict[str, str | bool] | None:
-    """Where the decision about this work is taken or was."""
+def _decision_link(answer: Answer, task: Task) -> dict[str, str | bool] | None:
+    """Link to where the decision about this work is taken or was."""
     if answer.assignment_id is None:
         return None
     line = (
@@ -122,7 +122,7 @@ def replay_data(
 @require_safe
 @never_cache
 def own_replay(request: HttpRequest, answer_id: int) -> HttpResponse:
-    """The same for the writer: all that reviewers see of their text, without the decision."""
+    """Show writers the replay of their own text, as reviewers see it."""
     answer = _own(request, answer_id)
     context = _context(request, reads.replay_of(answer), answer.item.task)
     context |= {"data_url": reverse("work_replay_data", args=[answer_id]), "decides": False}

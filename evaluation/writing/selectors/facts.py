@@ -54,7 +54,7 @@ class EstimateInWords:
     reason: str = ""
 
     def html(self, few: str = "") -> SafeString | str:
-        """Value and interval, or the reason unless it is ``few``, which the page has said."""
+        """Value with its interval, or the reason for none, unless it is ``few``."""
         if self.value == "none":
             return format_html('<span class="zero">{}</span>', gettext("none"))
         if not self.value:
@@ -84,7 +84,7 @@ class NamedFigures:
 
     @property
     def level(self) -> int:
-        """Of the intervals, in per cent."""
+        """Level of the intervals in per cent."""
         return round(100 * self.frame.get("level", 0.95))
 
     @property
@@ -95,11 +95,11 @@ class NamedFigures:
         )
 
     def style(self, name: str) -> str:
-        """The style's label."""
+        """Return the label of a style."""
         return self.labels.get(name, name) if name != ALL else gettext("All styles")
 
     def rows(self, name: str) -> list[Row]:
-        """The rows of a figure."""
+        """Return the rows of a figure; empty if there is none."""
         return list(self.figures.get(name, []))
 
     def edges(self, measure: str) -> list[float]:
@@ -113,7 +113,7 @@ class NamedFigures:
         )
 
     def cells(self, name: str) -> list[tuple[str, list[tuple[str, Row]]]]:
-        """By style, all of them last: its label and the rows of the groups."""
+        """Return the rows of a figure grouped by style, all styles last."""
         found = []
         for style in [*self.styles, ALL]:
             rows = [(group, self.cell(name, group, style)) for group in self.groups]
@@ -187,7 +187,7 @@ def group_label(group: str) -> str:
 
 
 def legend(kinds: Iterable[str]) -> list[tuple[SafeString, str]]:
-    """The signs of a chart with what they stand for."""
+    """Return the legend of a chart: signs with their meaning."""
     names = {**GROUPS, charts_writing.SOURCES: gettext_noop("the passages cited")}
     return [(charts_writing.sign(kind), gettext(names[kind]).lower()) for kind in kinds]
 
@@ -211,7 +211,7 @@ def by_style(
 
 
 def cells_of(told: NamedFigures, n: int, *found: tuple[EstimateInWords | str, str]) -> list[Cell]:
-    """How many there are, and estimates with what stands beside each on a narrow screen."""
+    """Make cells of a count and of estimates, with labels for narrow screens."""
     made = [Cell(count(n), "num l1r")]
     for one, label in found:
         html = one.html(told.too_few_topics) if isinstance(one, EstimateInWords) else one
@@ -238,7 +238,7 @@ def bins(
 
 
 def sentence(run: Run) -> str:
-    """What the figures were made of."""
+    """Say what data the figures are based on."""
     counts = run.snapshot.counts if run.snapshot else {}
     people, models = counts.get("answers", 0), counts.get("system_answers", 0)
     if people and models:
@@ -270,7 +270,7 @@ def length_findings(told: NamedFigures) -> list[Finding | None]:
 
 
 def short_finding(frame: Row) -> Finding | None:
-    """How many responses were too short to be described; None where all are taken."""
+    """Say how many responses were too short to be described; None if there were none."""
     words = frame.get("min_words")
     if not words:
         return None
@@ -306,7 +306,7 @@ def length_verdict(general: Sequence[Row], few: str) -> Finding | None:
 
 
 def first_sentence(first: FirstRun) -> str:
-    """How many responses are missing until the first run."""
+    """Say how many responses are missing until the first run."""
     if first.ready:
         return gettext("The first run starts automatically when no response came for half a minute")
     said = ngettext(

@@ -266,7 +266,7 @@ def _median_table(told: NamedFigures) -> ResultTable:
 
 
 def _ends(told: NamedFigures, row: Row) -> tuple[list[float | None], list[float | None]]:
-    """Both ends of the band at each rank; none from topics too few for an interval."""
+    """Return both ends of the band at each rank; none from topics too few for an interval."""
     if told.too_few_topics:
         return [None] * len(row["low"]), [None] * len(row["high"])
     return row["low"], row["high"]
@@ -386,7 +386,7 @@ def _reuse_table(told: NamedFigures) -> ResultTable:
 
 
 def citations(told: NamedFigures) -> dict[str, Any]:
-    """Figure 4: where in the text citations stand."""
+    """Draw Figure 4: where in the text citations are."""
     cells = told.cells("position")
     top = max((v for _, rows in cells for _, row in rows for v in row["density"] if v), default=1.0)
     edges = told.edges("position")

@@ -83,12 +83,12 @@ class ResponseRow:
 
     @property
     def name(self) -> str:
-        """Its author: a pseudonym, or a model."""
+        """Pseudonym or model of the author."""
         return str(self.answer.worker.pseudonym if self.answer.worker else self.answer.system)
 
     @property
     def no_log(self) -> str:
-        """Why there are no minutes; "" where there are."""
+        """Why the minutes are missing; "" if they are known."""
         if self.answer.assignment.log_erased_at:
             return _("log erased")
         return _("no log") if self.minutes is None else ""
@@ -110,7 +110,7 @@ class ListFilter:
 
 
 def parse_filter(raw: Mapping[str, str]) -> ListFilter:
-    """From a query string; what is not understood filters nothing."""
+    """Read a filter from a query string; unknown values filter nothing."""
     sort, signal, origin = raw.get("sort", ""), raw.get("signal", ""), raw.get("origin", "")
     return ListFilter(
         style=raw.get("style", ""),
@@ -151,7 +151,7 @@ def _narrowed(task: Task, run: Run, wanted: ListFilter) -> QuerySet[Answer]:
 
 
 def page(task: Task, run: Run, wanted: ListFilter, number: Any) -> tuple[Page, list[ResponseRow]]:
-    """A page of responses, in three queries whatever their number."""
+    """Return a page of responses (three queries)."""
     shown = Paginator(_narrowed(task, run, wanted), PER_PAGE).get_page(number)
     answers, styles = list(shown.object_list), style_labels(task)
     scores = {
@@ -300,7 +300,7 @@ def _choices(told: NamedFigures) -> dict[str, Any]:
 
 
 def signals(task: Task, told: NamedFigures, wanted: ListFilter, number: Any) -> dict[str, Any]:
-    """Each signal with its base rate, and the responses on which any fired."""
+    """Return each signal with its base rate, and the responses on which any fired."""
     rates, kept = told.figures.get("signals", {}), told.figures.get("logs", {})
     narrowed = ListFilter(wanted.style, PEOPLE, wanted.signal or "any", "topic")
     shown, rows = page(task, told.run, narrowed, number)
@@ -359,6 +359,7 @@ class SignalRow:
 
     @property
     def description(self) -> SafeString:
+        """Return what the signal looks for, with its thresholds folded away."""
         lines = format_html_join("", "<li>{}</li>", ((one,) for one in self.thresholds))
         return format_html(
             '{}<p>{}</p><details class="more"><summary>{}</summary><ul>{}</ul></details>',
@@ -367,13 +368,14 @@ class SignalRow:
 
     @property
     def fires(self) -> SafeString:
+        """Return in how many of the judged responses the signal was found."""
         if not self.judged:
             return zero(_("none judged"))
         return beside(bold(count(self.fired)), _("of %(n)s") % {"n": count(self.judged)})
 
 
 def zero(text: str) -> SafeString:
-    """What stands for no figure."""
+    """Render a text in place of a missing figure."""
     return format_html('<span class="zero">{}</span>', text)
 
 
@@ -437,7 +439,7 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
 
 
 def questionnaires(task: Task, told: NamedFigures) -> dict[str, Any]:
-    """How people answered before and after writing, and what goes together."""
+    """Summarise the questionnaires before and after writing."""
     found = told.figures.get("forms", {})
     asked = asked_points(task)
     by_name: dict[str, list[Mapping[str, Any]]] = {}

@@ -28,7 +28,7 @@ _TWO_IN_ONE = re.compile(
 
 
 def asks_twice(question: str) -> bool:
-    """A gentle guess: two question marks, or "... and when ...?"."""
+    """Guess whether a question asks two things: two question marks, or "... and when ...?"."""
     return question.count("?") > 1 or bool(_TWO_IN_ONE.search(question))
 
 
@@ -54,10 +54,12 @@ class Build:
 
     @property
     def is_draft(self) -> bool:
+        """Whether the version that is edited was never published."""
         return self.version.published_at is None
 
     @property
     def editable(self) -> bool:
+        """Whether the task can still be changed: it is not closed, or this is a draft."""
         return self.task.state != TaskState.CLOSED or self.is_draft
 
     @property
@@ -66,34 +68,37 @@ class Build:
 
     @property
     def shape(self) -> str:
-        """What the task's snapshot is made of: "texts", "pairs" or "ratings"."""
+        """Shape of the task's answers, such as "texts", "pairs" or "ratings"."""
         return self.type.shape
 
     @property
     def noun(self) -> str:
+        """Return what the task calls its items, such as "question"."""
         return self.type.noun_in(self.version.settings)
 
     @property
     def nouns(self) -> str:
-        """One and many of them, as the filter ``plural`` wants it."""
+        """Singular and plural of the item's noun, for the template filter ``plural``."""
         return f"{self.noun},{self.noun}s"
 
     @property
     def answer_nouns(self) -> str:
-        """The same of what people give."""
+        """Singular and plural of the answer's noun, for the template filter ``plural``."""
         return f"{self.type.answer_noun},{self.type.answer_noun}s"
 
     @property
     def pace_in_words(self) -> str:
-        """What the estimated minutes reckon with besides reading."""
+        """Sentence on what the estimated minutes assume besides reading."""
         return self.type.pace_in_words(self.version.settings)
 
     @cached_property
     def groups(self) -> Any:
+        """Return the version's groups of items (texts, topics) in their order."""
         return self.task.groups.in_version(self.version.number).order_by("position", "pk")
 
     @cached_property
     def items(self) -> Any:
+        """Return the version's items in the order in which they are shown."""
         return (
             self.task.items.in_version(self.version.number)
             .select_related("group")
@@ -102,7 +107,7 @@ class Build:
 
     @cached_property
     def counted_items(self) -> Any:
-        """The items without attention items: what is counted and paid for."""
+        """Items without attention items, which are counted and paid for."""
         return self.items.filter(expected__isnull=True)
 
     @property
@@ -112,17 +117,20 @@ class Build:
 
     @cached_property
     def questions(self) -> int:
+        """Count the version's items that workers are paid to answer."""
         return self.counted_items.count()
 
     @cached_property
     def texts(self) -> int:
+        """Count the version's groups of items."""
         return self.groups.count()
 
     def item(self, key: str) -> Item | None:
+        """Return the item with this key; None if there is none."""
         return self.items.filter(key=key).first() if key else None
 
     def nth(self, number: int) -> Item | None:
-        """An item by its place (from 1): questions by text, pairs as they are handed out."""
+        """Return an item by its number from 1, counted as the builder shows them."""
         rows = self.items
         if not self.type.numbers_by_text:
             rows = self.counted_items.select_related("group", "first", "second").order_by(
@@ -131,20 +139,22 @@ class Build:
         return rows[number - 1 : number].first() if self.questions else None
 
     def group(self, key: str) -> ItemGroup | None:
+        """Return the group of items with this key; None if there is none."""
         return self.groups.filter(key=key).first() if key else None
 
     def text_page(self, number: Any) -> Page:
+        """Return a page of the groups, each with its number of items."""
         return Paginator(
             self.groups.annotate(questions=_items_in(self.version.number)), TEXTS_PER_PAGE
         ).get_page(number)
 
     def page_of(self, item: Item) -> int:
-        """The page of the table where a question stands."""
+        """Return the page of the table that shows an item."""
         keys = list(self.items.values_list("pk", flat=True))
         return keys.index(item.pk) // PER_PAGE + 1 if item.pk in keys else 1
 
     def question_page(self, number: Any) -> tuple[Page, list[QuestionRow]]:
-        """A page of questions in the order in which they stand."""
+        """Return a page of the questions in order."""
         page = Paginator(self.items, PER_PAGE).get_page(number)
         rows: list[QuestionRow] = []
         last = None
@@ -163,7 +173,7 @@ class Build:
         return page, rows
 
     def missing(self) -> list[Missing]:
-        """The same conditions as actions.tasks.problems, each with the place to mend it."""
+        """List what must be fixed before publishing, each with the place to do it."""
         found = []
         if not self.version.title.strip():
             found.append(Missing(_("The task has no title"), "text"))
@@ -172,7 +182,7 @@ class Build:
 
     @cached_property
     def signature(self) -> str:
-        """What pairs made now would depend on; empty where none are made."""
+        """Hash of everything that the generated pairs depend on; "" for types without pairs."""
         return self.type.signature(self.task, self.version)
 
     def answers(self) -> int:
@@ -181,7 +191,7 @@ class Build:
 
     @property
     def design_hash(self) -> str:
-        """What the simulated precision depends on; an id of the page, so letters and digits."""
+        """Hash of everything that the simulated precision depends on, usable as an element id."""
         version = self.version
         what = (
             self.task.pk,
@@ -193,15 +203,16 @@ class Build:
         return hashlib.sha256(repr(what).encode()).hexdigest()[:12]
 
     def changes(self) -> QuestionChanges:
+        """Return how the items differ from those of the version before."""
         return question_changes(self.task, self.version.number)
 
     def touched_answers(self, changes: QuestionChanges) -> int:
-        """Answers that stay with the older version since their question is worded anew."""
+        """Count the answers that stay with the older version because their question changed."""
         ended = self.task.items.filter(until=self.version.number, key__in=changes.changed)
         return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
 
     def cost(self) -> Cost:
-        """What filling every slot takes."""
+        """Cost of filling every slot: assignments, money and minutes."""
         return cost_of(self.task, self.version, self.counted_items, self.groups)
 
 

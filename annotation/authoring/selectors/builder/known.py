@@ -28,7 +28,7 @@ class KnownBuild:
 
     @property
     def fields(self) -> list[KnownField]:
-        """What can be known of an item."""
+        """Fields of an item for which the task takes known answers."""
         return self.build.type.known_fields(self.settings)
 
     @cached_property
@@ -47,13 +47,13 @@ class KnownBuild:
 
     @property
     def needed(self) -> int:
-        """The known answers from which on none is shown to more workers than other items are."""
+        """Number of known answers needed so that none is shown more often than other items."""
         mixed_in = self.build.questions * self.settings.get("gold_per_assignment", 0)
         return math.ceil(mixed_in / self.build.version.items_per_assignment)
 
     @property
     def shown_to(self) -> int:
-        """Workers that each is shown to on average, once every other item has its answers."""
+        """Number of workers that each known answer is shown to, on average over all slots."""
         return round(self.build.version.redundancy * self.needed / self.count) if self.count else 0
 
     @property
@@ -69,7 +69,7 @@ class KnownBuild:
 
 
 def missing_known(task: Task, version: TaskVersion) -> list[Missing]:
-    """What the known answers of a version lack: enough of them, and that they fit what is asked."""
+    """List what is missing in known answers: too few, or answers that no longer fit the fields."""
     task_type, own = get_type(task.type), version.settings
     fields, noun = task_type.known_fields(own), task_type.known_noun
     if not fields:

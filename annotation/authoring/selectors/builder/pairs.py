@@ -55,12 +55,13 @@ class Topic:
 
     @property
     def query(self) -> str:
-        """The question that the texts answer."""
+        """Question that the topic's texts answer."""
         asked = (row.candidate.query for row in self.rows)
         return next(filter(None, asked), "") or self.group.title or self.group.key
 
     @property
     def used(self) -> int:
+        """Count the topic's texts that are not left out."""
         return sum(not row.left_out for row in self.rows)
 
 
@@ -124,6 +125,7 @@ class PairBuild:
 
     @cached_property
     def left_out(self) -> set[int]:
+        """Ids of the texts that are left out of the pairs."""
         return set(self.version.settings.get("left_out", []))
 
     @cached_property
@@ -139,7 +141,7 @@ class PairBuild:
 
     @cached_property
     def sources(self) -> int:
-        """How many sources they come from."""
+        """Number of different sources (systems) of the texts."""
         rows = texts_of(self.task, self.version).exclude(pk__in=self.left_out)
         return int(rows.aggregate(n=Count("system", distinct=True))["n"])
 
@@ -158,7 +160,7 @@ class PairBuild:
         return [Topic(group, rows.get(group.key, [])) for group in groups]
 
     def topic(self, key: str) -> Topic | None:
-        """One topic with its texts."""
+        """Return one topic with its texts; None if the key is unknown."""
         group = self.build.group(key)
         return self._topics([group])[0] if group else None
 
@@ -167,7 +169,7 @@ class PairBuild:
 
     @cached_property
     def would_make(self) -> tuple[int, int]:
-        """Pairs and repeats that the design gives of the texts as they are."""
+        """Number of pairs and repeats that the design would make of the present texts."""
         design = design_of(self.version)
         pairs = sum(topic_pairs(design, size) for size in self.by_topic.values())
         return pairs, round(design.reversed_share * pairs)
@@ -180,6 +182,7 @@ class PairBuild:
 
     @cached_property
     def repeats(self) -> int:
+        """Count the pairs that are shown a second time."""
         return int(self.build.counted_items.filter(repeat=True).count())
 
     def pairs(self, number: Any) -> tuple[Page, list[PairRow]]:
@@ -201,11 +204,12 @@ class PairBuild:
 
     @cached_property
     def gold(self) -> list[Item]:
+        """Return the pairs with a known answer that check attention."""
         return attention_pairs(self.task, self.version)
 
     @property
     def gold_rows(self) -> list[dict[str, Any]]:
-        """Each attention pair with what it expects, as stored: the first text stands left."""
+        """Attention pairs with the expected sides, as stored (first text on the left)."""
         labels = {row["name"]: row["label"] for row in self.version.settings["dimensions"]}
         return [
             {
@@ -220,13 +224,13 @@ class PairBuild:
 
     @property
     def votes(self) -> int:
-        """Choices in all: every line of every judgment."""
+        """Number of votes in all: dimensions times judgments."""
         lines = self.build.type.lines(self.version.settings)
         return self.build.questions * self.version.redundancy * len(lines)
 
     @cached_property
     def components(self) -> int:
-        """Parts of the graph of workers and items, where everybody takes one assignment."""
+        """Number of unconnected parts of workers and items, if everybody takes one assignment."""
         version, items = self.version, self.build.questions
         claim, item = ring.slots(items, version.items_per_assignment, version.redundancy)
         part, _ = graph.components(claim, item, int(claim[-1]) + 1, items)
@@ -234,7 +238,7 @@ class PairBuild:
 
     @cached_property
     def summary(self) -> Summary | None:
-        """What the pairs that are made come to; None without pairs."""
+        """Summary of the generated pairs (counts, links between sources); None without pairs."""
         version = self.version
         made = version.settings.get("made")
         size = f"{self.build.questions}:{version.items_per_assignment}:{version.redundancy}"
@@ -266,7 +270,7 @@ class PairBuild:
 
     @property
     def thinnest(self) -> dict[str, Any] | None:
-        """Where the sources are easiest to split: pairs that hold ``side`` to the rest."""
+        """Return the weakest link between sources: the ``side`` that fewest ``pairs`` connect."""
         found = self.summary
         if found is None or found.sources.components > 1 or found.sources.thinnest is None:
             return None
@@ -282,7 +286,7 @@ class PairBuild:
 
 
 def shown_item(build: Build, key: str) -> Item | None:
-    """The pair or text of the live preview: the one named, else the first."""
+    """Return the item of the live preview: the one named, else the first."""
     rows = build.items.select_related("group", "first", "second")
     found = rows.filter(key=key).first() if key else None
     return found or build.nth(1)

@@ -26,7 +26,7 @@ class DocumentRow:
 
     @property
     def begins(self) -> str:
-        """What it is called by: its title, or how it begins."""
+        """Title of the document, or the beginning of its text if it has none."""
         return self.group.title or " ".join(self.group.passage.split())[:120]
 
 

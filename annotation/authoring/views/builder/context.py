@@ -30,18 +30,18 @@ from crowdqc.numbers import several
 
 
 def find(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
-    """The task of a requester."""
+    """Return access and task for a requester."""
     return get_task(request, project_id, task_id, Role.REQUESTER)
 
 
 def place_of(request: HttpRequest, task: Task) -> BuilderState:
-    """Where in the task's builder the request is."""
+    """Return the place in the task's builder (part, page, item) that a request names."""
     builder = builder_of(task)
     return BuilderState.of(request, builder.parts, builder.opens_at)
 
 
 def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any]:
-    """What every fragment of the builder may show."""
+    """Return the template context that all fragments of the builder share."""
     build = Build(task)
     builder = builder_of(task, build.version)
     missing, part = build.missing(), builder.parts[place.part]
@@ -76,7 +76,7 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
 
 
 def summary_of(access: Access, task: Task) -> dict[str, Any]:
-    """What publishing asks of people and money."""
+    """Return the context of the builder's summary: version, cost, generated pairs, lines asked."""
     build = Build(task)
     return {
         "access": access,
@@ -121,14 +121,14 @@ def republishing(build: Build) -> str:
 
 
 def address_of(task: Task, place: BuilderState) -> str:
-    """The builder's address at a place."""
+    """Return the builder's address at a place."""
     return reverse("task_build", args=[task.project_id, task.pk]) + place.query
 
 
 def field_saved(
     request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
 ) -> HttpResponse:
-    """The note beside the field just saved, and everything that depends on it, out of band."""
+    """Answer a saved field: its note, and all parts of the page that depend on it."""
     place = place_of(request, task)
     builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]
@@ -140,7 +140,7 @@ def field_saved(
 def field_refused(
     request: HttpRequest, access: Access, task: Task, error: Invalid, *, into: str = ""
 ) -> HttpResponse:
-    """What is wrong, in the place of the field's help (or ``into`` it); nothing was saved."""
+    """Answer with the error of a form field, shown in place of its help text; nothing was saved."""
     if request.htmx:  # type: ignore[attr-defined]
         context = {"error": error, "step": bool(into)}
         found = render(
@@ -158,7 +158,7 @@ def field_refused(
 def rows_changed(
     request: HttpRequest, access: Access, task: Task, place: BuilderState, *, focus: bool = False
 ) -> HttpResponse:
-    """The whole builder after rows were added, moved or removed."""
+    """Answer with the whole builder after rows were added, moved or removed."""
     url = address_of(task, place)
     builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]

@@ -30,7 +30,10 @@ class BuilderState:
 
     @classmethod
     def of(cls, request: HttpRequest, parts: Collection[str], usual: str) -> BuilderState:
-        """The place that a request names in a builder of these parts, the usual one if none."""
+        """Read the place in a builder with these parts from a request.
+
+        ``usual`` part by default.
+        """
         get = request.GET.get
         part, device = get("part", usual), get("as", "phone")
         return cls(
@@ -58,10 +61,12 @@ class BuilderState:
 
     @property
     def as_phone(self) -> str:
+        """Return the query of the address that previews on a phone."""
         return self.with_changes(device="phone").query
 
     @property
     def as_desktop(self) -> str:
+        """Return the query of the address that previews on a wide screen."""
         return self.with_changes(device="desktop").query
 
 
@@ -132,14 +137,14 @@ class BuilderParts:
     )
 
     def variant(self, task: Task, version: TaskVersion | None = None) -> BuilderParts:
-        """The builder of this task, where a type has several; ``version``: else the newest."""
+        """Return the builder for this task, if its type has several."""
         return self
 
     def renew_items(self, user: User, task: Task) -> None:
         """Make items that follow from the draft anew, after somebody changed it."""
 
     def words(self, build: Build) -> dict[str, str]:
-        """What pages say of items, by its name above."""
+        """Return the builder's texts with the noun of the task's items filled in."""
         told = {"noun": pgettext("noun", build.noun), "nouns": several(build.noun)}
         return {name: str(getattr(self, name)) % told for name in WORDS}
 
@@ -163,11 +168,11 @@ class BuilderParts:
         ]
 
     def counts(self, build: Build, shown: Mapping[str, Any]) -> dict[str, int]:
-        """What stands beside the names of parts that do not count items."""
+        """Return the numbers beside the names of parts that count something other than items."""
         return {}
 
     def shown(self, build: Build, place: BuilderState) -> dict[str, Any]:
-        """What the open part and the preview need."""
+        """Return the context of the open part and of the preview."""
         item = build.item(place.question)
         if item is not None and place.page == "1":
             place = place.with_changes(page=str(build.page_of(item)))
@@ -189,7 +194,10 @@ class BuilderParts:
     def previewed(
         self, build: Build, item: Item, settings: dict[str, Any], size: int
     ) -> dict[str, Any]:
-        """What the preview's page needs of an item, which is one of ``size`` in an assignment."""
+        """Return what the preview of an item needs besides the usual.
+
+        ``size`` items fill an assignment.
+        """
         return {}
 
 
@@ -224,12 +232,12 @@ def _previewed_question(build: Build, item: Item | None, rows: list[Any]) -> dic
 
 
 def bundle_size(build: Build) -> int:
-    """Items of an assignment, as far as there are so many."""
+    """Return how many items an assignment gets: the set number, or all if there are fewer."""
     return min(build.version.items_per_assignment, build.questions) or 1
 
 
 def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
-    """The bar over an assignment of ``size`` items, of which one is open."""
+    """Return the progress bar of an assignment of ``size`` items, one of them open."""
     return [
         {
             "state": "done" if n < current else "current" if n == current else "open",
@@ -241,7 +249,7 @@ def segments(size: int, current: int, noun: str) -> list[dict[str, str]]:
 
 
 def entry_of(item: Item | None, position: int) -> SimpleNamespace | None:
-    """An item as the worker's templates want it, with nothing answered."""
+    """Make an unanswered entry for an item, as the worker's templates take it."""
     if item is None:
         return None
     return SimpleNamespace(item=item, public_id=position + 1, position=position, draft={})

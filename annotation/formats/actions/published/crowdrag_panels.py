@@ -44,7 +44,7 @@ def experts(
     keys: Mapping[str, int],
     workers: Mapping[str, Membership],
 ) -> tuple[Task, Added]:
-    """A task of some of the crowd's pairs for a panel, with the times and the log of each expert.
+    """Import the experts' judgments as a task for a panel, with their times and logs.
 
     Experts whom the published analysis does not use are on the panel, and excluded.
     """
@@ -62,7 +62,9 @@ def experts(
         task.save(update_fields=["source", "panel"])
     pairs = [one.pair for one in study.experts]
     items = base.pair_items(by=by, task=task, pairs=pairs, keys=keys)
-    log = {worker: _of(study.events, worker) for worker in {one.worker for one in study.experts}}
+    log = {
+        worker: _events_of(study.events, worker) for worker in {one.worker for one in study.experts}
+    }
     votes = [
         vote._replace(at=_answered(log[one.worker], one.position), uncounted="")
         for vote, one in zip(
@@ -85,12 +87,12 @@ def experts(
     return task, added
 
 
-def _of(events: Iterable[SlideEvent], expert: str) -> list[SlideEvent]:
+def _events_of(events: Iterable[SlideEvent], expert: str) -> list[SlideEvent]:
     return sorted((one for one in events if one.expert == expert), key=lambda one: one.at)
 
 
 def _answered(events: Sequence[SlideEvent], position: int) -> dt.datetime | None:
-    """When the last answer on a pair was given, where the log shows it."""
+    """Return when the last answer on a pair was given; None where the log does not show it."""
     moments = [
         one.at
         for one in events
@@ -102,7 +104,7 @@ def _answered(events: Sequence[SlideEvent], position: int) -> dt.datetime | None
 def _write_logs(
     task: Task, log: Mapping[str, Sequence[SlideEvent]], workers: Mapping[str, Membership]
 ) -> None:
-    """One stream an expert, in the words of our own log, where there is none yet."""
+    """Write a stream of events, in our log's words, for each expert without one."""
     for expert, events in sorted(log.items()):
         where = Assignment.objects.filter(task=task, worker=workers[expert], streams__isnull=True)
         assignment = where.order_by("pk").first()
@@ -153,7 +155,7 @@ def _in_our_words(
 def pilot(
     by: User, project: Project, study: CrowdRagStudy, workers: Mapping[str, Membership]
 ) -> tuple[Task, Added]:
-    """The point-wise pilot as a rating task; re-posts of a submission are kept and do not count.
+    """Import the point-wise pilot as a rating task; repeated submissions do not count.
 
     The release does not say which text was rated, so an item names its topic alone and no text.
     """

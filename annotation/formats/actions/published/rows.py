@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]  # what, done, of how many
 
 
 def fields_of(study: Study | None, **rules: Any) -> dict[str, Any]:
-    """What a task asks and how, as a questionnaire says."""
+    """Return the fields of a task that a published questionnaire describes."""
     assert study is not None  # noqa: S101 (a folder without its questionnaires is refused)
     settings = {**study.settings, "show_sources": False}
     if study.type == "pairwise":
@@ -32,14 +32,16 @@ def fields_of(study: Study | None, **rules: Any) -> dict[str, Any]:
 
 
 def pair_key(pair: Pair) -> str:
-    """What exports call a pair as it is shown: left and right."""
+    """Return the key of a pair as shown: "left:right"."""
     return ":".join(pair)
 
 
 def pair_items(
     *, by: User, task: Task, pairs: Iterable[Pair], keys: Mapping[str, int]
 ) -> dict[Pair, int]:
-    """An item for each pair as shown; the reversed one of a pair shown both ways is its repeat.
+    """Create an item for each pair as shown; return the ids.
+
+    A pair shown both ways round gets a second item, its repeat. ``keys`` are the ids of the texts.
 
     ``keys`` are the ids of the texts. Returns the items' ids.
     """
@@ -73,7 +75,7 @@ def votes_of(
     keys: Mapping[str, int],
     workers: Mapping[str, Membership],
 ) -> list[Vote]:
-    """People's judgments as they are stored, in the order in which they stand."""
+    """Convert people's judgments to votes on the stored pairs, in their order."""
     found = []
     for one in judgments:
         flipped = keys[one.pair[0]] > keys[one.pair[1]]

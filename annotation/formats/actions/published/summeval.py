@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]  # what, done, of how many
 def import_texts(
     *, by: User, project: Project, study: SummEval, progress: Progress
 ) -> tuple[Task, Added]:
-    """The texts, and a checklist task that shows them; its questions are still to be written.
+    """Import the texts, and create a checklist task that shows them; its questions come later.
 
     Everything is there once. Raises Invalid where the project has other texts under their keys.
     """

@@ -38,7 +38,7 @@ LIMITS = {"target_words": 250, "min_words": 0, "max_words": 500, "min_citations"
 
 
 def form_points() -> dict[str, dict[int, str]]:
-    """The points that each question of the default forms takes: field -> value -> label."""
+    """Return the points of each question of the default forms: field -> value -> label."""
     return {
         f"{stage}.{row['name']}": {point["value"]: point["label"] for point in row["points"]}
         for stage, rows in ((ENTRY, ENTRY_TEMPLATE), (EXIT, EXIT_TEMPLATE))
@@ -47,7 +47,7 @@ def form_points() -> dict[str, dict[int, str]]:
 
 
 def settings() -> dict[str, Any]:
-    """The published study's rules: citations count from 0, and not everybody filled in the forms.
+    """Return the rules of the published study: citations count from 0, forms are optional.
 
     Some people wrote on a topic in two styles.
     """

@@ -193,7 +193,7 @@ def _documents(task: Task) -> Iterator[Document]:
 
 
 def not_expressed(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many spans BIO tags cannot hold, by reason."""
+    """Count the spans that BIO tags cannot express, by reason."""
     found: dict[str, int] = defaultdict(int)
     for one in _documents(task):
         for _span, reason in one.left:

@@ -26,7 +26,7 @@ RAW = {"correctness_topical": VALIDITY}
 
 def raw_judgments(task: Task, form: str, dimension: str = "") -> Table:
     """All judgments of people, counting or not, a row each (study2_responses.jsonl)."""
-    names = _asked(task)
+    names = _dimension_names(task)
     columns = (*RAW_HEAD, *(RAW.get(name, name) for name in names))
     return Table(columns, _raw(task, names))
 
@@ -59,7 +59,7 @@ def _raw(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
 
 def models(task: Task, form: str, dimension: str = "") -> Table:
     """The judgments of models (llm_judgments.csv): labels a, n, b as displayed."""
-    names = _asked(task)
+    names = _dimension_names(task)
     return Table((*MODEL_HEAD, *names), _models(task, names))
 
 
@@ -88,7 +88,7 @@ def _models(task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _asked(task: Task) -> list[str]:
+def _dimension_names(task: Task) -> list[str]:
     return [one.name for one in judgments.version_items(task.current)] if task.current else []
 
 

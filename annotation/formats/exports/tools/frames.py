@@ -77,14 +77,14 @@ class Texts:
 
 
 def texts_of(task: Task) -> Texts:
-    """Every text that an item of the task names."""
+    """Return every text that the task's items show, with the names of their sources."""
     rows = {row.candidate_id: row for row in judgments.texts(task)}
     names = judgments.system_names([row.system_id for row in rows.values()])
     return Texts(rows, names)
 
 
 def dimension_of(task: Task, name: str) -> str:
-    """The dimension (or scale) of this name; without a name overall quality, or else the first.
+    """Return the dimension of this name; by default overall quality, or else the first.
 
     Raises Invalid naming those there are.
     """
@@ -106,7 +106,7 @@ def votes(task: Task, dimension: str) -> Iterator[Vote]:
 
 
 def in_chunks(rows: Iterable[Row], size: int = CHUNK) -> Iterator[list[Row]]:
-    """The rows, so many at a time: what belongs to them is then read for these alone."""
+    """Yield the rows in lists, so that related rows can be read list by list."""
     source = iter(rows)
     while part := list(itertools.islice(source, size)):
         yield part
@@ -155,7 +155,7 @@ def _battles(task: Task, dimension: str) -> Iterator[dict[str, Any]]:
 
 
 def one_source(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many votes are no battles."""
+    """Count the votes that are no battles, as both texts come from one source."""
     texts = texts_of(task)
     return {
         "one_source": sum(
@@ -197,7 +197,7 @@ def texts(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def ties(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many votes the pairwise frame leaves out."""
+    """Count the neutral votes, which a pairwise frame without ties leaves out."""
     name = dimension_of(task, dimension)
     return {
         "neutral": sum(vote.second is None or vote.side == NEUTRAL for vote in votes(task, name))
@@ -232,6 +232,6 @@ def matrix(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def count_repeats(task: Task, dimension: str = "") -> dict[str, int]:
-    """How many votes the matrix has no cell for."""
+    """Count repeated votes of a worker on an item, for which the matrix has no cell."""
     given = [(vote.worker, vote.item) for vote in votes(task, dimension_of(task, dimension))]
     return {"given_again": len(given) - len(set(given))}

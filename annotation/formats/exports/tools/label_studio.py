@@ -31,7 +31,7 @@ CANCELLED = "cancelled in Label Studio"
 
 
 def table(task: Task, form: str, dimension: str = "") -> Table:
-    """As JSON a task an item; as CSV a row an annotation, and a column a control."""
+    """Return the task's answers for Label Studio: JSON by item, or CSV by annotation."""
     if form == "json":
         return Table((), _tasks(task))
     controls = _controls(task)
@@ -40,7 +40,7 @@ def table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def _controls(task: Task) -> list[str]:
-    """What answers of the task hold: its dimensions or scales, and texts."""
+    """Return the names of what answers hold: the task's dimensions or scales, and texts."""
     asked = [one.name for one in judgments.version_items(task.current)] if task.current else []
     own = {"answer__item__task": task, "answer__stage": Answer.Stage.MAIN}
     more = {
@@ -64,13 +64,13 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
         .order_by("group__position", "group_id", "position", "pk")
     )
     for part in in_chunks(items.iterator(AT_ONCE), AT_ONCE):
-        given = _given([item.pk for item in part])
+        given = _answers_by_item([item.pk for item in part])
         for item in part:
             people: list[Told] = []
             systems: list[Told] = []
             for row in given[item.pk]:
                 own = looks.results(item, version.settings, row)
-                result = _result(row, looks, asked) if own is None else _told(row, looks, own)
+                result = _result(row, looks, asked) if own is None else _results_of(row, looks, own)
                 (systems if row["system_id"] else people).append((row, result))
             times = [row["answered_at"].isoformat() for row in given[item.pk]]
             first = (version.published_at or version.updated_at).isoformat()
@@ -87,12 +87,12 @@ def _tasks(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _placing(item: Item) -> dict[str, Any]:
-    """How a pair is shown, and that it repeats another, where that is so."""
+    """Return on which sides a pair is shown, and which one it repeats if it does."""
     placing = {"side": item.side, "repeat": item.repeat}
     return {name: value for name, value in placing.items() if value}
 
 
-def _given(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def _answers_by_item(items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """Answers by item, each with its values by field."""
     found: Any = (
         Answer.objects.filter(
@@ -170,10 +170,10 @@ def _result(
     return _with_meta(row, result)
 
 
-def _told(
+def _results_of(
     row: Mapping[str, Any], looks: LabelStudio, own: Sequence[tuple[str, str, Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """What the type itself makes of an answer: name, type and value of each result."""
+    """Return an answer as its task type writes it: name, type and value of each result."""
     result = [
         {
             "id": f"{row['pk']}-{number}",
@@ -220,7 +220,7 @@ def _annotation(row: Mapping[str, Any], result: list[dict[str, Any]]) -> dict[st
 
 
 def _seconds(row: Mapping[str, Any]) -> float | None:
-    """From the opening of its assignment to the answer, where both are known."""
+    """Return the seconds from opening the assignment to the answer; None if one is not known."""
     opened, ended = row["assignment__opened_at"], row["answered_at"]
     return round((ended - opened).total_seconds(), 3) if opened and ended >= opened else None
 

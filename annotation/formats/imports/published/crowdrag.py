@@ -312,7 +312,7 @@ def _justifications(
     source = Source(
         folder, "llm_justifications_combined_first.jsonl.gz", needed=(*LEFT_RIGHT, "ratings")
     )
-    if not _found(source, study):
+    if not _has_file(source, study):
         return {}
     found = {}
     for row in source.rows():
@@ -389,15 +389,15 @@ def _published(folder: Path, texts: Mapping[str, str], pairs: set[Pair]) -> Publ
 
 
 def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> None:
-    """What the tables do not need: authors, times, the experts' log and the point-wise pilot."""
+    """Read what tables do without: authors, times, experts' log, point-wise pilot."""
     source = Source(folder, "study1_tasks_surveys.jsonl.gz", needed=("response", "worker"))
-    for row in source.rows() if _found(source, study) else ():
+    for row in source.rows() if _has_file(source, study) else ():
         if source.known(row, "response", texts, "text"):
             study.authors[row["response"]] = str(row["worker"])
     source = Source(
         folder, "sessions_time_taken.csv", needed=("worker", "questionnaire_id", "time_taken")
     )
-    for row in source.rows() if _found(source, study) else ():
+    for row in source.rows() if _has_file(source, study) else ():
         where = (row["worker"], row["questionnaire_id"])
         study.seconds[where] = source.read_whole(row, "time_taken")
     source = Source(
@@ -410,7 +410,7 @@ def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> N
             "time",
         ),
     )
-    for row in source.rows() if _found(source, study) else ():
+    for row in source.rows() if _has_file(source, study) else ():
         study.events += _event(source, row, study.events)
     source = Source(
         folder,
@@ -425,12 +425,12 @@ def _optional(folder: Path, study: CrowdRagStudy, texts: Mapping[str, str]) -> N
             *DIMENSIONS,
         ),
     )
-    if _found(source, study) and (folder / POINTWISE_STUDY).is_file():
+    if _has_file(source, study) and (folder / POINTWISE_STUDY).is_file():
         study.pointwise = _study(folder, POINTWISE_STUDY)
         study.ratings = list(_ratings(source, study.pointwise))
 
 
-def _found(source: Source, study: CrowdRagStudy) -> bool:
+def _has_file(source: Source, study: CrowdRagStudy) -> bool:
     if not source.exists:
         study.missing.append(source.name)
     return source.exists

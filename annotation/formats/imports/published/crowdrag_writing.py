@@ -71,12 +71,12 @@ class WritingStudy:
 
     @property
     def snapshots(self) -> int:
-        """How many snapshots the logs were read from."""
+        """Number of snapshots in all logs."""
         return sum(one.log.snapshots for one in self.responses)
 
     @property
     def characters(self) -> int:
-        """Characters of all snapshots."""
+        """Number of characters in all snapshots."""
         return sum(one.log.characters for one in self.responses)
 
 

@@ -56,12 +56,12 @@ def study_of(raw: Any, name: str) -> Study:
     for number, question in enumerate(questions, 1):
         if not isinstance(question, dict) or not isinstance(question.get("options"), dict):
             raise _refused(name, f"question {number} has no options")
-        asked.append(_asked(question, number, kind, name, [one["name"] for one in asked]))
+        asked.append(_question_row(question, number, kind, name, [one["name"] for one in asked]))
     settings = {"dimensions" if kind == "pairwise" else "scales": asked}
     return Study(kind, str(raw.get("instructions") or ""), settings)
 
 
-def _asked(
+def _question_row(
     question: Mapping[str, Any], number: int, kind: str, file: str, taken: list[str]
 ) -> dict[str, Any]:
     given = str(question.get("name") or f"question {number}")

@@ -43,12 +43,12 @@ class SummEval:
 
     @property
     def judged(self) -> int:
-        """How many scores of judges there are."""
+        """Number of judges' scores."""
         return sum(len(given) for one in self.judges.values() for given in one.values())
 
 
 def key_of(article: str, summary: str) -> str:
-    """What a summary is called in the project."""
+    """Return the key that the project uses for a summary."""
     return f"summeval-{article}-{summary}"
 
 

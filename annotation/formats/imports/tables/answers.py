@@ -129,10 +129,10 @@ class AnswerTable(TableReader):
         for (worker, item_id), (_line, one) in last.found.items():
             more = {"worker_id": worker, "item_id": item_id, **asked[item_id]}
             reader.checked.good.append({**one, **more}, len(one["answer"]))
-        self._tell(reader, last, made)
+        self._add_facts(reader, last, made)
 
     @staticmethod
-    def _tell(reader: Reader, last: LastCounts, made: set[str]) -> None:
+    def _add_facts(reader: Reader, last: LastCounts, made: set[str]) -> None:
         if made:
             note = _("%(questions)s without an id: one is made of the text.") % {
                 "questions": plural(len(made), "question")

@@ -51,7 +51,7 @@ class TableReader(Importer):
 
     @abstractmethod
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
-        """How the first rows of a file fit this kind."""
+        """Rate how well the first rows of a file match this kind of table."""
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort rows into good and bad; ``known`` are the fixes that a person chose."""
@@ -60,13 +60,13 @@ class TableReader(Importer):
         return checked
 
     def read_spelled(self, reader: Reader, rows: Iterable[Row], fixes: Fixes) -> None:
-        """Read rows whose values have one spelling each, and are as a person said."""
+        """Read rows after unifying spellings and applying the person's corrections."""
         spelled = Spellings(self.alike, reader, rows)
         self.read(reader, Repeated(partial(fixed, spelled, fixes)), fixes)
         spelled.note()
 
     def lacks(self, mapping: Mapping[str, str]) -> str:
-        """``no worker, item column``, or nothing where all are there."""
+        """Say which columns are missing, like ``no worker, item column``; "" if none."""
         names = ", ".join(str(one.label).lower() for one in missing(mapping, self.fields))
         return _("no %(names)s") % {"names": names} if names else ""
 
@@ -82,7 +82,7 @@ class Repeated(Iterable[Row]):
 
 
 def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
-    """The rows with values read as a person said."""
+    """Yield the rows with the person's corrections of values applied."""
     for row in rows:
         changed = {
             column: told[row.values[column].strip()]
@@ -125,7 +125,7 @@ class Spellings(Iterable[Row]):
             yield Row(row.line, {**row.values, **told}) if told else row
 
     def note(self) -> None:
-        """Say what was read as another spelling."""
+        """Add a note for each value that was read as another spelling."""
         for column, (n, said, use) in self.changed.items():
             wrong = ngettext(
                 "%(column)s: “%(said)s” is read as “%(use)s” (%(n)s cell).",
@@ -167,7 +167,7 @@ class _Kind:
 
 
 def unread(reader: Reader, row: Row) -> dict[str, str]:
-    """The columns of a row that no field reads, which are kept with what it makes."""
+    """Return a row's columns that no field reads, which are stored with its item or answer."""
     read = set(reader.mapping.values())
     return {
         name: value.strip()[:MAX_META]
@@ -177,7 +177,7 @@ def unread(reader: Reader, row: Row) -> dict[str, str]:
 
 
 def offer(reader: Reader, name: str, value: str, use: str, text: str) -> None:
-    """Let a person read ``value`` of a field as ``use``."""
+    """Offer a person to read ``value`` of a field as ``use``."""
     one = {"column": reader.column(name), "value": value, "use": use, "text": text}
     offers = reader.checked.about["offers"]
     if one not in offers and len(offers) < MAX_OFFERS:
@@ -192,7 +192,7 @@ class LastCounts:
         self.found: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
 
     def take(self, row: Row, key: tuple[str, ...], one: dict[str, Any]) -> None:
-        """Take one more row in."""
+        """Take in a row; it replaces an earlier one of the same worker and item."""
         line, before = self.found.get(key, (row.line, one))
         if line != row.line and before[self.said] == one[self.said]:
             self.reader.repeated(row, self.names, line, self.said)
@@ -209,5 +209,5 @@ class LastCounts:
         self.found[key] = (row.line, one)
 
     def good(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Line and row of each that counts."""
+        """Yield line and row of each answer that counts."""
         return iter(self.found.values())

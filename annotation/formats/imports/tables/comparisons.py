@@ -111,7 +111,7 @@ class ComparisonTable(TableReader, Battles):
         return SAID.get(plain(said), said)
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
-        """What a row has in its fields, with the winner as arenas write it."""
+        """Return a row's fields, with the winner as arena files write it."""
         found = super().raw(reader, row)
         return {**found, "winner": self._winner(found)} if "winner" in found else found
 
@@ -130,11 +130,11 @@ class ComparisonTable(TableReader, Battles):
         met: Counter[Any] = Counter(
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
         )
-        about |= _about(battles, sum(n - 1 for n in met.values()))
+        about |= _table_facts(battles, sum(n - 1 for n in met.values()))
 
 
 def signed_range(values: Iterable[str]) -> tuple[str, str] | None:
-    """The lowest and highest of preferences below and above 0; None where they are none."""
+    """Return the lowest and highest preference; None unless they lie on both sides of 0."""
     given = {value.strip() for value in values} - {""}
     if not given or not all(NUMBER.fullmatch(value) for value in given):
         return None
@@ -201,7 +201,7 @@ def _with_topics(battles: Iterable[dict[str, Any]]) -> Spool[dict[str, Any]]:
     )
 
 
-def _about(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
+def _table_facts(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
     """The table in numbers."""
     judges, systems = Counter[str](), set[str]()
     ties = left = 0

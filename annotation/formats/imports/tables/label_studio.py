@@ -83,7 +83,7 @@ class LabelStudioTable(TableReader):
             else:
                 bare += 1
                 reader.add_error(row, ANNOTATIONS, _("Nobody annotated this task"), _("Left out."))
-        reader.checked.about |= _about([one["task"] for one in reader.checked.good])
+        reader.checked.about |= _file_facts([one["task"] for one in reader.checked.good])
         reader.checked.notes += [f"{_(what)}: {n:,}. {_('Left out.')}" for what, n in left.items()]
 
     @staticmethod
@@ -94,7 +94,7 @@ class LabelStudioTable(TableReader):
 
 
 def annotators(row: Row) -> set[str]:
-    """Who gave the annotations of a row, where it is a task of Label Studio."""
+    """Return who annotated a row's task; empty if the row is no task of Label Studio."""
     try:
         given = read_json(row.values.get(ANNOTATIONS, "") or "[]", any_text=True)
     except Unreadable:
@@ -123,16 +123,16 @@ def _nested(reader: Reader, row: Row) -> dict[str, Any]:
 
 
 def scored_control(tasks: Sequence[LSTask], kind: str) -> str:
-    """The control of this type that was used most, of choices one with one choice each; or ""."""
+    """Return the most used control of this type ("" if none); for choices, single choices only."""
     used, several = Counter[str](), set[str]()
-    for _author, name, told, value in _said(tasks):
+    for _author, name, told, value in _results(tasks):
         used[name] += told == kind
         if kind == CHOICES and told == kind and len(value) != 1:
             several.add(name)
     return next((name for name, n in used.most_common() if n and name not in several), "")
 
 
-def _said(tasks: Iterable[LSTask]) -> Iterator[tuple[str, str, str, Any]]:
+def _results(tasks: Iterable[LSTask]) -> Iterator[tuple[str, str, str, Any]]:
     """Author, control, type and value of all that people said and that counts."""
     for task in tasks:
         for one in task.given:
@@ -140,12 +140,12 @@ def _said(tasks: Iterable[LSTask]) -> Iterator[tuple[str, str, str, Any]]:
                 yield from ((one.author, *said) for said in one.results())
 
 
-def _about(tasks: Sequence[LSTask]) -> dict[str, Any]:
+def _file_facts(tasks: Sequence[LSTask]) -> dict[str, Any]:
     """The file in numbers, and what of it is scored."""
     if not tasks:
         return {"cannot": [], "facts": [], "by": []}
     type = LSFile(tasks, tasks[0].meta).task_type()
-    said = list(_said(tasks))
+    said = list(_results(tasks))
     people, models = {author for author, *_ in said}, set[str]()
     aside = 0
     for one in (given for task in tasks for given in task.given):

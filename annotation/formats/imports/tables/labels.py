@@ -102,7 +102,7 @@ class LabelTable(TableReader):
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """By names, and where these are not usual ones by what the first rows hold."""
+        """Map fields to columns by name, or else by the contents of the first rows."""
         named = guess(columns, self.fields)
         others = {column for name, column in named.items() if name in ("time", "text")}
         found = _layout(columns, rows, others)
@@ -143,7 +143,9 @@ class LabelTable(TableReader):
         found = list(last.good())
         _sort_several(reader, [one for _, one in found])
         labels = Counter(one["label"] for _, one in found)
-        _few(reader, len(labels), MAX_SPELLINGS)  # before each is held against the usual ones
+        _check_few_labels(
+            reader, len(labels), MAX_SPELLINGS
+        )  # before each is held against the usual ones
         usual = misspelled(labels, set(known.get(reader.column("label"), {}).values()))
         found = [
             (line, one) for line, one in found if not _refused(reader, line, one, usual, labels)
@@ -151,17 +153,17 @@ class LabelTable(TableReader):
         labels = Counter(one["label"] for _, one in found)
         self._meet(reader, found, labels, gold)
         options = len(labels.keys() | {answer for _, answer in gold.values()})
-        _few(reader, options, MAX_OPTIONS)
+        _check_few_labels(reader, options, MAX_OPTIONS)
         for _line, one in found:
             one["about_item"], one["meta"] = kept.of_item(one["item"]), kept.of_row(one["meta"])
             reader.checked.good.append(one, len(one["text"]))
         self._count(reader.checked, found)
-        reader.checked.about |= _about([one for _, one in found], labels, gold)
+        reader.checked.about |= _table_facts([one for _, one in found], labels, gold)
 
     def _label(
         self, reader: Reader, row: Row, gold: dict[str, tuple[int, str]], times: Times
     ) -> dict[str, Any]:
-        """What one row says. Raises Refused."""
+        """Read the label of a row. Raises Refused."""
         for name, wrong in NONE.items():
             reader.needed(row, name, wrong, gettext_noop("Left out."))
         reader.limit(row, self.limits)
@@ -210,7 +212,7 @@ class LabelTable(TableReader):
 
     @staticmethod
     def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
-        """How many rows of the file are used, where that is not one a label."""
+        """Note how many rows of the file are used, where that differs from the number of labels."""
 
 
 class LabelMatrix(LabelTable):
@@ -231,7 +233,7 @@ class LabelMatrix(LabelTable):
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """The column that names the rows, and that of known answers."""
+        """Guess the column that names the rows, and the one of known answers."""
         found, turned = _matrix(columns, rows)
         if found is None:
             return guess(columns, self.fields)
@@ -251,7 +253,7 @@ class LabelMatrix(LabelTable):
         )
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
-        """As a table of one label a row."""
+        """Check the rows, as those of a table with one label a row."""
         checked = CheckedRows(about={"offers": []})
         shared = _sharing(rows, set(mapping.values()))
         names = ("worker", "item", "label", "gold", "text")
@@ -380,12 +382,12 @@ class _Kept:
                 self.varying.add(name)
 
     def of_item(self, item: str) -> dict[str, str]:
-        """What is kept of an item, given once."""
+        """Return the values to keep for an item, and forget them."""
         mine = self.told.pop(item, {})
         return {name: said for name, said in mine.items() if name not in self.varying}
 
     def of_row(self, meta: Mapping[str, str]) -> dict[str, str]:
-        """What is kept of one of its rows."""
+        """Return the values to keep for a row."""
         return {name: said for name, said in meta.items() if name in self.varying}
 
 
@@ -410,7 +412,7 @@ def _sort_several(reader: Reader, rows: Sequence[dict[str, Any]]) -> None:
             )
 
 
-def _few(reader: Reader, options: int, most: int) -> None:
+def _check_few_labels(reader: Reader, options: int, most: int) -> None:
     """Raise Invalid where the label column has more different values than a task can offer."""
     if options > most:
         raise Invalid(
@@ -428,7 +430,7 @@ def _few(reader: Reader, options: int, most: int) -> None:
 
 
 def misspelled(labels: Counter[str], kept: set[str]) -> dict[str, str]:
-    """Rare labels that differ from a usual one by case, space or one letter -> the usual one.
+    """Map rare labels to the common label that they misspell.
 
     ``kept`` are labels that a person said to be right. Letters of short labels and digits tell
     classes apart, so that they are no misspellings.
@@ -478,7 +480,7 @@ def _refused(
     return True
 
 
-def _about(
+def _table_facts(
     good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The table in numbers, and who always gives the same label."""

@@ -26,7 +26,7 @@ STATUS, REJECTED = "AssignmentStatus", "Rejected"  # a column of MTurk, and a va
 
 
 def unfold(table: Table) -> Table:
-    """The table with a row for each worker and item; as it is where no tool is recognised."""
+    """Convert a table of a known tool to one row per worker and item; others stay as they are."""
     table = one_hot.fold(table)
     if table.kind not in ("JSON", "JSONL") and not set(table.columns) >= MTURK:
         return table
@@ -124,7 +124,7 @@ def _read_mturk(values: Values) -> Iterator[Values]:
 
 
 def _answer(said: Any) -> str:
-    """What a crowd form holds of a question: a label, ticked options, or a text."""
+    """Return the answer in a crowd form's data: a label, the ticked options, or a text."""
     if not isinstance(said, dict):
         return as_text(said)
     if "label" in said:

@@ -22,7 +22,7 @@ TYPED = ("text_box", "textbox", "free_response", "slider", "number")  # what the
 
 
 def fold(table: Table) -> Table:
-    """The table with a column for each question; as it is where no column is of Potato's form."""
+    """Merge Potato's columns, one per option, into one per question; others stay as they are."""
     by_line = table.kind in ("JSON", "JSONL")  # its columns come up while it is read
     if not by_line and not any(MARK in name for name in table.columns):
         return table

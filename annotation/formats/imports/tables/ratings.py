@@ -128,7 +128,7 @@ class RatingTable(TableReader):
             items[one["item"]] += 1
             workers[one["worker"]] += 1
         if len(scores) > MAX_POINTS:
-            raise self._too_many(reader.column("score"), len(scores))
+            raise self._points_error(reader.column("score"), len(scores))
         low, high = min(items.values(), default=0), max(items.values(), default=0)
         reader.checked.about |= {
             "scores": sorted(scores),
@@ -154,7 +154,7 @@ class RatingTable(TableReader):
         }
 
     @staticmethod
-    def _too_many(column: str, scores: int) -> Invalid:
+    def _points_error(column: str, scores: int) -> Invalid:
         wrong = _(
             "The column %(column)s has %(scores)s different scores; a scale has %(most)s points at "
             "most."
@@ -185,7 +185,7 @@ def _points(said: str, factor: int) -> int | None:
 
 
 def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
-    """By what scores are stored, so that all that are numbers are whole; it is said."""
+    """Return the factor that makes all scores whole numbers; the reader notes it."""
     given = {reader.value(row, "score") for row in rows}
     numbers = [said for said in given if NUMBER.fullmatch(said)]
     for places in range(MOST_PLACES + 1):

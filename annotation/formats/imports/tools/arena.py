@@ -208,11 +208,11 @@ class Battles(Importer):
     )
 
     def raw(self, reader: Reader, row: Row) -> dict[str, str]:
-        """What a row has in its fields."""
+        """Return a row's fields as texts."""
         return {name: reader.value(row, name) for name in reader.mapping}
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
-        """Battles as dictionaries; ``known``: how often each is there."""
+        """Read battles as dicts; ``known``: how often each is stored already."""
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()
@@ -249,7 +249,7 @@ class Battles(Importer):
 
 
 def print_of(battle: Battle) -> bytes:
-    """What tells one battle from another, in 16 bytes."""
+    """Return a hash (16 bytes) that identifies a battle."""
     return text_print(repr((battle.judge, battle.topic, battle.left, battle.right, battle.winner)))
 
 
@@ -277,10 +277,12 @@ class _Line:
         self.times = times
 
     def add_error(self, column: str, value: Any, wrong: str, mend: str) -> None:
+        """Note what is wrong in a column of this line and how to mend it."""
         shown, column = str(value)[:MAX_SHOWN], self.names.get(column, column)
         self.problems.append(Problem(self.number, column, shown, _(wrong), _(mend)))
 
     def text(self, raw: Mapping[str, Any], column: str) -> str:
+        """Return the column's text; a list's texts are joined."""
         value = column_value(raw, column)
         if isinstance(value, list):
             value = ", ".join(map(str, value))
@@ -300,7 +302,7 @@ class _Line:
 
 
 def column_value(raw: Mapping[str, Any], column: str) -> Any:
-    """What a row holds in a column, by its name or by another one of it; None where nothing."""
+    """Return a row's value in a column, under its name or an alias; None if empty."""
     names = (column, *ALSO.get(column, ()))
     return next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
 
@@ -319,7 +321,10 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         )
     number = str(raw.get("turn") or "")
     turn = int(number) if number.isdigit() and len(number) < 4 else 0
-    sides = [_said(line, raw, column, turn) for column in ("conversation_a", "conversation_b")]
+    sides = [
+        _read_conversation(line, raw, column, turn)
+        for column in ("conversation_a", "conversation_b")
+    ]
     if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
         line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
@@ -335,7 +340,7 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
 
 
 def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
-    """One of WINNERS; what is none is noted."""
+    """Return the row's winner, one of WINNERS; any other value is noted as an error."""
     if not raw.get("winner") and OUTCOMES.keys() & raw.keys():
         came = [
             name for name in OUTCOMES if str(raw.get(name, "")).casefold() in ("1", "1.0", "true")
@@ -363,8 +368,10 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     return VERDICTS.get(said, "tie")
 
 
-def _said(line: _Line, raw: Mapping[str, Any], column: str, turn: int) -> tuple[str, str]:
-    """What the user asked and what the assistant said until a turn; empty where nothing is."""
+def _read_conversation(
+    line: _Line, raw: Mapping[str, Any], column: str, turn: int
+) -> tuple[str, str]:
+    """Return the user's words and the assistant's up to a turn; empty where there are none."""
     turns = column_value(raw, column)
     if isinstance(turns, str) and not raw.get(column):  # a response beside its prompt
         answers = texts_in_cell(turns)

@@ -76,7 +76,7 @@ class LSAnnotation:
     marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
 
     def results(self) -> Iterator[tuple[str, str, Any]]:
-        """Control, type and value of all that it says."""
+        """Yield control, type and value of every result in the annotation."""
         yield from self.choices
         yield from ((name, TEXT, held) for name, held in self.texts.items())
         yield from ((name, MARKS, held) for name, held in self.marks.items())
@@ -103,11 +103,11 @@ class LSFile:
 
     @property
     def left(self) -> Counter[str]:
-        """What was left out, with how often."""
+        """Count what was left out of the file, by kind."""
         return Counter(what for task in self.tasks for what in task.left)
 
     def task_type(self) -> TaskType:
-        """Of which type it is, by our own word or by the controls that were used."""
+        """Return the task type: named by our own export, or inferred from the controls in use."""
         own = self.about.get("type")
         if isinstance(own, str) and own in TYPES:
             return TYPES[own]
@@ -159,14 +159,14 @@ def read_label_studio(content: bytes, name: str) -> LSFile:
     return LSFile(tasks, tasks[0].meta)
 
 
-def _about(one: Mapping[str, Any]) -> Mapping[str, Any]:
+def _own_metadata(one: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = one.get("meta")
     own = meta.get("crowdqc") if isinstance(meta, dict) else None
     return own if isinstance(own, dict) else {}
 
 
 def problem_of(number: int, where: str, bad: BadValue) -> Problem:
-    """What is wrong with a value, as pages show it."""
+    """Describe a bad value for pages: its place, what is wrong and how to mend it."""
     column, value, wrong, mend = bad.problem
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Problem(number, f"{where}, {column}", shown[:MAX_SHOWN], _(wrong), _(mend))
@@ -200,7 +200,9 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
                 "name": name,
             }
             try:
-                said = _given(row, where, _asked_text(data), left, system=kind == "predictions")
+                said = _read_annotation(
+                    row, where, _asked_text(data), left, system=kind == "predictions"
+                )
             except BadValue as bad:
                 problems.append(problem_of(number, where, bad))
                 continue
@@ -209,7 +211,7 @@ def read_task(one: Any, number: int, problems: list[Problem]) -> LSTask:
             elif said.texts or said.choices or said.marks:  # one that was skipped says nothing
                 found.append(said)
     where = _("task %(id)s") % {"id": one.get("id", number)}
-    return LSTask(where, key, data, found, _about(one), left)
+    return LSTask(where, key, data, found, _own_metadata(one), left)
 
 
 def _asked_text(data: Mapping[str, Any]) -> str:
@@ -234,7 +236,7 @@ def _stored(mark: Mark, text: str) -> Mark:
     return mark
 
 
-def _given(
+def _read_annotation(
     row: Any, where: str, text: str, left: list[str], *, system: bool
 ) -> LSAnnotation | None:
     """One annotation or prediction; None of a model that has no name. Raises BadValue."""

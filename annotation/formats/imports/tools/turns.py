@@ -13,7 +13,7 @@ Message = Mapping[str, Any]
 
 
 def content_of(raw: Any) -> str | None:
-    """The text of a message, which may come in parts; None where it is none."""
+    """Return the text of a message, joining its parts; None if it is not a text."""
     if raw is None:
         return ""
     if isinstance(raw, str):
@@ -51,7 +51,7 @@ def prompt_of(cell: Any) -> str:
 
 
 def alternating(asked: Sequence[str], said: Sequence[str]) -> list[Message]:
-    """Questions and answers in turn as messages."""
+    """Interleave questions and answers as messages."""
     found: list[Message] = []
     for at, answer in enumerate(said):
         if at < len(asked):
@@ -61,13 +61,13 @@ def alternating(asked: Sequence[str], said: Sequence[str]) -> list[Message]:
 
 
 def until_turn(turns: Sequence[Message], turn: int) -> Sequence[Message]:
-    """The messages up to the answer of a turn, the first being 1."""
+    """Return the messages up to the answer of a turn, counted from 1."""
     begins = [at for at, one in enumerate(turns) if one.get("role") == USER]
     return turns[: begins[turn]] if 0 < turn < len(begins) else turns
 
 
 def read_turns(turns: Sequence[Message]) -> tuple[str, str]:
-    """What the user asked, and what was said: the answer, or all turns where there are several."""
+    """Return the user's question and the answer; of several turns, the whole conversation."""
     asked = [content_of(one["content"]) or "" for one in turns if one.get("role") == USER]
     answers = [at for at, one in enumerate(turns) if one.get("role") == ASSISTANT]
     others = any(one.get("role") not in (USER, ASSISTANT, SYSTEM) for one in turns)

@@ -65,7 +65,7 @@ class LogReader:
         self.logs: dict[str, WritingLog] = {}
 
     def take(self, row: Record, topics: Collection[str] = (), styles: Collection[str] = ()) -> None:
-        """One line; ``topics`` and ``styles`` are those there are (none: all will do)."""
+        """Add one line of a log file; ``topics`` and ``styles`` are those allowed (empty: any)."""
         whole = row.get("deltas") is not None
         for name in CHANGES if whole else SNAPSHOT:
             if row.get(name) is None:
@@ -94,7 +94,7 @@ class LogReader:
         if log is None:
             log = self._begun(row, int(time), topics, styles)
             log.deltas.append([0, 0, 0, text])
-        elif not self._same(log, row) or self._earlier(log, time):
+        elif not self._is_consistent(log, row) or self._earlier(log, time):
             return
         else:
             change = diff_texts(log.text, text)
@@ -121,7 +121,7 @@ class LogReader:
         self.logs[name] = log
         return log
 
-    def _same(self, log: WritingLog, row: Record) -> bool:
+    def _is_consistent(self, log: WritingLog, row: Record) -> bool:
         """Whether a further line names the topic and style that the first one named."""
         for column, first in (("topic", log.topic), ("style", log.style)):
             if str(row[column]) != first:

@@ -44,11 +44,12 @@ class ReadTopic:
 
     @property
     def ranked(self) -> list[Passage]:
+        """Return the topic's passages by rank."""
         return [passage for _, passage in sorted(self.passages, key=lambda one: one[0])]
 
 
 def content_of(query: str, passages: Iterable[Mapping[str, str]]) -> Content:
-    """What a topic's id stands for, to be compared; ids that nobody gave are not."""
+    """Return a topic's content for comparing with a stored one, without generated ids."""
     return query, [(one["key"], one["title"], one["text"]) for one in passages]
 
 
@@ -115,7 +116,7 @@ class Topics(Importer):
                 mend = gettext_noop("Write one that no other topic has.")
                 key = reader.needed(row, "topic", gettext_noop("A topic needs an id."), mend)
                 reader.limit(row, self.limits)
-                one = _told(reader, row)
+                one = _read_row(reader, row)
                 there = found.setdefault(key, one)
                 if there is not one:
                     self._join(reader, row, there, one)
@@ -172,7 +173,7 @@ class Topics(Importer):
         if not one.query:
             reader.refuse(one.row, "query", _("The topic has no query."), _("Write what is asked."))
         there = known.topics.get(key)
-        if there is not None and not _same(there, content_of(one.query, one.ranked)):
+        if there is not None and not _equal_content(there, content_of(one.query, one.ranked)):
             what = _("another query") if there[0] != one.query else _("other passages")
             wrong = _("The task has this topic with %(what)s.") % {"what": what}
             mend = gettext_noop("Change it in the builder, or give this one another id.")
@@ -181,8 +182,8 @@ class Topics(Importer):
         reader.checked.add(made, len(one.lines), there=there is not None)
 
 
-def _told(reader: Reader, row: Row) -> ReadTopic:
-    """What one row says of its topic: all of its passages, one, or none. Raises Refused."""
+def _read_row(reader: Reader, row: Row) -> ReadTopic:
+    """Read a row's topic with all, one or none of its passages. Raises Refused."""
     query = reader.value(row, "query")
     if any(reader.value(row, name) for name in ("passages", "references_texts")):
         return ReadTopic(row, query, True, list(enumerate(_listed(reader, row))))
@@ -207,7 +208,7 @@ def _told(reader: Reader, row: Row) -> ReadTopic:
     return ReadTopic(row, query, False, [(-1 if at is None else at, one)])
 
 
-def _same(there: Content, given: Content) -> bool:
+def _equal_content(there: Content, given: Content) -> bool:
     """Equal but for ids that the file does not give."""
     if there[0] != given[0] or len(there[1]) != len(given[1]):
         return False
@@ -277,7 +278,7 @@ def _text(value: Any) -> str:
 
 
 def _wrong(one: Passage, before: Iterable[Passage]) -> str:
-    """What is wrong with a passage of a list; empty where it is well."""
+    """Return the error in a passage of a list; "" where there is none."""
     if not one["text"]:
         return _("there is no text.")
     for name, most in (("key", MAX_DOCUMENT), ("title", MAX_TITLE), ("text", MAX_TEXT)):

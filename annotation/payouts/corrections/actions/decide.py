@@ -49,7 +49,7 @@ def _locked(correction: Correction) -> Correction:
 
 @transaction.atomic
 def approve_correction(*, by: User, correction: Correction) -> Correction:
-    """Book what was proposed, once.
+    """Approve and book a proposed correction, once.
 
     Raises NotAllowed for whoever is no independent second person, or whose account it is about,
     Conflict where it was declined or would book something else by now.
@@ -88,7 +88,7 @@ def approve_correction(*, by: User, correction: Correction) -> Correction:
 
 @transaction.atomic
 def decline_correction(*, by: User, correction: Correction, note: str) -> Correction:
-    """Book nothing: by whoever may approve it, or by its proposer, who withdraws it so."""
+    """Decline a proposed correction, or withdraw one's own."""
     correction = _locked(correction)
     require_recent(by, _("decide about corrections"))
     own = correction.proposed_by_id == by.pk

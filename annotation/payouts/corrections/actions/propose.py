@@ -30,7 +30,7 @@ ZERO, DAY = Decimal("0.00"), dt.timedelta(days=1)
 
 
 def booked_alone(project: Project) -> Decimal:
-    """What was booked by hand without a second person within the last 24 hours."""
+    """Return the sum of corrections booked without a second person in the last 24 hours."""
     rows = project.corrections.filter(state=State.ALONE, decided_at__gt=timezone.now() - DAY)
     return rows.aggregate(s=Sum("amount"))["s"] or ZERO
 
@@ -47,7 +47,7 @@ def propose_above_limit(
     debit: str = "",
     credit: str = "",
 ) -> Correction | None:
-    """Note a booking by hand. Given back: the proposal that it becomes; None: book it now.
+    """Propose a booking by hand if it exceeds the daily limit; None if it may be booked now.
 
     Part of the caller's transaction. The project's row is locked, so that no two bookings at
     once stay under the limit together.
@@ -79,11 +79,11 @@ def propose_above_limit(
         )
         return None
     made = Correction.objects.create(**fields)
-    _tell_of(made, by)
+    _announce(made, by)
     return made
 
 
-def _tell_of(made: Correction, by: User) -> None:
+def _announce(made: Correction, by: User) -> None:
     """Record a proposal, and tell who may approve it."""
     project, amount = made.project, made.amount
     record(

@@ -54,7 +54,7 @@ class _Problem:
 def fit_each(
     problems: Iterable[tuple[Labels, np.random.Generator]], plan: Plan, *, hooks: Hooks
 ) -> Iterator[FittedProblem]:
-    """The fit of each problem, in their order; one that nobody can be scored in is all NaN.
+    """Yield the fit of each problem, in order; all NaN if nobody can be scored.
 
     Problems are asked for one by one, each after the random numbers of the one before it were
     drawn, so that they may come from the same generator. Raises Cancelled.
@@ -97,7 +97,7 @@ def _alone(labels: Labels, rng: np.random.Generator, plan: Plan, hooks: Hooks) -
         rng=rng,
         hooks=hooks,
     )
-    return _found(votes, fitted)
+    return _fitted_problem(votes, fitted)
 
 
 def _nobody(labels: Labels) -> FittedProblem:
@@ -110,7 +110,7 @@ def _laid_out(labels: Labels) -> Votes:
     return mace_data.prepare(labels, *parts_with_company(labels.worker, labels.item, *sizes))
 
 
-def _found(votes: Votes, fitted: Fitted) -> FittedProblem:
+def _fitted_problem(votes: Votes, fitted: Fitted) -> FittedProblem:
     probability = posterior(votes, fitted.posterior, fitted.missing, fitted.state.prevalence)
     probability[votes.item_part == 0] = np.nan
     spam = np.where(votes.worker_part > 0, fitted.state.spam[:, 0], np.nan)
@@ -126,13 +126,13 @@ def _fitted(held: list[_Problem], plan: Plan, hooks: Hooks) -> Iterator[FittedPr
             yield _nobody(one.labels)
         return
     batch.run(hooks)
-    whole = _found(batch.votes, batch.fitted())
+    whole = _fitted_problem(batch.votes, batch.fitted())
     for workers, items in batch.places():
         yield FittedProblem(whole.spam[workers], whole.probability[items])
 
 
 def _stacked(problems: list[_Problem]) -> tuple[Labels, IntArray, IntArray]:
-    """All votes as one table, and where each problem's workers and items begin and end."""
+    """Stack all votes in one table, with where each problem's workers and items begin and end."""
     parts = [problem.labels for problem in problems]
     workers = np.cumsum([0, *(len(part.workers) for part in parts)])
     items = np.cumsum([0, *(len(part.items) for part in parts)])

@@ -86,7 +86,7 @@ def starts(
     rng: np.random.Generator,
     priors: Priors = UNIFORM,
 ) -> State:
-    """Random parameters as in the published code: 1 + noise * uniform, normalised."""
+    """Draw random starting parameters as the published code does: 1 + noise * uniform."""
     j, k = len(votes.total), votes.labels
     spam, know = np.empty((j, restarts)), np.empty((j, restarts))
     strategy = np.empty((len(votes.worker), restarts))
@@ -106,7 +106,7 @@ def starts(
 
 
 def odds(votes: Votes, state: State) -> FloatArray:
-    """kn_j / a of every strategy (u, R)."""
+    """Return the odds kn_j / a of every vote's strategy (u, R)."""
     found: FloatArray = np.take(state.know / state.spam, votes.worker, axis=0)
     found /= state.strategy
     return found
@@ -136,7 +136,7 @@ def e_step(
 def expected(
     votes: Votes, ratio: FloatArray, posterior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Expected number of knowing votes of each worker (j, R) and of each strategy (u, R)."""
+    """Return the expected knowing votes of each worker (j, R) and each strategy (u, R)."""
     return _knowing(votes, ratio, votes.transposed @ posterior)
 
 
@@ -186,7 +186,7 @@ def m_step(
 
 
 def advance(votes: Votes, priors: Priors, state: State) -> State:
-    """One round: what the parameters say of the votes, and what that says of the parameters."""
+    """Run one round of EM: the posterior under the parameters, then the new parameters."""
     ratio = odds(votes, state)
     found = in_pieces(votes, ratio, state.prevalence)
     if found is not None:
@@ -314,7 +314,7 @@ def vb(
         state = starts(votes, width, noise, rng, priors).of_kind(
             np.float32 if single else np.float64
         )
-        told = partial(_told, hooks, first * iterations, width, restarts * iterations)
+        told = partial(_report_progress, hooks, first * iterations, width, restarts * iterations)
         state, moved, done = _settled(
             laid, priors, state, iterations=iterations, tolerance=tolerance, step=told
         )
@@ -322,7 +322,7 @@ def vb(
     return kept.fitted()
 
 
-def _told(hooks: Hooks, begun: int, width: int, total: int, done: int) -> None:
+def _report_progress(hooks: Hooks, begun: int, width: int, total: int, done: int) -> None:
     hooks.step("restarts", begun + done * width, total)
 
 
@@ -365,7 +365,7 @@ def _settled(
 
 
 def with_counts(state: State) -> State:
-    """A start with room for the expected items of each label."""
+    """Add room for the expected items of each label to a starting state."""
     if state.prevalence is None or state.true is not None:
         return state
     return replace(state, true=np.zeros_like(state.prevalence))
@@ -380,7 +380,7 @@ def polish(
     tolerance: float,
     hooks: Hooks,
 ) -> Fitted:
-    """Go on with the kept restart until no worker's share moves by ``tolerance`` in a round."""
+    """Continue the best restart until no worker's share moves by ``tolerance`` in a round."""
     state, moved, done = fitted.state, fitted.change, 0
     while done < rounds and moved.max(initial=0.0) >= tolerance:
         before, state = state, advance(votes, priors, state)
@@ -403,7 +403,7 @@ def polish(
 
 
 def moved_shares(votes: Votes, before: State, after: State) -> FloatArray:
-    """By how much each worker's share of knowing votes changed (j, R); infinite at the start."""
+    """Return by how much each worker's share of knowing votes changed (j, R)."""
     found: FloatArray = np.abs(after.knowing - before.knowing)
     found /= np.maximum(votes.total, 1e-12)[:, None]
     return found
@@ -426,7 +426,7 @@ class BestFits:
     def offer(
         self, priors: Priors, state: State, moved: FloatArray, rounds: int, *, by_bound: bool
     ) -> None:
-        """Take over whatever is better than what is kept."""
+        """Keep each restart that is better than the best so far."""
         votes = self.votes
         _, _, log_total = e_step(votes, odds(votes, state), state.prevalence)
         likelihood, bound = objectives(votes, priors, state, log_total)

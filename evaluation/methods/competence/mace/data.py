@@ -56,7 +56,7 @@ class Votes:
     labels: int
 
     def single(self) -> Votes:
-        """With all that rounds multiply by in single precision."""
+        """Return the votes with all large arrays in single precision."""
         names = ("count", "total", "absent", "matrix", "transposed", "per_item", "per_worker")
         found = replace(self, **{name: getattr(self, name).astype(np.float32) for name in names})
         # What is worked out once is filled in here, as it would be in double otherwise.
@@ -76,12 +76,12 @@ class Votes:
 
     @cached_property
     def cell_place(self) -> IntArray:
-        """The row (c,) of each cell's component and label in a table of prevalences."""
+        """Index (c,) of each cell's component and label in a table of prevalences."""
         return self.item_part[self.cell_item] * self.labels + self.cell_label
 
     @cached_property
     def given_labels(self) -> scipy.sparse.csr_array:
-        """(items, places) with 1 where an item got the label of its component."""
+        """Matrix (items, places) with 1 where an item received the label of its component."""
         size = (len(self.item_part), (self.parts + 1) * self.labels)
         return vote_matrix(self.cell_item, self.cell_place, np.ones(len(self.cell_item)), size)
 
@@ -98,7 +98,7 @@ class Votes:
 
     @cached_property
     def per_place(self) -> scipy.sparse.csr_array:
-        """The sum of cells (places, cells) by component and label."""
+        """Matrix (places, cells) that sums cells by component and label."""
         return adding(self.cell_place, (self.parts + 1) * self.labels)
 
 
@@ -126,11 +126,11 @@ class Counts:
 
     @cached_property
     def size(self) -> IntArray:
-        """How many items each component (parts,) has."""
+        """Number of items in each component (parts,)."""
         return np.bincount(self.item_part, minlength=self.parts + 1)[1:]
 
     def single(self) -> Counts:
-        """With the votes in single precision: half the memory to go through in every round."""
+        """Return the counts with the votes in single precision, which halves the memory."""
         short = {
             name: getattr(self, name).astype(np.float32)
             for name in ("matrix", "transposed", "parts_of_items")
@@ -138,8 +138,9 @@ class Counts:
         return replace(self, **short)
 
     def patterns(self) -> tuple[Counts, IntArray, FloatArray] | None:
-        """The same with one item for all that have the same votes; which one each item (i,) is,
-        and how many there are of each. None where that would not make them half as many.
+        """Merge items with equal votes; None if that would not halve their number.
+
+        Returns the merged counts, the merged item of each item (i,), and the size of each.
         """
         kind, size = np.unique(self._votes_as_numbers(), return_inverse=True, return_counts=True)[
             1:
@@ -224,20 +225,20 @@ class State:
 
     @property
     def tables(self) -> tuple[FloatArray | None, ...]:
-        """All of them, in the order of the fields."""
+        """Return all tables of parameters, in the order of the fields."""
         return tuple(getattr(self, one.name) for one in fields(self))
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> State:
-        """Every table changed alike."""
+        """Return the state with ``change`` applied to every table."""
         known: list[Any] = [None if one is None else change(one) for one in self.tables]
         return State(*known)
 
     def of_kind(self, number: type[np.floating[Any]]) -> State:
-        """Every table in this precision; the same where it is so already."""
+        """Return the state with every table in this precision."""
         return self.map(lambda table: table.astype(number, copy=False))
 
     def restarts(self, chosen: NDArray[np.bool_]) -> State:
-        """These restarts (R,) only."""
+        """Keep only these restarts (R,)."""
         return self.map(lambda table: np.ascontiguousarray(table[:, chosen]))
 
     def rows(
@@ -246,7 +247,7 @@ class State:
         strategy: NDArray[np.bool_],
         place: NDArray[np.bool_],
     ) -> State:
-        """These workers (j,), strategies (u,) and places of prevalences only."""
+        """Keep only these workers (j,), strategies (u,) and places of prevalences."""
         chosen = (worker, worker, strategy, worker, strategy, place, place)
         known: list[Any] = [
             None if one is None else one[rows]
@@ -294,12 +295,12 @@ def vote_matrix(
 
 
 def summed(group: IntArray, weight: FloatArray, size: int) -> FloatArray:
-    """Sum of the weights of each group (size,)."""
+    """Sum up weights by group (size,)."""
     return np.bincount(group, weights=weight, minlength=size).astype(np.float64)
 
 
 def adding(group: IntArray, size: int) -> scipy.sparse.csr_array:
-    """The sparse matrix (size, n) that adds up rows of one group."""
+    """Return the sparse matrix (size, n) that sums the rows of each group."""
     return vote_matrix(group, np.arange(len(group)), np.ones(len(group)), (size, len(group)))
 
 
@@ -325,7 +326,7 @@ def label_parts(data: Labels) -> tuple[IntArray, IntArray]:
 def parts_with_company(
     worker: IntArray, item: IntArray, workers: int, items: int
 ) -> tuple[IntArray, IntArray]:
-    """Component numbers of workers and items; 0 also where one worker alone makes a component."""
+    """Number the components of workers and items; 0 for components with a single worker."""
     left, right = components(worker, item, workers, items)
     alone = np.bincount(left, minlength=1) == 1  # numbered by size, so these come last
     alone[0] = False
@@ -342,14 +343,14 @@ def prevalence_groups(prevalence: str, labels: int) -> IntArray:
 
 
 def start_prevalence(votes: Votes, priors: Priors, restarts: int) -> FloatArray | None:
-    """Where restarts begin: all labels equally likely."""
+    """Return the starting prevalence of all restarts: equal for all labels."""
     if priors.prevalence == "uniform":
         return None
     return np.full(((votes.parts + 1) * votes.labels, restarts), 1.0 / votes.labels)
 
 
 def absent_weight(votes: Votes, prevalence: FloatArray | None) -> FloatArray:
-    """The labels (i, 1) that an item did not get, or the prevalence (i, R) of them together."""
+    """Return the number (i, 1) or prevalence (i, R) of the labels that an item did not get."""
     if prevalence is None:
         return votes.absent[:, None]
     found: FloatArray = votes.other_labels[0] @ prevalence

@@ -53,7 +53,7 @@ class Draws:
 
     @classmethod
     def of_chains(cls, found: NDArray[np.float32]) -> Draws:
-        """From the draws (chains, draws, workers)."""
+        """Make it of the draws (chains, draws, workers)."""
         return cls(found.reshape(-1, found.shape[2]), r_hat(found), effective_size(found))
 
     def error(self) -> FloatArray:
@@ -91,11 +91,12 @@ class Rounds:
 
     @property
     def wide(self) -> bool:
+        """Whether sweeps are laid out for many votes."""
         return self.votes >= min(WIDE, LARGE)
 
     @classmethod
     def of(cls, draws: int, votes: int) -> Rounds:
-        """For ``draws``, rounded up to whole chains, of a crowd of so many ``votes``.
+        """Choose the length of the chains for so many ``draws`` from a crowd with ``votes`` votes.
 
         A large one makes ``KEPT`` of them.
         """
@@ -104,7 +105,7 @@ class Rounds:
         return cls(BURN_IN, THIN, -(-draws // CHAINS), votes)
 
     def stages(self, most: int = STAGES) -> Iterator[Rounds]:
-        """These rounds, and twice as many each time, as long as somebody asks for more."""
+        """Yield these rounds, then twice as many each time, while more are requested."""
         stage, made = self, 0
         for _ in range(most):
             made += stage.total
@@ -115,11 +116,11 @@ class Rounds:
 
     @property
     def total(self) -> int:
-        """All rounds of a chain."""
+        """Number of rounds of one chain."""
         return self.burn_in + self.thin * self.each
 
     def draw_after(self, done: int) -> int | None:
-        """Which draw round ``done`` (from 0) gives, if it gives one."""
+        """Return which draw round ``done`` (from 0) gives; None if it gives none."""
         place, rest = divmod(done - self.burn_in, self.thin)
         return place if place >= 0 and not rest else None
 
@@ -135,7 +136,7 @@ def r_hat(chains: NDArray[np.float32]) -> FloatArray:
 
 
 def effective_size(chains: NDArray[np.float32]) -> FloatArray:
-    """How many independent draws (j,) the chains (m, n, j) are worth: by means of batches.
+    """Estimate the effective number of independent draws (j,) in chains (m, n, j), by batch means.
 
     Of independent draws the mean of ``BATCH`` varies a ``BATCH``th as much as they do; what it
     varies more, they are worth less. Chains that differ differ in these means too.
@@ -210,7 +211,7 @@ def draw_labels(
     rng: np.random.Generator,
     belief: FloatArray | None = None,
 ) -> IntArray:
-    """One label an item and chain (chains, items), drawn with chances proportional to exp.
+    """Draw one label an item and chain (chains, items), with chances proportional to exp.
 
     ``log`` (items, K, chains), to which the logarithm of ``prior`` is added: of the same shape, or
     one row for all items. The chances, summed over chains, are added to ``belief`` (K, items).

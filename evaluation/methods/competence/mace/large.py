@@ -45,7 +45,7 @@ class Large:
 
     @classmethod
     def of(cls, votes: Votes, priors: Priors) -> Large | None:
-        """None where items got few of very many labels."""
+        """Build the matrices for large data; None if items have few of very many labels."""
         items, k = len(votes.absent), votes.labels
         if items * k > WIDEST * len(votes.cell_item):
             return None
@@ -104,7 +104,7 @@ class Large:
         return State(1.0 - know, know, strategy, knowing, cells, prevalence, true)
 
     def _prevalence(self, state: State) -> FloatArray:
-        """How likely each label (items or 1, K, chains) is before any vote."""
+        """Return the chance of each label (items or 1, K, chains) before any vote."""
         votes = self.votes
         if state.prevalence is None:
             return np.ones((1, votes.labels, 1))

@@ -194,7 +194,7 @@ def majority(data: Labels) -> IntArray:
 def compare_labels(
     data: Labels, worker_part: IntArray, item_part: IntArray, *, hooks: Hooks
 ) -> dict[str, NDArray[Any]]:
-    """What stands beside MACE's labels: those (i,) of the majority and of Dawid and Skene.
+    """Return the labels (i,) of the majority and of Dawid-Skene, to compare with MACE's.
 
     Three models that agree say more than one. ``dawid_skene_posterior`` holds if Dawid and Skene's
     model holds: it is no accuracy. On the components of MACE. Raises Cancelled.
@@ -213,14 +213,14 @@ def compare_labels(
 
 
 def against_majority(label: IntArray, most: IntArray) -> dict[str, Any]:
-    """On how many items labels leave the majority, of those that have both."""
+    """Count the items on which the labels differ from the majority's."""
     both = (label != NONE) & (most != NONE)
     differ = int((label[both] != most[both]).sum())
     return {"differ": differ, "items": int(both.sum()), "share": differ / max(int(both.sum()), 1)}
 
 
 def _warning(others: Mapping[str, NDArray[Any]], label: IntArray) -> str:
-    """What is said where labels leave the majority on more than LEAVES of the items, else ''.
+    """Warn where labels leave the majority on more than LEAVES of the items; else "".
 
     Either few workers know, or the model does not fit; nothing else shows it.
     """

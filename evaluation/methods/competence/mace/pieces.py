@@ -39,7 +39,7 @@ class Piece:
 
 
 def single_piece(votes: Votes) -> Piece:
-    """All items as one piece."""
+    """Return all items as one piece."""
     return Piece(
         slice(0, len(votes.absent)),
         slice(0, len(votes.cell_item)),
@@ -51,7 +51,7 @@ def single_piece(votes: Votes) -> Piece:
 
 
 def pieces(votes: Votes, cells: int) -> list[Piece]:
-    """All items in pieces of at most so many cells, or of one item; kept for the next call."""
+    """Split the items into pieces of at most ``cells`` cells; cached on ``votes``."""
     kept: list[Piece]
     size, kept = votes.__dict__.get(CUT, (0, []))
     if size != cells:
@@ -103,7 +103,9 @@ def normalise(
 def in_pieces(
     votes: Votes, ratio: FloatArray, prevalence: FloatArray | None
 ) -> tuple[FloatArray, FloatArray | None] | None:
-    """Expected right votes (u, R) of each strategy, and expected items of each label.
+    """Run the E-step piece by piece, for large crowds; None if it must run at once.
+
+    Returns expected right votes (u, R) of each strategy, and expected items of each label.
 
     Sums are those of ``e_step`` and ``expected`` to the last bit. None for a crowd that is not
     ``LARGE``, and for one with a weight too large for its exponential, from its first such round

@@ -66,7 +66,7 @@ def draw(
 
 
 def overdispersed(votes: Votes, state: State, rng: np.random.Generator) -> State:
-    """A start for each chain (columns): the fit, and places that know nothing of it.
+    """Return starting points for the chains: the fit, and dispersed random points.
 
     There competences are drawn evenly from 0 to 1, strategies and prevalences are even. Spread
     around the fit instead, chains would stay in its optimum where the posterior has several.
@@ -157,7 +157,7 @@ def _true(
 
 
 def truth(votes: Votes, posterior: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """1 for the cell (c, R) whose label is drawn as its item's truth; none if it got no vote."""
+    """Draw each item's true label; returns 1 for its cell (c, R), 0 for the others."""
     ends = np.cumsum(posterior, axis=0)
     point = rng.random((len(votes.absent), posterior.shape[1]))
     later = votes.first_cell > 0

@@ -30,7 +30,7 @@ def tables(
     others: Mapping[str, NDArray[Any]],
     settings: dict[str, Any],
 ) -> dict[str, Table]:
-    """The estimates of a fit, described at ``mace.fit``; ``others`` (i,) are more of its items.
+    """Make the tables of estimates of a fit (described at ``mace.fit``).
 
     ``averaged`` (i, K) takes the place of the fit's posterior.
     """
@@ -55,7 +55,7 @@ def tables(
 
 
 def prior(probability: FloatArray) -> Table:
-    """How often each label is true (parts, K), a row a component and label."""
+    """Make the table of prevalences (parts, K): a row per component and label."""
     parts, k = probability.shape
     return Table(
         {
@@ -69,7 +69,7 @@ def prior(probability: FloatArray) -> Table:
 def posterior(
     votes: Votes, cells: FloatArray, missing: FloatArray, prevalence: FloatArray | None = None
 ) -> FloatArray:
-    """Probability of every label of every item (i, K); rows add up to 1."""
+    """Return the posterior of every label of every item (i, K); rows sum to 1."""
     found = np.repeat(missing[:, None], votes.labels, axis=1)
     if prevalence is not None:
         found *= prevalence.reshape(-1, votes.labels)[votes.item_part]
@@ -78,12 +78,12 @@ def posterior(
 
 
 def per_item(data: Labels) -> FloatArray:
-    """Votes of each item (i,)."""
+    """Return the number of votes on each item (i,)."""
     return summed(data.item, data.weight, len(data.items))
 
 
 def to_integers(counts: FloatArray) -> Any:
-    """As integers where they are whole."""
+    """Convert counts to integers if they are all whole."""
     rounded = counts.round()
     return rounded.astype(np.int64) if np.array_equal(rounded, counts) else counts
 
@@ -96,7 +96,7 @@ def items(
     threshold: float = 1.0,
     min_posterior: float = 0.0,
 ) -> Table:
-    """The item table from posteriors (i, K): label (-1: not scored), posterior, entropy, kept.
+    """Make the table of items: label (-1: not scored), posterior, entropy, kept.
 
     ``kept`` are the ``threshold`` share of scored items with the least entropy (Hovy et al.,
     section 4.2; all that tie with the last one stay) whose label has ``min_posterior``.
@@ -207,7 +207,7 @@ def diagnostics(
     *,
     by_bound: bool,
 ) -> dict[str, Any]:
-    """What to know of each component, who and what was left out, and warnings."""
+    """Return the diagnostics of each component, what was left out, and warnings."""
     score = fitted.bound if by_bound else fitted.likelihood
     near = (score >= score.max(axis=1, keepdims=True) - NEAR).sum(axis=1)
     likelihood, bound = fitted.at_end
@@ -254,7 +254,7 @@ def components_of(data: Labels, worker_part: IntArray, item_part: IntArray) -> l
 def cautions(
     data: Labels, worker_part: IntArray, draws: Draws | None, model: str = "this"
 ) -> dict[str, Any]:
-    """Labels that nobody gave, what the interval is, how well the chains agree, and warnings."""
+    """Return labels nobody gave, the kind of interval, agreement of the chains, and warnings."""
     given = summed(data.label, data.weight, len(data.labels))
     found: dict[str, Any] = {
         "labels_never_given": [data.labels[k] for k in np.flatnonzero(given == 0)],
@@ -274,7 +274,7 @@ def cautions(
 
 
 def unsettled(draws: Draws, scored: NDArray[np.bool_]) -> list[str]:
-    """What is said where chains differ, or bounds would move from seed to seed; else nothing."""
+    """Warn if chains differ, or if bounds would change from seed to seed; [] if not."""
     r_hat, n = draws.r_hat[scored], len(draws.competence)
     apart = int((r_hat > UNSETTLED).sum())
     if apart:

@@ -246,7 +246,7 @@ def _no_drift(reason: str) -> dict[str, Any]:
 def side_preference(
     data: ShownVotes, *, confidence: float = 0.95, units: Units | None = None, family: int = 0
 ) -> Table:
-    """Does the right side win more often than the left, whatever stands there?
+    """Test whether the right side wins more often than the left, whatever text it shows.
 
     Only pairs shown both ways round count, and both ways weigh the same: whatever is better then
     stands on either side alike, and .5 is no preference. A row per dimension and one for all:

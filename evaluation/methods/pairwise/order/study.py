@@ -106,7 +106,7 @@ def interdependence_table(
 
 
 def repeats(data: Judgments, level: float) -> tuple[Table, Table]:
-    """Do workers who judged a pair again say the same, in canonical coordinates?
+    """Measure how often workers who judged a pair again say the same.
 
     A row a dimension and one (EVERY) for all: ``same``, the share of first and next votes on a
     pair that are equal, clustered by worker; ``chance``, what the labels' shares among these votes
@@ -123,7 +123,7 @@ def repeats(data: Judgments, level: float) -> tuple[Table, Table]:
     vote, worker = votes.canonical(), votes.worker[before]
     both = (vote[before] != MISSING) & (vote[after] != MISSING)
     same = both & (vote[before] == vote[after])
-    others = _others(data)
+    others = _agreement_of_others(data)
     rows = []
     for k in range(EVERY, len(data.dimensions)):
         columns = list(range(len(data.dimensions))) if k == EVERY else [k]
@@ -164,7 +164,7 @@ def _weighted(values: IntArray, weight: IntArray) -> float:
     return float((np.nan_to_num(values) * weight).sum() / total) if total else float("nan")
 
 
-def _others(data: Judgments) -> IntArray:
+def _agreement_of_others(data: Judgments) -> IntArray:
     """Share of pairs of votes by different workers on a pair that are equal, by dimension (d,)."""
     once = data.votes.first_votes()
     found = []

@@ -52,7 +52,7 @@ class Draws:
 
     @classmethod
     def join(cls, parts: Sequence[Draws]) -> Draws:
-        """All replicates of several passes."""
+        """Concatenate the replicates of several passes."""
         estimate, low, high, target = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("estimate", "low", "high", "target")
@@ -82,21 +82,21 @@ class Study(ABC):
     @property
     @abstractmethod
     def slug(self) -> str:
-        """The model's name."""
+        """Name of the model."""
 
     @property
     @abstractmethod
     def usual(self) -> int:
-        """How many replicates to draw where nobody says: they take a few seconds."""
+        """Default number of replicates, which take a few seconds."""
 
     @property
     def judgments(self) -> int:
-        """How many judgments have to be paid."""
+        """Number of judgments to pay for."""
         return self.items * self.votes
 
     @property
     def replicates_per_pass(self) -> int:
-        """How many replicates fit in one pass."""
+        """Number of replicates simulated at once."""
         return max(1, CHUNK // self.judgments)
 
     def check(self) -> None:
@@ -152,12 +152,12 @@ class LabelStudy(Study):
 
     @property
     def slug(self) -> str:
-        """The model's name."""
+        """Name of the model."""
         return "labels"
 
     @property
     def judgments(self) -> int:
-        """Votes on both systems' outputs."""
+        """Number of votes on both systems' outputs."""
         return 2 * self.items * self.votes
 
     @property
@@ -220,7 +220,7 @@ class LabelStudy(Study):
 
 
 def gold(votes: LabelVotes, rounds: int = ROUNDS) -> tuple[FloatArray, FloatArray]:
-    """Chance that each item is good (r, items), and accuracy of each worker (r, workers).
+    """Estimate which items are good (r, items) and workers' accuracy (r, workers) from votes.
 
     EM of Dawid and Skene (1979) for two classes, a fixed number of rounds, all replicates at
     once; a worker's votes are smoothed by RIGHT and WRONG. Workers without votes get NaN.

@@ -73,7 +73,7 @@ def plan(
     level: float = 0.95,
     hooks: Hooks | None = None,
 ) -> Result:
-    """Simulate the study many times and say what it would show.
+    """Simulate a study many times to estimate its power and the width of its intervals.
 
     ``replicates`` defaults to as many as a few seconds allow (``design.usual``); ``level`` is that
     of the study's own intervals. Estimates: table ``answer`` (quantity, a key of QUANTITIES;
@@ -127,7 +127,7 @@ def reach(
     level: float = 0.95,
     inside: float = 0.95,
 ) -> Table:
-    """What one study of the design would show: the mean over replicates, and where they lie.
+    """Return the mean and range over replicates of what one such study would show.
 
     Rows of quantity (``separated``, ``difference_width`` and the design's own means, of
     QUANTITIES), estimate, and low and high, between which the middle share ``inside`` of the
@@ -155,7 +155,7 @@ def reach(
 def _drawn(
     design: Study, rng: np.random.Generator, wanted: int, level: float, hooks: Hooks
 ) -> Draws:
-    """So many replicates, as many in a pass as fit. Raises Cancelled."""
+    """Simulate so many replicates, as many in a pass as fit. Raises Cancelled."""
     parts, done = [], 0
     while done < wanted:
         hooks.step("replicates", done, wanted)
@@ -202,7 +202,7 @@ def mean(values: FloatArray) -> tuple[float, float, float, float]:
 
 
 def spread(errors: FloatArray, batches: int = 10) -> tuple[float, float, float, float]:
-    """Width of the middle 95 % of estimate - truth (r, k), NaN where there is no estimate.
+    """Measure the width of the middle 95 % of the errors (r, k), estimate minus truth.
 
     An honest 95 % interval is about that wide. The Monte Carlo error comes from batches of
     replicates.

@@ -13,7 +13,13 @@ import numpy as np
 
 from evaluation.methods.agreement.rank_correlation import pearson
 from evaluation.methods.aqer.method import DEFAULTS
-from evaluation.methods.aqer.rounds import PUBLISHED, grade, iterate, prepare, score_outside
+from evaluation.methods.aqer.rounds import (
+    PUBLISHED,
+    iterate,
+    mean_by_worker,
+    prepare,
+    score_outside,
+)
 from evaluation.methods.core.adjusted import Design, two_way
 from evaluation.methods.core.base import BadParameter, FloatArray, IntArray, Texts
 from evaluation.methods.core.inference import t_quantile
@@ -52,12 +58,12 @@ class TextStudy(Study):
 
     @property
     def slug(self) -> str:
-        """The model's name."""
+        """Name of the model."""
         return self.model
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the design, in words."""
+        """Warnings about the design."""
         if self.votes >= FEW:
             return []
         return [f"{self.votes} answers a question; below {FEW} scores of workers are mostly noise"]
@@ -69,7 +75,7 @@ class TextStudy(Study):
 
     @property
     def replicates_per_pass(self) -> int:
-        """One replicate is one AQER fit."""
+        """Number of replicates per pass; each is one AQER fit."""
         return 10
 
     def check(self) -> None:
@@ -99,7 +105,7 @@ class TextStudy(Study):
 
     def draw(self, rng: np.random.Generator, replicates: int, level: float) -> Draws:
         """AQER's fit of each replicate, and the systems' paired difference over questions."""
-        rows = [self._one(rng, level) for _ in range(replicates)]
+        rows = [self._simulate(rng, level) for _ in range(replicates)]
         estimate, low, high, target, width, truth = np.array(rows).T
         return Draws(
             estimate,
@@ -110,8 +116,8 @@ class TextStudy(Study):
             errors={},
         )
 
-    def _one(self, rng: np.random.Generator, level: float) -> tuple[float, ...]:
-        """One replicate: difference, its interval, what it should be, and the workers' scores.
+    def _simulate(self, rng: np.random.Generator, level: float) -> tuple[float, ...]:
+        """Simulate one replicate: difference, interval, true value, and workers' scores.
 
         A system's score is its cosine with AQER's exemplary answers, so a difference of ``gap``
         towards the truth shows as gap x (cosine of the exemplary answers with the truth).
@@ -134,7 +140,7 @@ class TextStudy(Study):
         if ranking_column(rows.question, complete=design.complete) == "adjusted":
             scores = scores - two_way(scores[None], design)[1][0][rows.question]
         width = _score_width(scores, rows.worker, len(workers), level)
-        ranked = grade(scores, rows.worker, len(workers))
+        ranked = mean_by_worker(scores, rows.worker, len(workers))
         truth = float(pearson(ranked, crowd.quality[workers]).value[0])
         return estimate, low, high, float(shrink.mean()) * self.gap, width, truth
 

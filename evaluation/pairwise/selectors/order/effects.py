@@ -17,7 +17,7 @@ from evaluation.results.findings import Action, Finding
 
 
 def points(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """An interval of a change in percentage points; None where there is none."""
+    """Convert an interval to percentage points; None if there is none."""
     return None if low is None or high is None else (100 * low, 100 * high)
 
 
@@ -65,11 +65,12 @@ class Drift:
 
     @property
     def excludes_half(self) -> bool:
+        """Whether the difference's interval leaves out 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
     @property
     def words(self) -> str:
-        """The change in points, or why there is none."""
+        """The change in points as text, or why there is none."""
         return self.reason if self.difference is None else change_words(self.difference, None)
 
     @property
@@ -101,13 +102,13 @@ def order_findings(run: Run, sides: Sequence[Side], drifts: Sequence[Drift]) -> 
 
 
 def _by_direction(span: tuple[float, float], below: str, unknown: str, above: str) -> str:
-    """One of three codes by where the interval of a difference lies."""
+    """Choose one of three codes by where the interval of a difference lies."""
     low, high = span
     return above if low > 0 else below if high < 0 else unknown
 
 
 def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> str:
-    """What the header says of both effects."""
+    """Summarise the preference for a side and the drift in a sentence."""
     parts = []
     if sides and sides[0].right is not None:
         told = {"share": percent(sides[0].right, 1)}
@@ -136,15 +137,15 @@ def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> s
 
 
 def correction_in_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
-    """What the dimensions' intervals are corrected for, or "" where there is nothing to correct."""
+    """Say over how many intervals the dimensions are corrected; "" if not."""
     family = max((row.family for row in rows), default=0)
     if family < 2:
         return ""
     return _("Bonferroni over %(intervals)s") % {"intervals": plural(family, "interval")}
 
 
-def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
-    """On which dimensions the effect is beyond chance, or that it is on none."""
+def _dimensions_words(rows: Sequence[Side] | Sequence[Drift]) -> str:
+    """Say on which dimensions the effect is beyond chance, or that it is on none."""
     if len(rows) < 3:  # one dimension is the whole
         return ""
     found = [row.label for row in rows[1:] if row.excludes_half]
@@ -156,12 +157,12 @@ def _where(rows: Sequence[Side] | Sequence[Drift]) -> str:
 
 
 def joined(*said: str) -> str:
-    """Sentences one after the other; empty ones are left out."""
+    """Join sentences with spaces, leaving out empty ones."""
     return " ".join(one for one in said if one)
 
 
 def side_note(sides: Sequence[Side]) -> str:
-    """One statement for all rows: over all together first, then which dimensions show it."""
+    """Summarise the preference for a side, over all dimensions and by dimension."""
     every = sides[0]
     told = {"why": every.reason}
     if every.right is None:
@@ -173,15 +174,15 @@ def side_note(sides: Sequence[Side]) -> str:
         if every.right > 0.5:
             lean = _("Over all dimensions people lean to the right, whichever text is there.")
         rest = _("Pairs shown both ways round cancel it; a pair shown one way carries it.")
-        return joined(lean, _where(sides), rest)
+        return joined(lean, _dimensions_words(sides), rest)
     if any(side.excludes_half for side in sides[1:]):
         said = _("Over all dimensions a lean to a side is not shown.")
-        return joined(said, _where(sides))
+        return joined(said, _dimensions_words(sides))
     return _("A lean to a side is not shown, over all dimensions or on any.")
 
 
 def drift_note(drifts: Sequence[Drift]) -> str:
-    """The same of neutral answers."""
+    """Summarise the change in neutral answers, over all dimensions and by dimension."""
     every = drifts[0]
     if every.low is None:
         told = {"why": every.reason}
@@ -196,8 +197,8 @@ def drift_note(drifts: Sequence[Drift]) -> str:
             "Where pairs come in a random order for each worker, this falls on all systems alike, "
             "on average."
         )
-        return joined(said, _where(drifts), rest)
+        return joined(said, _dimensions_words(drifts), rest)
     if any(drift.excludes_half for drift in drifts[1:]):
         said = _("Over all dimensions a change of the share of neutral answers is not shown.")
-        return joined(said, _where(drifts))
+        return joined(said, _dimensions_words(drifts))
     return _("A change of the share of neutral answers with the position is not shown.")

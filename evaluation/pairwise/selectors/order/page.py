@@ -121,7 +121,7 @@ class Directions:
 
 
 def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
-    """Everything on the page; None where the run shown holds none of it."""
+    """Return the content of the page on order effects; None if the run has none."""
     told = figures_of(run, *FIGURES)
     if "side" not in told:
         return None
@@ -383,7 +383,7 @@ def _repeat_table(rows: Sequence[Repeat]) -> ResultTable:
 
 
 def _notes(sides: Sequence[Side], drifts: Sequence[Drift], straight: Straight | None) -> list[str]:
-    """What the effects mean, one statement each; it is about the same intervals as the rows."""
+    """Say what the effects mean, a sentence each, on the same intervals as the rows."""
     said = []
     if sides:
         said.append(side_note(sides))

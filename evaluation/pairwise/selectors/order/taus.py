@@ -28,7 +28,7 @@ class Taus:
 
 
 def taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> Taus | None:
-    """Every two dimensions, of a run's figures; None where there are no two.
+    """Return Kendall's tau between every two dimensions; None if there are fewer than two.
 
     The figure names dimensions by their number in the order of the agreement.
     """
@@ -36,7 +36,11 @@ def taus(told: Mapping[str, Any], labels: Mapping[str, str]) -> Taus | None:
     if not rows:
         return None
     names = [row["dimension"] for row in told["agreement"] if row["dimension"]]
-    return Taus(_table(rows, [labels.get(name, name) for name in names]), _pairs(rows), _no(rows))
+    return Taus(
+        _table(rows, [labels.get(name, name) for name in names]),
+        _pairs(rows),
+        _missing_reason(rows),
+    )
 
 
 def _table(rows: Sequence[Row], labels: Sequence[str]) -> ResultTable:
@@ -69,7 +73,7 @@ def _cell(row: Row, top: float, *, itself: bool) -> Cell:
 
 
 def _pairs(rows: Sequence[Row]) -> str:
-    """On how many pairs of texts both dimensions have a label; "" of a run without them."""
+    """Say on how many pairs of texts both dimensions have a label; "" of a run without them."""
     sizes = [row["n"] for row in rows if row.get("n") is not None]
     if not sizes:
         return ""
@@ -81,7 +85,7 @@ def _pairs(rows: Sequence[Row]) -> str:
     }
 
 
-def _no(rows: Sequence[Row]) -> str:
+def _missing_reason(rows: Sequence[Row]) -> str:
     """Why no correlation has an interval, "" where one has."""
     if any(row["low"] is not None for row in rows):
         return ""

@@ -45,7 +45,7 @@ COLLECT = "evaluation/pairwise/board/_collect.html"
 
 
 def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
-    """Who can be first of the raw board, and whether that holds at equal length and style.
+    """Say who can be first on the raw board, and whether it holds at equal length and style.
 
     It is sure only where both scores put the same one first, by the ranks that each allows. Of two
     systems it says in how many votes the one was preferred.
@@ -68,7 +68,7 @@ def _place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int)
 
 
 def beside_all(place: Place, told: Told, together: Sequence[SystemRow], dimension: str) -> Place:
-    """With who is first of all dimensions together, where this dimension alone leaves it open."""
+    """Add who is first over all dimensions if this dimension leaves it open."""
     if not place.open or dimension == POOLED:
         return place
     whole = place_of(told, together, POOLED, 0)
@@ -133,7 +133,7 @@ def board_screen(
         [
             place.finding(),
             choose_action(study, candidate, settled=settled),
-            _too_many(run) if place.open and too_many else None,
+            _out_of_reach(run) if place.open and too_many else None,
             *warnings,
             *(found.findings if found else []),
         ]
@@ -151,7 +151,7 @@ def place_screen(
 
 
 def equal_length(run: Run, place: Place, dimension: str) -> Finding | None:
-    """To see the ranking at equal length, where length decides who is first."""
+    """Advise to see the ranking at equal length, where length decides who is first."""
     if not place.first or place.sure or place.open:
         return None
     page = reverse("pair_results", args=[run.project_id, run.task_id])
@@ -161,7 +161,7 @@ def equal_length(run: Run, place: Place, dimension: str) -> Finding | None:
 
 
 def before_use(task: Task, dimension: str) -> Finding | None:
-    """What to check before the winner is used; None where nothing says that its lead is style."""
+    """Return what to check before using the winner; None if its lead does not look like style."""
     run = shown_run(task).core
     if run is None:
         return None
@@ -187,7 +187,7 @@ def _collect(offer: Offer) -> Finding:
 
 
 def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -> Finding | None:
-    """What to do where this page cannot ask for votes."""
+    """Say what to do where this page cannot ask for votes."""
     more, task = _needed(run, found), run.task
     if place.open and more and task.most_answers is not None and task.state != TaskState.CLOSED:
         page = reverse("live_evaluation", args=[task.project_id, task.pk])
@@ -197,14 +197,14 @@ def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -
 
 
 def _needed(run: Run, found: Resistance | None) -> int:
-    """How many judgments more would separate the first two; 0 where that is not known."""
+    """Count the further judgments that would separate the first two; 0 if not known."""
     if found is None or not found.times or run.snapshot is None:
         return 0
     return rounded(run.snapshot.counts["answers"] * (found.times - 1))
 
 
-def _too_many(run: Run) -> Finding | None:
-    """That no number of votes worth counting would separate the first two."""
+def _out_of_reach(run: Run) -> Finding | None:
+    """Warn that no realistic number of votes would separate the first two."""
     if run.snapshot is None:
         return None
     many = run.snapshot.counts["answers"] * (MANY_TIMES - 1)

@@ -62,11 +62,14 @@ def kinds(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[KindsBy
     own = [row for row in told.get("stratum") or () if row["dimension"] == dimension]
     columns = dict.fromkeys(row["column"] for row in own)
     return [
-        _by(told, name, [row for row in own if row["column"] == name], rows) for name in columns
+        _kinds_by_column(told, name, [row for row in own if row["column"] == name], rows)
+        for name in columns
     ]
 
 
-def _by(told: Told, column: str, strata: Sequence[Told], rows: Sequence[SystemRow]) -> KindsBy:
+def _kinds_by_column(
+    told: Told, column: str, strata: Sequence[Told], rows: Sequence[SystemRow]
+) -> KindsBy:
     dimension, label = strata[0]["dimension"], _label(column)
 
     def mine(name: str) -> list[Told]:

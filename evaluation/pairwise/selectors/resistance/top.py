@@ -50,7 +50,7 @@ class ChangeRow:
 def change_table(title: str, rows: Sequence[ChangeRow]) -> ResultTable | None:
     """Changes that put another first; None without any."""
     columns = [
-        head_column("without", _("Without"), html=_without),
+        head_column("without", _("Without"), html=_removed_cell),
         Column.number("votes", _("Votes"), html=_votes, classes="nowrap"),
         Column.text("then", _("First place then"), _("First then"), head_classes="nowrap"),
         Column.text("why", _("Why"), _("Why"), classes="dim"),
@@ -59,7 +59,7 @@ def change_table(title: str, rows: Sequence[ChangeRow]) -> ResultTable | None:
     return plain_table(title, columns, rows) if rows else None
 
 
-def _without(row: ChangeRow) -> SafeString:
+def _removed_cell(row: ChangeRow) -> SafeString:
     return format_html("<b>{}</b>{}", row.without, f", {row.beside}" if row.beside else "")
 
 
@@ -97,13 +97,13 @@ class Resistance:
 def resistance(
     run: Run, told: Told, rows: Sequence[SystemRow], dimension: str
 ) -> Resistance | None:
-    """Everything a page says of it; None where the run is older than this (two queries).
+    """Return how firmly a board's first place holds; None for older runs (two queries).
 
     ``rows`` are those of the raw board, the best first.
     """
     top = _own(told, "top", dimension)
-    changes = _all(told, "change", dimension)
-    listed = _all(told, "change_vote", dimension)
+    changes = _rows_of(told, "change", dimension)
+    listed = _rows_of(told, "change_vote", dimension)
     if "top" not in told:
         return None
     people = pseudonyms({row["worker"] for row in [*changes, *listed] if row["worker"]})
@@ -139,7 +139,7 @@ def resistance(
 
 
 def votes_behind(told: Told, board: Told, dimension: str) -> int:
-    """How many votes a board (``boards.board``) rests on."""
+    """Return the number of votes behind a board."""
     top = next((r for r in told.get("top") or () if r["dimension"] == dimension), None)
     if top is not None:
         votes: int = top["votes"]
@@ -149,16 +149,16 @@ def votes_behind(told: Told, board: Told, dimension: str) -> int:
     return used
 
 
-def _all(told: Told, name: str, dimension: str) -> list[Told]:
+def _rows_of(told: Told, name: str, dimension: str) -> list[Told]:
     return [row for row in told.get(name) or () if row["dimension"] == dimension]
 
 
 def _own(told: Told, name: str, dimension: str) -> Told | None:
-    return next(iter(_all(told, name, dimension)), None)
+    return next(iter(_rows_of(told, name, dimension)), None)
 
 
 def _first_of_each(changes: Sequence[Told], made: Sequence[ChangeRow]) -> list[ChangeRow]:
-    """Of each kind the change that takes fewest votes."""
+    """Return the change that takes fewest votes, of each kind."""
     found: dict[str, ChangeRow] = {}
     for row, line in zip(changes, made, strict=True):
         found.setdefault(row["kind"], line)
@@ -183,6 +183,7 @@ class _Page:
         return {"dimension": self.dimension, "run": str(self.run.number)}
 
     def name(self, system: int) -> str:
+        """Return a system's name for a sentence; "" if it is on no board."""
         row = self.systems.get(system)
         return row.in_sentence if row else ""
 
@@ -190,20 +191,20 @@ class _Page:
         return _("Pair %(key)s") % {"key": self.pairs[pk].key} if pk in self.pairs else _("A pair")
 
     def row(self, row: Told, top: Told) -> ChangeRow:
-        without, beside, url, link = self._what(row)
+        without, beside, url, link = self._removed_part(row)
         return ChangeRow(
             without=without,
             beside=beside,
             votes=row["votes"],
             share=percent(row["votes"] / row["of"], 1),
             then=self.name(row["system"]),
-            why=self._why(row, top),
+            why=self._common_trait(row, top),
             url=url,
             link=link,
         )
 
-    def _what(self, row: Told) -> tuple[str, str, str, str]:
-        """What is left out, its kind, and the page on it."""
+    def _removed_part(self, row: Told) -> tuple[str, str, str, str]:
+        """Return what is left out, its kind, and the page on it."""
         if row["kind"] == "person":
             name = self.people.get(row["worker"], _("A worker"))
             return (
@@ -226,8 +227,8 @@ class _Page:
         )
         return plural(row["votes"], "vote"), said, "#change-votes", _("Show the votes")
 
-    def _why(self, row: Told, top: Told) -> str:
-        """What the votes have in common."""
+    def _common_trait(self, row: Told, top: Told) -> str:
+        """Say what the votes have in common."""
         if row["kind"] == "item" and row["pair"] in self.pairs:
             return f"“{_short(self.pairs[row['pair']].question)}”"
         if row["kind"] == "votes" and row["pair"] in self.pairs:
@@ -287,7 +288,7 @@ class _Page:
         ]
 
     def vote(self, row: Told) -> dict[str, Any]:
-        """One of the votes that change the top, with the pages on its worker and its pair."""
+        """Return a vote that changes the top, with the pages on its worker and its pair."""
         return {
             "worker": self.people.get(row["worker"], ""),
             "worker_url": self._url("pair_worker", row["worker"]) if row["worker"] else "",
@@ -296,7 +297,7 @@ class _Page:
         }
 
     def fragile(self, changes: Sequence[Told], top: Told | None) -> list[Finding]:
-        """That little would change the first place, or that nothing small would."""
+        """Say whether a small change of votes would put another system first."""
         if top is None:
             return []
         worker = next((row["worker"] for row in changes if row["kind"] == "person"), None)
@@ -315,7 +316,7 @@ def _fragile(
 ) -> list[Finding]:
     if not _is_fragile(changes):
         return [MESSAGES.find("top_steady", n=FEW_VOTES)]
-    votes = next((row for row in changes if row["kind"] == "votes" and _few(row)), None)
+    votes = next((row for row in changes if row["kind"] == "votes" and _is_small(row)), None)
     parts = [_votes_of(votes)] if votes else []
     parts += [part for part in (person, pair) if part]
     return [MESSAGES.find("top_fragile", action=action, changes=join_with_or(parts))]
@@ -334,8 +335,8 @@ def join_with_or(parts: Sequence[str]) -> str:
 
 
 def public_findings(told: Told, dimension: str) -> list[Finding]:
-    """How little would change the first place, for anybody: no worker and no pair is named."""
-    top, changes = _own(told, "top", dimension), _all(told, "change", dimension)
+    """Say how little would change the first place, without naming workers or pairs."""
+    top, changes = _own(told, "top", dimension), _rows_of(told, "change", dimension)
     if top is None:
         return []
     kinds = {row["kind"] for row in changes}
@@ -347,7 +348,7 @@ def public_findings(told: Told, dimension: str) -> list[Finding]:
 
 
 def _split(run: Run, split: Told | None, dimension: str) -> list[Finding]:
-    """On how many pairs judges are divided."""
+    """Say on how many pairs judges are divided."""
     if split is None or not split["pairs"]:
         return []
     page = reverse("pair_list", args=[run.project_id, run.task_id])
@@ -367,10 +368,10 @@ def _short(text: str) -> str:
 
 
 def _is_fragile(changes: Sequence[Told]) -> bool:
-    return any(row["kind"] != "votes" or _few(row) for row in changes)
+    return any(row["kind"] != "votes" or _is_small(row) for row in changes)
 
 
-def _few(row: Told) -> bool:
+def _is_small(row: Told) -> bool:
     return bool(row["votes"] <= max(FEW_VOTES, SMALL * row["of"]))
 
 
@@ -390,7 +391,7 @@ def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
 
 
 def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
-    """How many votes would separate the first two, as a sentence and as a fact."""
+    """Say how many votes would separate the first two, as a sentence and as a fact."""
     if top is None or not top["needed"]:
         return "", ""
     group = {row.id: row.group for row in rows}
@@ -407,7 +408,7 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
 
 
 def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
-    """How many times the votes would separate the first two; 0 where that cannot be collected."""
+    """Return how many times the votes are needed to separate the first two; 0 if out of reach."""
     if top is None or not _needed(rows, top)[1] or top["needed"] > MANY_TIMES * top["votes"]:
         return 0.0
     return float(top["needed"] / top["votes"])
@@ -420,8 +421,8 @@ def rounded(value: float) -> int:
 
 
 def _controlled_for(told: Told, dimension: str) -> list[tuple[str, str]]:
-    """What differs between texts and is taken out of the controlled score."""
-    names = [row["name"] for row in _all(told, "style", dimension)]
+    """List what differs between texts and is taken out of the controlled score."""
+    names = [row["name"] for row in _rows_of(told, "style", dimension)]
     own = ", ".join(name for name in names if name not in {"side", "tie"})
     return [(_("Controlled for"), own)] if own else []
 
@@ -432,7 +433,7 @@ def _style_findings(told: Told, rows: Sequence[SystemRow], dimension: str) -> li
     notes = told.get("diagnostics", {}).get("style_notes") or ()
     own = [note.removeprefix(keyed) for note in notes if note.startswith(keyed)]
     found = [MESSAGES.find("pair_style_note", text=f"{note[:1].upper()}{note[1:]}") for note in own]
-    words = next((r for r in _all(told, "style", dimension) if r["name"] == "words"), None)
+    words = next((r for r in _rows_of(told, "style", dimension) if r["name"] == "words"), None)
     if words is None or _best(rows) is None or words["low"] is None or words["high"] is None:
         return found
     code = "length_unclear"

@@ -38,7 +38,7 @@ def compared(
 def _better(
     block: dict[str, Any], labels: Sequence[str], first: str, second: str
 ) -> Iterator[Finding]:
-    """Which group has the higher grades on the dimensions that tell the two apart in a style."""
+    """Say which group has higher grades, on dimensions that tell the two apart in a style."""
     for name, sign in ((first, 1), (second, -1)):
         own = [
             label
@@ -52,7 +52,7 @@ def _better(
 
 
 def _differing(last: dict[str, Any], first: str, second: str) -> str:
-    """On how many dimensions the tests tell the two groups of texts apart."""
+    """Say on how many dimensions the tests tell the two groups of texts apart."""
     if not last["differences"]:
         return ""
     told = {

@@ -43,7 +43,7 @@ def grade_cell(value: float | None, low: float | None, high: float | None, most:
 
 
 def difference_cell(value: float | None, p: float | None, reason: str, *, differs: bool) -> Cell:
-    """A difference of mean grades, bold where there is one, with its adjusted p below."""
+    """Cell with a difference of mean grades, bold if it is significant, and its adjusted p."""
     if value is None:
         return Cell(format_html('<span class="zero">{}</span>', _("none")), "c")
     text = format_signed(value, 2)
@@ -103,6 +103,7 @@ class Factors:
 
     @property
     def tests(self) -> int:
+        """Count the differences that were tested."""
         return sum(one.adjusted is not None for one in self.differences)
 
     @property
@@ -134,7 +135,7 @@ class Factors:
         )
 
     def findings(self) -> Iterator[Finding]:
-        """Which value has the higher grades, on which dimensions."""
+        """Yield which value has the higher grades, on which dimensions."""
         for factor, first, second in dict.fromkeys(
             (one.factor, one.first, one.second) for one in self.differences
         ):

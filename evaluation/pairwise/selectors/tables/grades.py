@@ -92,7 +92,7 @@ def grades(
     page: str | None = None,
 ) -> dict[str, Any] | None:
     """Everything on the page but the similarity; None where the run graded nothing."""
-    held = _held(run, asked)
+    held = _stored_grades(run, asked)
     if held is None:
         return None
     topics = sorted({text.topic for text in held.texts})
@@ -131,8 +131,8 @@ def grades(
 
 
 def factors_of(run: Run, asked: Sequence[AskedDimension]) -> Factors | None:
-    """The comparison by one factor alone, for its file; None where there is none."""
-    held = _held(run, asked)
+    """Return the comparison by single factors for a file; None if there is none."""
+    held = _stored_grades(run, asked)
     if held is None:
         return None
     number, kept, _left_out = _graded_topics(held, sorted({text.topic for text in held.texts}))
@@ -147,7 +147,7 @@ def _factors(
     return factors(kept, number, values, labels, most=float(np.nanmax(held.of)))
 
 
-def _held(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
+def _stored_grades(run: Run, asked: Sequence[AskedDimension]) -> _Held | None:
     numbers = {f"_{name}": Cast(KeyTextTransform(name, "extra"), FloatField()) for name in EXTRA}
     names = [one.name for one in asked]
     rows = list(
@@ -227,7 +227,7 @@ def _means(values: FloatArray, number: Any, size: int) -> FloatArray:
 
 
 def _pooled(cells: Cells) -> Cells:
-    """All styles of a group: the mean of what the topic has."""
+    """Return the mean over a group's styles of what each topic has."""
     found: dict[str, list[FloatArray]] = {}
     for (_style, name), values in cells.items():
         found.setdefault(name, []).append(values)

@@ -106,12 +106,12 @@ class Words:
 
     @cached_property
     def plain(self) -> Tokens:
-        """Lower-case words of the answers."""
+        """Lower-case words of all answers, as tokens."""
         return token_ids([words(text) for text in self.answers.texts])
 
     @cached_property
     def stems(self) -> Tokens:
-        """Stemmed words of the answers."""
+        """Word stems of all answers, as tokens."""
         return token_ids([stems(text) for text in self.answers.texts])
 
     @cached_property
@@ -136,7 +136,7 @@ class Words:
         return out
 
     def scores(self) -> dict[str, Score]:
-        """A scorer per entry."""
+        """Return the scoring function of each baseline, by name."""
         out: dict[str, Score] = {
             "majority": self._majority,
             "bleu1": lambda voting, rest: self._bleu(voting, rest, 1),
@@ -216,7 +216,7 @@ class Words:
         return table
 
     def place_of(self, voting: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Where the pairs of these answers (q, k) stand in a table of all."""
+        """Return the indices of the pairs of these answers (q, k) in the table of all pairs."""
         place = self.place[voting]
         return np.arange(len(voting))[:, None, None], place[:, :, None], place[:, None, :]
 
@@ -242,7 +242,7 @@ def _reducer(table: FloatArray, place: IntArray, reduce: Callable[..., Any]) -> 
 
 
 def rows(bench: Bench, *, token_vectors: TokenVectors | None = None, say: Say) -> list[Row]:
-    """Every baseline on the groups that AQER's own rows use.
+    """Compute the rows of all baselines on the groups that AQER's rows use.
 
     ``bench`` is ``aqer_cs.Bench`` (MiniLM among its vectors). ``token_vectors`` are those of all
     answers (``embeddings.token_vectors``); without them BERTScore is left out. The same bench gives
@@ -317,14 +317,16 @@ def random_rows(bench: Bench, scorers: Mapping[str, Score], *, say: Say) -> Iter
 def response_rows(
     bench: Bench, scorers: Mapping[str, Score], *, say: Say, variant: str = "rand20"
 ) -> Iterator[Row]:
-    """Best response (App. I) and held-out responses, with the voters AQER's rows have."""
+    """Yield rows on best and held-out responses, with the same voters as AQER's rows."""
     for slug, score in scorers.items():
         entry = ENTRIES[slug]
         say(f"{entry.name}, single responses")
         for count in CHOOSERS:
             found = np.array(
                 [
-                    _one(bench, score, bench.dealt(variant, repetition), (count, repetition))
+                    _score_voters(
+                        bench, score, bench.dealt(variant, repetition), (count, repetition)
+                    )
                     for repetition in range(bench.repetitions)
                 ]
             )
@@ -338,10 +340,10 @@ def response_rows(
                 yield Row(table, quantity, variant, None, mean, note)
 
 
-def _one(
+def _score_voters(
     bench: Bench, score: Score, dealt: IntArray, key: tuple[int, int]
 ) -> tuple[float, float, float]:
-    """One set of voters: mean grade of the best responses, Pearson of those held out."""
+    """Score one set of voters: mean grade of the best responses, Pearson of those held out."""
     order = np.random.default_rng([bench.seed, *key]).permutation(dealt.shape[1])
     voting, rest = dealt[:, order[: key[0]]], dealt[:, order[key[0] :]]
     found, grades = score(voting, rest), bench.answers.grades

@@ -188,7 +188,7 @@ class Bench:
         random_share: float = 0.0,
         groups: int = GROUPS,
     ) -> IntArray:
-        """The same workers for every recipe, (q, 20)."""
+        """Return the dealt answers (q, 20), the same for every recipe."""
         key = (variant, repetition, random_share, groups)
         if key not in self.deals:
             rng = np.random.default_rng([self.seed, VARIANTS.index(variant), repetition])
@@ -200,7 +200,7 @@ class Bench:
 
     @cached_property
     def words(self) -> list[list[str]]:
-        """The words of every answer."""
+        """Words of every answer."""
         return [words(text) for text in self.answers.texts]
 
     def fit(self, dealt: IntArray, encoder: str, options: Options = PUBLISHED) -> Iterated[Any]:
@@ -242,7 +242,7 @@ def encode(answers: GradedAnswers, encoders: Sequence[str], say: Say) -> dict[st
 def reproduce(
     folder: Path, *, say: Say, seed: int = 0, repetitions: int = REPETITIONS
 ) -> list[Row]:
-    """All rows; the same seed gives the same rows."""
+    """Compute all rows of the reproduction; equal seeds give equal rows."""
     answers = mohler(folder)
     theirs = published_recipes(folder)
     encoders = (*ENCODERS, *(recipe.encoder for recipe in theirs))

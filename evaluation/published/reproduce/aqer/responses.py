@@ -47,8 +47,8 @@ def best_response_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row
 
 
 def held_out_rows(bench: Bench, *, variant: str = "rand20") -> Iterator[Row]:
-    """How well the scores of responses that did not vote follow their grades (section 6.2)."""
-    return _rows(bench, variant, _held_out, "Figure 3", "{} workers vote, {}")
+    """Correlate scores of responses that did not vote with their grades (section 6.2)."""
+    return _rows(bench, variant, _correlate_held_out, "Figure 3", "{} workers vote, {}")
 
 
 def _rows(
@@ -90,7 +90,7 @@ def _choose(bench: Bench, voting: IntArray, rest: IntArray) -> dict[str, float]:
     return out
 
 
-def _held_out(bench: Bench, voting: IntArray, rest: IntArray) -> dict[str, float]:
+def _correlate_held_out(bench: Bench, voting: IntArray, rest: IntArray) -> dict[str, float]:
     """Pearson of held-out scores with grades: over all responses, and over the authors' means."""
     grades = bench.answers.grades[rest]
     question = np.repeat(np.arange(len(rest)), rest.shape[1])

@@ -113,7 +113,7 @@ def reproduce(
 
 
 def curve_rows(curve: Curve, seed: list[int], repetitions: int = REPETITIONS) -> list[Row]:
-    """Pearson of AQER's scores with the true ones at each value, iterated and not.
+    """Compute the Pearson correlation of AQER's with true scores at each value of a curve.
 
     For F1 also the first value at which the iterated correlation is negative.
     """
@@ -143,7 +143,7 @@ def curve_rows(curve: Curve, seed: list[int], repetitions: int = REPETITIONS) ->
 
 
 def measure(make: Make, value: float, seed: list[int]) -> tuple[float, float]:
-    """One repetition: Pearson with the true quality, iterated and un-iterated."""
+    """Simulate once; return the Pearson correlation with true quality, iterated and not."""
     data = make(np.random.default_rng(seed), value)
     fit = iterate(prepare(data.texts())[0], PUBLISHED, np.random.default_rng(0))
     return _pearson(fit.grades, data.quality), _pearson(fit.uniterated, data.quality)

@@ -119,7 +119,7 @@ def label_alpha(item: IntArray, label: IntArray, labels: Sequence[str] = LABELS)
 
 
 def occurrence(values: IntArray) -> IntArray:
-    """How often each value came before (n,)."""
+    """Count how often each value occurred before (n,)."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     out = np.empty(len(values), dtype=np.int64)
@@ -128,7 +128,7 @@ def occurrence(values: IntArray) -> IntArray:
 
 
 def _filter_rows(data: CrowdRag, votes: ShownVotes) -> list[Row]:
-    """What the published filter drops."""
+    """Compare what the published filter drops."""
     kept = data.spam[votes.worker] <= CUT
     item = 2 * votes.pair + votes.flipped
     size = 2 * len(votes.pairs)

@@ -64,7 +64,7 @@ class Directed:
         return turned_back(self.label, self.flipped, len(LABELS))
 
     def take(self, rows: Any) -> Directed:
-        """These rows only."""
+        """Keep only these rows."""
         return Directed(self.pair[rows], self.flipped[rows], self.label[rows])
 
 
@@ -165,7 +165,7 @@ def load(folder: Path) -> CrowdRag:
         np.array([number[row["worker"]] for row in rows]),
         votes.pair,
         votes.flipped,
-        _whole(rows, "position", FILES["votes"]),
+        _integers(rows, "position", FILES["votes"]),
         votes.label,
         workers=workers,
         pairs=[" ".join(pair) for pair in pairs],
@@ -211,7 +211,7 @@ def _directed(rows: Records, place: dict[tuple[str, str], int], name: str) -> Di
     return Directed(pair, flipped, label)
 
 
-def _whole(rows: Records, column: str, name: str) -> IntArray:
+def _integers(rows: Records, column: str, name: str) -> IntArray:
     try:
         return np.array([int(row[column]) for row in rows])
     except ValueError as problem:
@@ -269,7 +269,7 @@ def _grades(rows: Records) -> Graded:
         topic=np.array([topics.index(row["topic"]) for row in rows]),
         style=np.array([STYLES.index(row["style"]) for row in rows]),
         origin=np.array([ORIGINS.index(row["origin"]) for row in rows]),
-        grade=np.stack([_whole(rows, dimension, name) for dimension in DIMENSIONS], axis=1),
+        grade=np.stack([_integers(rows, dimension, name) for dimension in DIMENSIONS], axis=1),
         topics=tuple(topics),
     )
 

@@ -68,7 +68,7 @@ def _placed(cell: tuple[IntArray, IntArray], values: Any, shape: tuple[int, ...]
 
 
 def grade_rows(data: CrowdRag) -> list[Row]:
-    """Table 7: mean grades, the share equal to the published ones, and Wilcoxon's tests."""
+    """Compare Table 7: mean grades, share equal to the published ones, Wilcoxon's tests."""
     found, theirs = grades(data), data.graded.grade
     tied, apart = int(found.tied.sum()), int((found.grade != theirs).sum())
     name = f"share of {theirs.size:,} grades equal to the published ones"
@@ -165,7 +165,7 @@ def wilcoxon_rows(data: CrowdRag) -> list[Row]:
 
 
 def style_rows(data: CrowdRag) -> Iterator[Row]:
-    """Every two styles by the mean of both origins, on each dimension, as section 5.2 has it."""
+    """Compare every two styles on each dimension, as section 5.2 does."""
     graded = data.graded
     _, test = compare_factors(
         graded.grade.astype(np.float64), graded.topic, [Factor(graded.style, graded.origin)]
@@ -212,7 +212,7 @@ def _tested(data: CrowdRag, cells: dict[tuple[int, str], list[str]]) -> dict[tup
 
 
 def _pooled_rows(data: CrowdRag) -> list[Row]:
-    """All styles together, and by topic means, since a topic's six grades add up to 21."""
+    """Compare all styles together, and by topic means, since a topic's six grades add up to 21."""
     every = [_columns(data, k, list(STYLES)) for k in range(len(DIMENSIONS))]
     pooled = wilcoxon_bh(dict(zip(published.SHORT, every, strict=True)))
     means = [tuple(side.reshape(len(STYLES), -1).mean(axis=0) for side in pair) for pair in every]

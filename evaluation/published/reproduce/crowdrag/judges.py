@@ -58,7 +58,7 @@ def judge_rows(data: CrowdRag) -> list[Row]:
 
 
 def _both_ways(found: Directed, pairs: int) -> Directed:
-    """Only pairs that are there in both orders."""
+    """Keep only pairs that are there in both orders."""
     there = np.zeros(2 * pairs, dtype=bool)
     there[found.item] = True
     return found.take((there[::2] & there[1::2])[found.pair])
@@ -83,7 +83,7 @@ def _mean_rho(label: IntArray, *, itself: bool) -> FloatArray:
 
 
 def _fixed_rows(kind: str, calls: Directed, gold: Directed) -> list[Row]:
-    """What the table should have said."""
+    """Return rows with what the table should have said."""
     _, human, rho = published.TABLE9[kind]
     turned = (calls.pair, calls.canonical())
     pooled = _alphas([turned, (gold.pair, gold.canonical())])
@@ -148,7 +148,7 @@ def _both_rows(data: CrowdRag) -> list[Row]:
 
 
 def _decisive_rows(data: CrowdRag, gold: Directed) -> Iterator[Row]:
-    """How often two decisive labels agree: the model and gold, a worker and the other four."""
+    """Compare how often two decisive labels agree: model and gold, a worker and the other four."""
     calls = data.llm["combined"]
     order, known = np.argsort(gold.item), gold.item
     place = np.searchsorted(known[order], calls.item)

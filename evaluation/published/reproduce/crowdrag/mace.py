@@ -52,7 +52,7 @@ def as_published(
 
 
 def by_component(labels: Labels, *, rng: np.random.Generator, restarts: int) -> FloatArray:
-    """Spam probability (workers,) where each component keeps its own best restart."""
+    """Return the spam probability (workers,), each component from its own best restart."""
     table = mace.fit(
         labels,
         rng=rng,
@@ -73,7 +73,7 @@ def by_component(labels: Labels, *, rng: np.random.Generator, restarts: int) -> 
 def refit_rows(
     data: CrowdRag, rng: np.random.Generator, *, restarts: int, tick: Tick = lambda: None
 ) -> list[Row]:
-    """Spam probabilities and gold labels of a refit against the published ones.
+    """Compare spam probabilities and gold labels of a refit with the published ones.
 
     ``tick`` is called before every fit.
     """

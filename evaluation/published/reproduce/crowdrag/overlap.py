@@ -37,7 +37,7 @@ BELONGS = [DIMENSIONS.index(name) for name in sorted(DIMENSIONS)]
 def overlap_rows(
     data: CrowdRag, folder: Path, *, say: Callable[[str], None], bert: bool = True
 ) -> list[Row]:
-    """Table 8 by each scorer; ``bert`` False leaves out the one that needs a model."""
+    """Compare Table 8 for each scorer; ``bert`` False leaves out the one that needs a model."""
     written = texts(folder, data.graded.responses)
     rows = similarity_rows(data, written, say=say, bert=bert)
     return [*rows, *nltk_rows(data, written, say=say)]
@@ -111,7 +111,7 @@ def nltk_rows(data: CrowdRag, written: list[str], *, say: Callable[[str], None])
 def _printed_and_corrected(
     scorer: str, quantity: str, printed: Sequence[float], values: Sequence[float]
 ) -> Iterator[Row]:
-    """Every dimension against the figure beside its name, and against the one that is its own."""
+    """Compare every dimension with the figure beside its name, and with the one that is its own."""
     own = dict(zip(BELONGS, printed, strict=True))
     for table, targets in (("Table 8", dict(enumerate(printed))), ("Table 8, corrected", own)):
         for k, name in enumerate(published.SHORT):

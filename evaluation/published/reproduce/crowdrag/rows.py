@@ -36,7 +36,7 @@ def compare_rows(
     note: str = "",
     why: str = "",
 ) -> list[Row]:
-    """A row a dimension; ``why`` is said of those that differ by more than rounding."""
+    """Make a row per dimension comparing values with printed ones."""
     rows = []
     for dimension, target, value in zip(SHORT, printed, values, strict=True):
         said = rounding(target, value)

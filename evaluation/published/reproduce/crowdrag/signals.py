@@ -63,7 +63,7 @@ class WritingLog:
 
 
 def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = 0) -> list[Row]:
-    """All rows. Nothing here is drawn by chance, so seed and repetitions change nothing."""
+    """Compute all rows of the reproduction; it has no randomness, so the seed is unused."""
     logs, passages = load(folder)
     say(f"{len(logs)} logs, {sum(len(log.texts) for log in logs.values()):,} snapshots")
     events = {name: as_events(log) for name, log in logs.items()}
@@ -108,7 +108,7 @@ def as_events(log: WritingLog) -> list[dict[str, Any]]:
 
 
 def _spacing_rows(table: str, steps: FloatArray) -> list[Row]:
-    """How fine the snapshots are; ``steps`` are the ms between two of them."""
+    """Compare how fine the snapshots are; ``steps`` are the ms between two of them."""
     while_typing = steps[(steps > 0) & (steps <= TYPING_MS)]
     return [
         Row(
@@ -150,7 +150,7 @@ def log_rows(
     events: Mapping[str, Sequence[Mapping[str, Any]]],
     processes: Mapping[str, Process],
 ) -> list[Row]:
-    """How much there is, how fine it is, and whether it replays."""
+    """Describe the logs: their number, their resolution, and whether they replay exactly."""
     table = "Logs"
     exact = sum(processes[name].text == log.texts[-1] for name, log in logs.items())
     steps = np.concatenate([np.diff(log.times) for log in logs.values()])
@@ -180,7 +180,7 @@ def log_rows(
 
 
 def jump_rows(logs: Mapping[str, WritingLog], processes: Mapping[str, Process]) -> list[Row]:
-    """How often texts grow at once, and what explains it."""
+    """Count how often texts grow at once, and what explains it."""
     table, rows = "Jumps", []
     for least in JUMPS:
         grown = sum(
@@ -242,7 +242,7 @@ def signal_rows(
     processes: Mapping[str, Process],
     passages: Mapping[str, Sources],
 ) -> list[Row]:
-    """Of each signal how often it fired, could be judged, and was not recorded."""
+    """Count for each signal how often it fired, could be judged, and was not recorded."""
     by_worker: dict[str, list[str]] = {}
     for name, log in logs.items():
         by_worker.setdefault(log.worker, []).append(name)

@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 
 def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESTARTS) -> list[Row]:
-    """All rows; ``repetitions`` are MACE's restarts. The same seed gives the same rows."""
+    """Compute all rows of the reproduction; ``repetitions`` are MACE's restarts."""
     data = load(folder)
     rows = [*size_rows(data, folder), *pointwise_rows(folder), *table_rows(data, seed=seed)]
     say(f"MACE, {repetitions} restarts a fit")

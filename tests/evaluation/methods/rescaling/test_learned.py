@@ -23,7 +23,8 @@ def crowd(signal: float, *, items: int = 40, workers: int = 8, seed: int = 0) ->
 def test_weights_are_those_of_ridge_regression_with_free_label_means() -> None:
     data = crowd(40.0)
     rows = np.flatnonzero(data.known)
-    made = learned.fit_scorer(data.vectors[rows], data.label[rows], data.score[rows], 3, 2.5)
+    equations = learned.Equations.build(data.vectors[rows], data.label[rows], data.score[rows], 3)
+    made = equations.solve(2.5)
     # The same by one system of equations over label columns and the embedding.
     design = np.hstack([np.eye(3)[data.label[rows]], data.vectors[rows]])
     penalty = np.diag([0.0] * 3 + [2.5] * 12)

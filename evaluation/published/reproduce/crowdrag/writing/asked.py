@@ -15,7 +15,7 @@ SECTION = "section 3.1"
 
 
 def survey_rows(found: Writing) -> list[Row]:
-    """Writers, time and questionnaires."""
+    """Compare numbers of writers, times and questionnaires."""
     asked, workers = found.surveys, len(set(found.writers))
     answered = np.isfinite(asked["references_quality"])
     some = f"{int((~answered).sum())} responses of the release have no questionnaire"

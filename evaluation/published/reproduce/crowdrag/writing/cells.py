@@ -14,7 +14,7 @@ AS_CUT = "the published code also makes a statement of a stretch of spaces betwe
 
 
 def cell(rows: list[Figures], group: str, style: str = "") -> Figures:
-    """The row of a cell."""
+    """Return the row of a group and style."""
     return next(row for row in rows if row["group"] == group and row["style"] == style)
 
 
@@ -29,7 +29,7 @@ def pairing(rows: list[Figures], first: str, second: str, style: str) -> Figures
 
 
 def interval(row: Figures) -> str:
-    """An estimate's interval in words."""
+    """Format an estimate's interval, or the reason for none."""
     if row["low"] is None:
         return f"no interval: {row.get('reason') or 'nothing to measure'}"
     return f"95 % over topics: {row['low']:.3f} to {row['high']:.3f}"
@@ -41,6 +41,7 @@ def number(value: float | None) -> float:
 
 
 def value_of(found: Figures) -> float:
+    """Return the mean of these figures, or their value where they have no mean."""
     return number(found["mean"] if "mean" in found else found["value"])
 
 

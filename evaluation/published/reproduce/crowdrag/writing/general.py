@@ -52,7 +52,7 @@ def general_rows(found: Writing, printed: Figures) -> list[Row]:
 
 
 def _size_rows(found: Writing, printed: Figures) -> list[Row]:
-    """How many responses there are, and how long they are."""
+    """Compare how many responses there are, and how long they are."""
     data = found.data
     spaced = np.array([len(text.split(" ")) for text in data.texts])
     human = data.group == ORIGINS.index("human")

@@ -20,7 +20,7 @@ DRAWN = "published as a figure only"
 
 
 def shape_rows(printed: Figures, ours: Figures) -> Iterator[Row]:
-    """Every distribution by origin and style."""
+    """Compare every printed distribution, by origin and style."""
     for group in ORIGINS:
         for style in STYLES:
             name = f"{style}, {WHO[group]}"

@@ -58,7 +58,7 @@ Say = Callable[[str], None]
 
 
 def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESAMPLES) -> list[Row]:
-    """All rows; ``repetitions`` are resamples of topics. The same seed gives the same rows."""
+    """Compute all rows of the reproduction; ``repetitions`` are resamples of topics."""
     found = load(folder)
     say("writing, marks read as published")
     printed = as_published(found.as_published)
@@ -81,7 +81,7 @@ def reproduce(folder: Path, *, say: Say, seed: int = 0, repetitions: int = RESAM
 
 
 def as_published(data: writing.Responses) -> Figures:
-    """The figures that are compared with printed ones, without intervals."""
+    """Compute the figures that are compared with printed ones, without intervals."""
     settings, statements = writing.DEFAULTS, cut(data)
     draws = Draws(len(data.topics), resamples=0, level=0.95, rng=np.random.default_rng(0))
     measured = measures(data, statements)
@@ -113,7 +113,7 @@ SPREAD = "printed as a 95 % interval, but it is the standard deviation over topi
 
 
 def overlap_rows(printed: Figures, ours: Figures) -> Iterator[Row]:
-    """Table 3, Jaccard."""
+    """Compare Table 3: Jaccard overlap of the passages cited."""
     for (first, second, name), (means, spreads) in zip(PAIRS, JACCARD, strict=True):
         found = [pairing(printed["overlap"], first, second, style) for style in STYLES]
         yield from _table3(
@@ -256,7 +256,7 @@ def rank_rows(found: Writing, ours: Figures) -> Iterator[Row]:
 
 
 def reuse_rows(printed: Figures) -> Iterator[Row]:
-    """Figure 3 and section 4.4."""
+    """Compare Figure 3 and section 4.4 on the reuse of passages."""
     protocol = "sentence BLEU-8, lines of the passage as references"
     targets = {
         ("human", "news"): 0.75,
@@ -344,7 +344,7 @@ CENTRES = {
 
 
 def readability_rows(found: Writing, ours: Figures) -> list[Row]:
-    """Figure 5 and section 4.6."""
+    """Compare Figure 5 and section 4.6 on reading ease."""
     data, rows = found.data, []
     crude = dict(zip(("text", "source"), readability(cut(data), counted=HYPHENATED), strict=True))
     for (group, name), target in CENTRES.items():
@@ -386,7 +386,7 @@ def readability_rows(found: Writing, ours: Figures) -> list[Row]:
 
 
 def number_rows(found: Writing) -> Iterator[Row]:
-    """Which passage a number means: words shared with that of its place and its neighbours."""
+    """Test whether citation numbers count passages from 0 or 1, by the words shared with them."""
     shifts = {0: "counted from 0", -1: "counted from 1", 1: "one further on"}
     shares = shared_words(found.data, list(shifts))
     for name, each in zip(shifts.values(), shares, strict=True):
