@@ -124,7 +124,7 @@ class Format:
         return self.known(task)
 
 
-def _asked(task: Task) -> Importer:
+def _judgment_importer(task: Task) -> Importer:
     return Judgments(judgments.version_items(task.version_or_draft()))
 
 

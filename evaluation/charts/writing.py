@@ -59,7 +59,7 @@ class Curve:
     filled: bool = False
 
 
-def _said(what: str, parts: Sequence[str], none: str) -> str:
+def _chart_sentence(what: str, parts: Sequence[str], none: str) -> str:
     """A chart's sentence: what it shows, and its parts; ``none`` where it has none."""
     return f"{what}: {'; '.join(parts) or none}"
 

@@ -94,6 +94,4 @@ class CrossEncoder:
                     logits = model(**inputs).logits.double()
                 chance = torch.sigmoid(logits) if label is None else torch.softmax(logits, dim=1)
                 out[part] = chance[:, label or 0].numpy()
-        finally:
-            torch.set_num_threads(before)
         return out

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdqc.errors import Invalid
+from evaluation.embeddings.devices import torch_threads
 from evaluation.embeddings.embeddings import (
     BATCH,
     Encoder,

@@ -93,7 +93,7 @@ def _address(found: Facts, view: str, *args: int) -> str:
 def _create(found: Facts) -> Step:
     if not found.rows:
         text = _("Drop a file or choose a template below, or start empty.")
-        url = _at(found, "task_new")
+        url = _address(found, "task_new")
         other = (_("Start empty"), f"{url}#empty")
         return Step(_("Create a task"), text, False, _("Create a task"), url, other)
     row = found.rows[-1]

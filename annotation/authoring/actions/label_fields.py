@@ -116,7 +116,7 @@ def rename_field(*, by: User, task: Task, name: str, label: str) -> str:
     return now
 
 
-def _at(listed: Sequence[Row], raw: str, noun: str) -> Row:
+def _entry_at(listed: Sequence[Row], raw: str, noun: str) -> Row:
     number = parse_whole(raw, 0, len(listed) - 1)
     if number is None:
         raise Conflict(

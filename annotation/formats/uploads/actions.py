@@ -51,7 +51,9 @@ def keep_file(
     too many wait or too much is stored.
     """
     get_format(kind)
-    file = _keep(by=by, project=task.project, task=task, kind=kind, name=name, content=content)
+    file = _store_upload(
+        by=by, project=task.project, task=task, kind=kind, name=name, content=content
+    )
     if mapping:
         file.mapping = dict(mapping)
         file.save(update_fields=["mapping"])

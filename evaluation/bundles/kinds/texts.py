@@ -28,8 +28,8 @@ from evaluation.bundles.kinds.base import (
     read_value,
     snapshot_of,
 )
-from evaluation.embeddings import vectors
-from evaluation.embeddings.embeddings import PAIRS, get_encoder, text_hash
+from evaluation.embeddings.embeddings import PAIRS, text_hash
+from evaluation.embeddings.vectors import vectors_of_run
 from evaluation.free_text import run as text_runs
 from evaluation.free_text.joint import run as joint_runs
 from evaluation.methods.core.base import Hooks

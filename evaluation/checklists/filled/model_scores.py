@@ -127,7 +127,7 @@ def model_scores(
         scores[MOVER] = _mover(compared, params["encoder"], progress)
     for name in (BART, UNIEVAL):
         if params.get(name):
-            model = Seq2SeqModel(str(params[name]).removeprefix(embeddings.PATH), name)
+            model = Seq2SeqModel(str(params[name]).removeprefix(folders.PATH), name)
             scores[name] = (
                 _bart(model, compared, progress)
                 if name == BART

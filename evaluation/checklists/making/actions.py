@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -201,7 +201,7 @@ def content_hash(questions: Entries) -> str:
 
 
 def sample_texts(
-    version: ChecklistVersion, texts: Sequence[Candidate], percent: int
+    version: ChecklistVersion, texts: Iterable[Candidate], percent: int
 ) -> list[Candidate]:
     """A share of texts, even over human scores of the dimension and over topics, in their order.
 
