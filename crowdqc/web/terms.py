@@ -392,8 +392,8 @@ STATISTICS = {
     "look-alikes": Term(
         _("Look-alikes"),
         _(
-            "Workers who agree more than their quality explains, or share payment details. It can be "
-            "harmless."
+            "Workers who agree more than their quality explains, or share payment details. It can "
+            "be harmless."
         ),
         (
             (_("by chance"), _("any pair of the crowd in 1 of 100 studies")),
