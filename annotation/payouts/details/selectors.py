@@ -21,7 +21,7 @@ from annotation.models import (
     Role,
     User,
 )
-from annotation.payouts.details.actions import Details, open_details
+from annotation.payouts.details.actions import IN_FILE, Details, open_details
 from crowdqc.web.terms import Words
 
 PROLIFIC, MISSING = "prolific", ""
@@ -56,8 +56,15 @@ FILED = (
 BY_PROLIFIC = Q(recruitment__kind=Recruitment.Kind.PROLIFIC)
 WAY = Case(
     When(BY_PROLIFIC, then=Value(PROLIFIC)),
+    *(When(reference=f"{IN_FILE}{way}", then=Value(str(way))) for way in FILED),
     default=Coalesce("worker__payment_details__way", Value(MISSING)),
     output_field=CharField(),
+)
+
+
+# Payments that a file has named, of workers who have changed their details since.
+CHANGED_SINCE = Q(reference__startswith=IN_FILE) & (
+    Q(worker__payment_details=None) | Q(worker__payment_details__changed_at__gt=F("sent_at"))
 )
 
 
