@@ -391,13 +391,10 @@ STATISTICS = {
     ),
     "look-alikes": Term(
         _("Look-alikes"),
-        _(
-            "Workers who agree more than their quality explains, or share payment details. It can "
-            "be harmless."
-        ),
+        _("Workers who agree more than their quality explains, or share a payment reference."),
         (
             (_("by chance"), _("any pair of the crowd in 1 of 100 studies")),
-            (_("one or more"), _("read both cards before you decide")),
+            (_("one or more"), _("one person or two who work together: read both cards")),
         ),
         f"{REQUESTER}#flags",
     ),

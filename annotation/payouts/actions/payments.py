@@ -83,10 +83,14 @@ def plan_payments(
     Payment.objects.bulk_create(rows)
     if any(row.state == State.PLANNED for row in rows):
         send_soon()
-    ask_for_details(
-        project=batch.project, workers=without_details(batch.project, rows), key=f"{batch.pk}"
-    )
     return len(rows)
+
+
+def ask_for_missing_details(batch: PayoutBatch) -> int:
+    """Ask whoever is paid by hand for an approved proposal, and has not said where; how many."""
+    rows = Payment.objects.filter(line__batch=batch)
+    workers = without_details(batch.project, rows)
+    return ask_for_details(project=batch.project, workers=workers, key=f"{batch.pk}")
 
 
 def _planned(batch: PayoutBatch, line: PayoutLine, visit: Visit | None) -> list[Payment]:

@@ -96,6 +96,7 @@ def settle_proposal(
     payments.plan_payments(batch=batch, paid=paid, rejected=rejected)
     if paid:
         _tell_approved(batch, paid)
+        payments.ask_for_missing_details(batch)
         tell_budget(task=batch.task, project=batch.project)
 
 

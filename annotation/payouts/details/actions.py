@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.security.stepup import needs_stepup
-from annotation.models import Membership, PaymentDetails, Project, User
+from annotation.models import Membership, Payment, PaymentDetails, Project, User
 from annotation.notifications.actions.notices import notify
 from annotation.payouts.actions.rules import require_decider
 from annotation.records.actions.audit import record
@@ -143,6 +143,27 @@ def read_details(*, by: User, project: Project, workers: Iterable[int]) -> dict[
     rows = PaymentDetails.objects.filter(worker__in=workers, worker__project=project)
     found = {row.worker_id: open_details(row) for row in rows}
     record(by=by, project=project, action="payment.details_read", on=project, people=len(found))
+    return found
+
+
+IN_FILE = "file:"  # before the way, as the reference of a payment that a file has named
+
+
+@transaction.atomic
+def prepare_file(
+    *, by: User, project: Project, payments: Sequence[Payment], way: str
+) -> dict[int, Details]:
+    """Note that a file of one way names these payments, and return whom it names, by membership.
+
+    From then on they are paid this way: who changes their details afterwards is not named by a
+    file of another way too. Workers whose details are of another way by now are left out.
+    """
+    found = read_details(by=by, project=project, workers={one.worker_id for one in payments})
+    found = {worker: one for worker, one in found.items() if one.way == way}
+    named = [one.pk for one in payments if one.worker_id in found]
+    Payment.objects.filter(pk__in=named, state=Payment.State.BY_HAND, reference="").update(
+        reference=f"{IN_FILE}{way}", sent_at=timezone.now()
+    )
     return found
 
 

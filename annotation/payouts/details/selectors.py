@@ -21,12 +21,13 @@ from annotation.models import (
     Role,
     User,
 )
-from annotation.payouts.details.actions import Details, open_details
+from annotation.payouts.details.actions import IN_FILE, Details, open_details
 from crowdqc.web.terms import Words
 
-PROLIFIC, MISSING = "prolific", ""
+API, PROLIFIC, MISSING = "api", "prolific", ""
 # Way of payment -> its word, and what happens after approval.
 WAYS: dict[str, tuple[Words, Words]] = {
+    API: (gettext_lazy("Prolific"), gettext_lazy("Sent by crowdqc")),
     PROLIFIC: (
         gettext_lazy("Prolific, by hand"),
         gettext_lazy("You approve it on Prolific’s pages"),
@@ -56,8 +57,15 @@ FILED = (
 BY_PROLIFIC = Q(recruitment__kind=Recruitment.Kind.PROLIFIC)
 WAY = Case(
     When(BY_PROLIFIC, then=Value(PROLIFIC)),
+    *(When(reference=f"{IN_FILE}{way}", then=Value(str(way))) for way in FILED),
     default=Coalesce("worker__payment_details__way", Value(MISSING)),
     output_field=CharField(),
+)
+
+
+# Payments that a file has named, of workers who have changed their details since.
+CHANGED_SINCE = Q(reference__startswith=IN_FILE) & (
+    Q(worker__payment_details=None) | Q(worker__payment_details__changed_at__gt=F("sent_at"))
 )
 
 
@@ -109,13 +117,22 @@ def hand_payments_open() -> QuerySet[Payment]:
     return Payment.objects.filter(what__in=("base", "bonus"), state=Payment.State.BY_HAND)
 
 
-def workers_without_details(assignments: Collection[int]) -> set[int]:
-    """Workers with an account, of these assignments, who are paid by hand and lack the details."""
-    rows = Assignment.objects.filter(
-        pk__in=assignments, worker__user__isnull=False, worker__payment_details=None
+def ways_of_assignments(assignments: Collection[int]) -> dict[int, str]:
+    """By assignment, how its pay would leave after an approval now (a key of ``WAYS``)."""
+    sent = (
+        Q(visit__recruitment__kind=Recruitment.Kind.PROLIFIC)
+        & ~Q(visit__recruitment__api_url="")
+        & ~Q(visit__recruitment__token_sealed=b"")
+        & ~Q(visit__session="")
     )
-    by_prolific = Q(visit__recruitment__kind=Recruitment.Kind.PROLIFIC)
-    return set(rows.exclude(by_prolific).values_list("worker_id", flat=True))
+    way = Case(
+        When(sent, then=Value(API)),
+        When(visit__recruitment__kind=Recruitment.Kind.PROLIFIC, then=Value(PROLIFIC)),
+        default=Coalesce("worker__payment_details__way", Value(MISSING)),
+        output_field=CharField(),
+    )
+    rows = Assignment.objects.filter(pk__in=assignments).annotate(way=way)
+    return dict(rows.values_list("pk", "way"))
 
 
 def without_details(

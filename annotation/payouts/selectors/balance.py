@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Membership, Payment, PayoutBatch, Project
 from annotation.payouts.actions.ledger import channels
-from annotation.payouts.details.selectors import FILED, MISSING, WAY, WAYS, hand_payments_open
+from annotation.payouts.details.actions import IN_FILE
+from annotation.payouts.details.selectors import (
+    CHANGED_SINCE,
+    FILED,
+    MISSING,
+    WAY,
+    WAYS,
+    hand_payments_open,
+)
 from crowdqc.numbers import plural
 from crowdqc.web.terms import Words
 
@@ -177,6 +185,8 @@ class HandPayments:
     people: int
     amount: Decimal
     currency: str
+    in_file: int  # payments that a file of this way has named
+    changed: int  # of these, whose worker has changed their details since
 
     @property
     def key(self) -> str:
@@ -209,7 +219,13 @@ def by_hand(project: Project) -> list[HandPayments]:
         .annotate(way=WAY)
         .order_by()
         .values("way", "currency", "line__batch__number", "assignment__task__current__title")
-        .annotate(n=Count("pk"), amount=Sum("amount"), people=Count("worker", distinct=True))
+        .annotate(
+            n=Count("pk"),
+            amount=Sum("amount"),
+            people=Count("worker", distinct=True),
+            in_file=Count("pk", filter=Q(reference__startswith=IN_FILE)),
+            changed=Count("worker", distinct=True, filter=CHANGED_SINCE),
+        )
     )
     found = [
         HandPayments(
@@ -220,6 +236,8 @@ def by_hand(project: Project) -> list[HandPayments]:
             people=row["people"],
             amount=row["amount"],
             currency=row["currency"],
+            in_file=row["in_file"],
+            changed=row["changed"],
         )
         for row in rows
     ]

@@ -20,7 +20,7 @@ from annotation.payouts import export as exports
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import payments as actions
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
-from annotation.payouts.details.actions import read_details, remind_of_details
+from annotation.payouts.details.actions import prepare_file, remind_of_details
 from annotation.payouts.details.selectors import without_details
 from annotation.payouts.selectors import balance
 from annotation.payouts.selectors import payments as reads
@@ -66,9 +66,7 @@ def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpRespons
     if way not in exports.HEADERS:
         raise Missing(gettext("There is no such list."))
     payments_ = list(rows)
-    details = read_details(
-        by=access.user, project=access.project, workers={row.worker_id for row in payments_}
-    )
+    details = prepare_file(by=access.user, project=access.project, payments=payments_, way=way)
     found = exports.lines(exports.HEADERS[way], exports.transfer_rows(way, payments_, details))
     return _csv(found, f"to-pay-{way}")
 

@@ -14,7 +14,7 @@ from annotation.models import AuditEntry, PayoutBatch, PayoutLine, PayoutRule, P
 from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
-from annotation.payouts.details.selectors import workers_without_details
+from annotation.payouts.details.selectors import API, MISSING, WAYS, ways_of_assignments
 from annotation.payouts.selectors.next_steps import ways_out
 from annotation.payouts.selectors.proposals import approved_total, lines_of
 from annotation.task_types import get_type
@@ -328,7 +328,7 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
         _hourly(page),
         _below_agreed(page),
         _own(page),
-        _without_details(page),
+        *_ways(page),
         *_rejections(page, viewer),
     ]
     return checks + [check for check in found if check is not None]
@@ -433,27 +433,28 @@ def _own(page: PayoutPage) -> Check | None:
     return None
 
 
-def _without_details(page: PayoutPage) -> Check | None:
-    """People who are paid by hand and have not said where; their pay stays open for them."""
-    lines = [
-        line for p in page.people if p.goes and not p.rejected for line in p.lines if line.base > 0
-    ]
-    people = workers_without_details([line.assignment_id for line in lines])
-    if not people:
-        return None
-    amount = sum(
-        (line.base + line.bonus for line in lines if line.assignment.worker_id in people), ZERO
-    )
-    return Check(
-        "warn",
-        ngettext(
-            "%(n)s worker has no payment details: %(amount)s",
-            "%(n)s workers have no payment details: %(amount)s",
-            len(people),
-        )
-        % {"n": count(len(people)), "amount": money(amount, page.batch.project.currency)},
-        small=_("It can be approved; it is paid when they have entered how they want to be paid."),
-    )
+def _ways(page: PayoutPage) -> list[Check]:
+    """How the pay leaves after an approval: each way with its people and amount."""
+    lines = [line for p in page.people if p.goes and not p.rejected for line in p.lines]
+    ways = ways_of_assignments([line.assignment_id for line in lines])
+    found: dict[str, list[PayoutLine]] = {}
+    for line in lines:
+        if line.base + line.bonus > 0:
+            found.setdefault(ways[line.assignment_id], []).append(line)
+    checks = []
+    for way in (way for way in WAYS if way in found):
+        word, after = WAYS[way]
+        people = len({line.assignment.worker_id for line in found[way]})
+        amount = sum((line.base + line.bonus for line in found[way]), ZERO)
+        told = {
+            "way": word,
+            "people": plural(people, "person", "people"),
+            "amount": money(amount, page.batch.project.currency),
+        }
+        mark = {API: "done", MISSING: "warn"}.get(way, "waiting")
+        text = _("%(way)s: %(people)s, %(amount)s") % told
+        checks.append(Check(mark, text, small=str(after)))
+    return checks
 
 
 def _rejections(page: PayoutPage, viewer: User) -> list[Check]:

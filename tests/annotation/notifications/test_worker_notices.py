@@ -57,12 +57,13 @@ def test_an_approval_with_its_bonus_and_the_payment_are_told_with_the_way_there(
     world: World, done: Assignment
 ) -> None:
     pay(world, ProposedLine(done.pk, bonus=Decimal("0.50"), bonus_note="All of it was right."))
-    assert told(world) == [
-        (
-            "work.approved",
-            "1 assignment in Birds was approved: €2.30. This includes a bonus of €0.50.",
-        )
-    ]
+    approved, asked = told(world)
+    assert approved == (
+        "work.approved",
+        "1 assignment in Birds was approved: €2.30. This includes a bonus of €0.50.",
+    )
+    assert asked[0] == "payment.details_missing"
+    Notice.objects.filter(kind="payment.details_missing").delete()
     payments.mark_sent(by=world.manager, payments=Payment.objects.all())
     assert [kind for kind, _ in told(world)] == ["work.approved", *["payment.done"] * 2]
     client = Client()

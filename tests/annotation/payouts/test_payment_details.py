@@ -59,7 +59,7 @@ def enter(one: Assignment, way: str, reference: str, name: str = "Lena Okoro") -
 def approved(world: World, *works: Assignment) -> PayoutBatch:
     lines = [ProposedLine(one.pk) for one in works]
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
+        by=world.requester, task=works[0].task, key=uuid.uuid4(), lines=lines
     )
     return payouts.approve_payout(
         by=world.manager, batch=batch, expected_total=payouts.total(batch)
@@ -190,6 +190,29 @@ def test_one_way_is_marked_as_paid_once_and_the_others_stay_open(world: World) -
     [entry] = LedgerEntry.objects.filter(kind="payment")
     assert entry.worker == bank.worker and entry.memo == "by hand: bank"
     assert Payment.objects.get(worker=none.worker).state == "by_hand"
+
+
+def test_who_changes_their_details_after_a_file_is_in_no_second_file(world: World) -> None:
+    one, two = (factories.claim_and_submit(world.task) for _ in range(2))
+    enter(one, "bank", IBAN)
+    enter(two, "bank", "GB29NWBK60161331926819")
+    batch = approved(world, one, two)
+    client = client_of(world.manager)
+    url = reverse("payment_by_hand_export", args=[world.project.pk])
+    assert len(rows_of(client.get(url, {"way": "bank"}))) == 3
+    enter(one, "paypal", MAIL)
+    assert rows_of(client.get(url, {"way": "paypal"})) == []
+    assert len(rows_of(client.get(url, {"way": "bank"}))) == 2  # the other one, as before
+    page = client.get(reverse("payment_by_hand", args=[world.project.pk]))
+    [row] = page.context["rows"]
+    assert (row.way, row.n, row.in_file, row.changed) == ("bank", 2, 2, 1)
+    done = reverse("payment_by_hand_done", args=[world.project.pk, batch.number])
+    assert client.post(done, {"way": "bank", "expected_total": "3.60"}).status_code == 302
+    assert LedgerEntry.objects.filter(kind="payment").count() == 2
+    # Later pay goes where the worker wants it now.
+    approved(world, factories.claim_and_submit(factories.make_task(world.project, 1), one.worker))
+    [row] = client.get(reverse("payment_by_hand", args=[world.project.pk])).context["rows"]
+    assert row.way == "paypal"
 
 
 def test_who_has_no_details_is_asked_at_the_approval_and_once_a_day_by_a_reminder(

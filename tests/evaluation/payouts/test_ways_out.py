@@ -17,6 +17,7 @@ from annotation.payouts.details.actions import clean_details, save_details
 from evaluation.payouts.selectors.proposals import payout_page
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 
@@ -65,13 +66,31 @@ def test_a_correction_that_nobody_can_approve_says_so_to_its_proposer(world: Wor
     assert not row.stuck
 
 
-def test_people_without_payment_details_are_counted_before_approving(world: World) -> None:
+def ways(batch: PayoutBatch, viewer: Any) -> dict[str, str]:
+    """Texts of the checks that name an amount, with their marks."""
+    return {
+        check.text: check.mark
+        for check in payout_page(batch, viewer).checks
+        if "€" in check.text and ("person" in check.text or "people" in check.text)
+    }
+
+
+def test_each_way_of_payment_is_named_with_its_people_before_approving(world: World) -> None:
     one, two = (factories.claim_and_submit(world.task) for _ in range(2))
     details = clean_details(way="paypal", name="", reference="a@example.org")
     save_details(by=one.worker.user, worker=one.worker, details=details)
-    batch = propose(world, one, two)
-    found = [check.text for check in payout_page(batch, world.manager).checks]
-    assert any(text.startswith("1 worker") and "€1.80" in text for text in found)
+    with_api = prolific.make_recruitment(
+        world.task, api_url="https://api.example.org", token_sealed=b"sealed"
+    )
+    by_hand = prolific.make_recruitment(world.task, name="Study 2", study_id="s2")
+    [sent], [listed] = (prolific.make_visited(way, n=1) for way in (with_api, by_hand))
+    works = [one, two, sent.assignment, listed.assignment]
+    batch = propose(world, *works)
+    assert ways(batch, world.manager) == {
+        "Prolific: 1 person, €1.80": "done",
+        "Prolific, by hand: 1 person, €1.80": "waiting",
+        "PayPal: 1 person, €1.80": "waiting",
+        "No payment details: 1 person, €1.80": "warn",
+    }
     save_details(by=two.worker.user, worker=two.worker, details=details)
-    found = [check.text for check in payout_page(batch, world.manager).checks]
-    assert not any("€1.80" in text and "worker" in text for text in found)
+    assert ways(batch, world.manager)["PayPal: 2 people, €3.60"] == "waiting"
