@@ -80,7 +80,7 @@ def _group(rows: list[SetComparison]) -> dict[str, Any]:
 
 
 def _question(name: str, label: str, rows: list[SetComparison]) -> dict[str, Any]:
-    found = []
+    found: list[dict[str, Any]] = []
     for one in rows:
         true = names(one)
         # What one person said, with whose A and B were.
@@ -89,12 +89,15 @@ def _question(name: str, label: str, rows: list[SetComparison]) -> dict[str, Any
         )
     shared = shared_words([(one.by_id, one.answers.get(name, "")) for one in rows])
     people = len({one.by_id for one in rows})
-    majority = [one for one in shared if 2 * one.people > people >= FEWEST_EXPERTS]
+    majority = [one for one in shared if 2 * one.people > people >= FEWEST_EXPERTS][:SHOWN_WORDS]
+    for said in found:
+        stems = {stem(word) for word in words(said["text"])}
+        said["keywords"] = [word.word for word in majority if stem(word.word) in stems]
     # One question, every answer to it, and the words that come up with several persons.
     return {
         "label": label,
         "answers": found,
-        "majority": majority[:SHOWN_WORDS],
+        "majority": majority,
         "shared": [one for one in shared if one not in majority][:SHOWN_WORDS],
     }
 

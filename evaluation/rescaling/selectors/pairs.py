@@ -107,6 +107,30 @@ SHARED = (
 )
 
 
+@dataclass(frozen=True)
+class SharedCounts:
+    """On how many shared items two people say the same, and both less than the highest value."""
+
+    when: str
+    items: int
+    same: int
+    below: int
+
+    @classmethod
+    def of(cls, when: str, values: Sequence[tuple[float, float]], best: float) -> SharedCounts:
+        """Of pairs of values whose highest is ``best``."""
+        same = sum(one == other for one, other in values)
+        return cls(when, len(values), same, sum(max(pair) < best for pair in values))
+
+
+COUNTS = (
+    head_column("when", _("Ratings")),
+    Column.count("items", _("Items")),
+    Column.count("same", _("Both the same")),
+    Column.count("below", _("Both below the highest")),
+)
+
+
 def _chart(told: NamedFigures, rows: Sequence[Row], setting: str, wanted: str) -> dict[str, Any]:
     """Ratings of two people before and after, and the pairs to choose from (Figure 5)."""
     if not rows:
@@ -115,11 +139,19 @@ def _chart(told: NamedFigures, rows: Sequence[Row], setting: str, wanted: str) -
     keys = list(choices)
     key = wanted if wanted in choices else keys[0]
     row, names = rows[keys.index(key)], choices[key]
-    items = _shared_items(told, row, setting)
+    every = _shared_items(told, row, setting)
+    items, best = every[:DRAWN], told.frame["points"][-1][0]
+    counts = [
+        SharedCounts.of(gettext("Before"), [(one.first, one.second) for one in every], best),
+        SharedCounts.of(
+            gettext("After"), [(one.first_after, one.second_after) for one in every], 100.0
+        ),
+    ]
     return {
         "choices": [(key, " · ".join(both)) for key, both in choices.items()],
         "pair": key,
         "pair_names": names,
+        "counts": plain_table(gettext("Items on which both say the same"), COUNTS, counts),
         "panels": _panels(told, row, names, items),
         "shared": plain_table(gettext("Ratings of both people"), SHARED, items, classes="data"),
         "drawn": len(items),
@@ -160,7 +192,7 @@ def _panels(
 
 
 def _shared_items(told: NamedFigures, row: Row, setting: str) -> list[SharedItem]:
-    """Every combination of two people's ratings of one item, DRAWN at most; one query."""
+    """Every combination of two people's ratings of one item; one query."""
     scores = AnswerScore.objects.filter(
         run=told.run, answer__worker__in=(row["first"], row["second"])
     ).order_by("answer__item_id", "answer_id")
@@ -171,14 +203,13 @@ def _shared_items(told: NamedFigures, row: Row, setting: str) -> list[SharedItem
         pair = (float(extra["value"]), float(after or 0.0))
         given.setdefault((item, key), {}).setdefault(worker, []).append(pair)
     best = told.frame["points"][-1][0]
-    found = [
+    return [
         SharedItem(key, one[0], other[0], one[1], other[1])
         for (_item, key), by in given.items()
         for one in by.get(row["first"], ())
         for other in by.get(row["second"], ())
         if setting == "all" or (one[0], other[0]) != (best, best)
     ]
-    return found[:DRAWN]
 
 
 @dataclass(frozen=True)

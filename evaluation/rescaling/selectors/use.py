@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -39,7 +40,7 @@ ORDERS = {
 
 
 def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
-    """Table 6 for everybody, and each person's labels and scores; three queries."""
+    """Table 6 for everybody, and each person's labels and scores; four queries."""
     rows = (
         WorkerScore.objects.filter(run=told.run)
         .order_by("worker__pseudonym")
@@ -48,8 +49,11 @@ def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
     shown = Paginator(rows, WORKERS).get_page(page)
     calls = told.figures["recipe"]["calls"]
     columns = _label_columns(told.level)
+    of_people = rows.values_list("worker__pseudonym", "extra__labels")
     return {
         "page": shown,
+        # Whose mean score of a higher label is below that of a lower one (5.2, footnote 3).
+        "turned": [name for name, labels in of_people if has_turned_labels(labels)],
         # Table 6 of the paper is spoken of beside its own scores alone.
         "published": (calls["model"], calls["prompt"]) == (PUBLISHED_MODEL, PUBLISHED_PROMPT),
         "everybody": charts_rescaling.scale_use(told.rows("by_label"), who=gettext("Everybody")),
@@ -78,6 +82,13 @@ def scale(told: NamedFigures, page: str | None) -> dict[str, Any]:
             for pk, name, n, after, low, high, extra in shown.object_list
         ],
     }
+
+
+def has_turned_labels(labels: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the mean score of a higher label is below that of a lower one."""
+    means = [row["mean"] for row in sorted(labels, key=lambda row: row["value"])]
+    known = [mean for mean in means if mean is not None]
+    return any(later < earlier for earlier, later in pairwise(known))
 
 
 @dataclass(frozen=True)

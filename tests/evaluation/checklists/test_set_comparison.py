@@ -114,6 +114,8 @@ def test_words_of_most_persons_stand_apart_with_how_often_they_use_them(task: Ta
     fit = group["questions"][list(comparison.QUESTIONS).index("fit")]
     assert fit["majority"] == [("cohesive", 3, 4)]
     assert fit["shared"] == [("dry", 2, 2), ("short", 2, 2)]
+    # Which answers hold a word of the majority.
+    assert [one["keywords"] for one in fit["answers"]] == [["cohesive"]] * 3 + [[]]
 
 
 def test_checklists_are_drawn_by_diversity_of_attributes_and_correlation() -> None:

@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Answer, Task
-from evaluation.models import AnswerScore, Run, RunState
+from evaluation.models import AnswerScore, Run, RunState, WorkerScore
 from evaluation.rescaling.selectors.boards import VIEWS, figures_and_names
-from evaluation.rescaling.selectors.pairs import pairs
+from evaluation.rescaling.selectors.pairs import SharedCounts, pairs
+from evaluation.rescaling.selectors.use import has_turned_labels
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import rescaling as corpus
 from tests.support.servers.llm import make_model, serving
@@ -151,12 +152,36 @@ def test_ratings_of_a_chosen_pair_are_drawn_before_and_after() -> None:
         assert (row.first, row.first_after) == (own.extra["value"], own.estimate)
     assert [chart.count("<circle") for _title, chart in shown["panels"]] == [last["n"]] * 2
     assert pairs(told, address, None)["panels"] == shown["panels"]  # the shift is drawn once
+    counts = shown["counts"].groups[0].rows
+    assert [row.items for row in counts] == [last["n"]] * 2
+    assert counts[1].same == sum(row.first_after == row.second_after for row in items)
     # Without items that both rated best, and for an unknown pair the one that rises most.
     fewer = pairs(told, {**address, "setting": "incomplete"}, None)["shared"].groups[0].rows
     best = told.frame["points"][-1][0]
     assert len(fewer) == sum((row.first, row.second) != (best, best) for row in items)
     assert pairs(told, {"setting": "all", "pair": "0"}, None)["pair"] == shown["choices"][0][0]
     assert "before and after" in page(owner_of(task), task, view="pairs")
+
+
+def test_what_two_people_say_alike_is_counted_before_and_after() -> None:
+    # Section 6.3: how many of both have the same value, and how many lie below the highest.
+    before = SharedCounts.of("Before", [(0, 0), (70, 100), (100, 100), (30, 70)], 100)
+    assert (before.items, before.same, before.below) == (4, 2, 2)
+
+
+def test_people_whose_higher_label_has_a_lower_mean_score_are_named() -> None:
+    labels = [{"value": 0, "mean": 5.0}, {"value": 70, "mean": None}, {"value": 30, "mean": 20.0}]
+    assert not has_turned_labels(labels)
+    assert has_turned_labels([*labels, {"value": 100, "mean": 19.0}])
+    task = corpus.make_rated(items=4)
+    rescaled(task)
+    assert "With nobody a higher label" in page(owner_of(task), task, view="scale")
+    score = WorkerScore.objects.filter(run__task=task, run__method="rescaling").latest("pk")
+    *lower, top = sorted(score.extra["labels"], key=lambda row: row["value"])
+    score.extra["labels"] = [*lower, {**top, "mean": -1.0}]
+    WorkerScore.objects.filter(pk=score.pk).update(extra=score.extra)
+    said = page(owner_of(task), task, view="scale")
+    assert f"lower mean score with: {score.worker.pseudonym}" in " ".join(said.split())
 
 
 def test_the_page_of_models_offers_rescaling_with_its_options_and_starts_it() -> None:
