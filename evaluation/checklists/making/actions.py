@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
@@ -16,9 +17,11 @@ from annotation.models import Candidate, Item, Task, User
 from annotation.pairs.actions import checklist_items
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid
+from evaluation.checklists.filled.text_scores import dimension_name, human_scores
 from evaluation.checklists.making import pipeline, stages
 from evaluation.checklists.making.stages import Entries
 from evaluation.methods.checklists import attribute_diversity
+from evaluation.methods.checklists.sampling import balanced_sample
 from evaluation.models import Checklist, ChecklistStage, ChecklistVersion, Run
 from evaluation.runs.run_types import fits
 
@@ -195,6 +198,32 @@ def content_hash(questions: Entries) -> str:
     """SHA-256 over the questions with their components and origins."""
     told = json.dumps(questions, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(told.encode()).hexdigest()
+
+
+def sample_texts(
+    version: ChecklistVersion, texts: Sequence[Candidate], percent: int
+) -> list[Candidate]:
+    """A share of texts, even over human scores of the dimension and over topics, in their order.
+
+    InteractEval, section 4.1. Where texts have human scores only these are drawn from; else the
+    sample is even over topics alone. The version decides on the draw, so that it is the same again.
+    """
+    rows = list(texts)
+    if percent >= 100 or not rows:
+        return rows
+    dimension = dimension_name(pipeline.subject_of(version.checklist.item).dimension)
+    human = human_scores(version.checklist.project_id, dimension, [one.pk for one in rows]).scores
+    if human:
+        rows = [one for one in rows if one.pk in human]
+    size = max(1, round(len(rows) * percent / 100))
+    topics = {one.topic: at for at, one in enumerate(rows)}
+    chosen = balanced_sample(
+        np.array([human.get(one.pk, 0.0) for one in rows]),
+        np.array([topics[one.topic] for one in rows]),
+        size,
+        rng=np.random.default_rng(version.pk),
+    )
+    return [rows[at] for at in sorted(chosen.tolist())]
 
 
 @transaction.atomic

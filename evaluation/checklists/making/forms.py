@@ -104,6 +104,18 @@ class TaskForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("None: the texts are chosen when the task is built."),
     )
+    percent = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        initial=100,
+        label=gettext_lazy("Share of these texts, in %"),
+        help_text=gettext_lazy(
+            "Below 100 a random sample, even over topics and, where texts have human scores, over "
+            "these; then only such texts are drawn."
+        ),
+        widget=forms.NumberInput(attrs={"class": "short num"}),
+    )
 
     def __init__(self, *args: Any, topics: list[tuple[str, int]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -111,4 +123,4 @@ class TaskForm(forms.Form):
             (topic, f"{topic} ({n})") for topic, n in topics
         ]
         if not topics:
-            del self.fields["topics"]
+            del self.fields["topics"], self.fields["percent"]

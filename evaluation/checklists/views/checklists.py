@@ -204,13 +204,14 @@ def make_task(
         return _version_page(request, access, found, number, form=form, status=422)
     chosen = Candidate.objects.filter(
         project=access.project, topic__in=form.cleaned_data.get("topics") or []
-    )
+    ).order_by("pk")
+    percent = form.cleaned_data.get("percent") or 100
     try:
         made = actions.make_task(
             by=access.user,
             version=frozen,
             title=form.cleaned_data["title"],
-            texts=list(chosen),
+            texts=actions.sample_texts(frozen, chosen, percent),
             key=form.cleaned_data["key"],
         )
     except DomainError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Task
+from evaluation.checklists.filled.text_scores import HUMAN, dimension_name, publish
 from evaluation.checklists.making import actions, pipeline, stages
 from evaluation.models import Checklist, ChecklistVersion, Run, RunFigure, RunState
 from evaluation.runs import engine as runs
+from tests.evaluation.corpora import checks as checks_corpus
 from tests.evaluation.corpora import thinking as corpus
 from tests.support.servers.llm import make_model, serving
 
@@ -317,3 +320,33 @@ def test_the_page_of_attributes_takes_as_many_queries_for_one_checklist_as_for_m
         make_checklist(task, f"List {n}")
     corpus.think(task, corpus.THOUGHTS, "yew-03")
     assert counted() == few
+
+
+def test_a_share_of_texts_is_drawn_evenly_over_human_scores_and_topics(task: Task) -> None:
+    checklist = make_checklist(task)
+    questions = [{"name": "q1", "label": "Clear?"}]
+    version = ChecklistVersion.objects.create(
+        checklist=checklist, number=1, questions=questions, frozen_by=task.project.owner
+    )
+    texts = checks_corpus.make_texts(task.project, topics=10, systems=10)
+    assert actions.sample_texts(version, texts, 100) == texts
+    # Without human scores: even over topics.
+    drawn = actions.sample_texts(version, texts, 20)
+    assert Counter(one.topic for one in drawn) == {f"tea-{k}": 2 for k in range(10)}
+    assert drawn == actions.sample_texts(version, texts, 20)
+    # With them: even over their points as well, and of those texts alone.
+    scored = texts[:90]
+    dimension = dimension_name(pipeline.subject_of(checklist.item).dimension)
+    given = {one.pk: 1.0 + (k % 10 > 6) + 3 * (k % 10 == 9) for k, one in enumerate(scored)}
+    publish(
+        by=task.project.owner,
+        task=task,
+        name="two readers",
+        version="test",
+        role=HUMAN,
+        scores={dimension: given},
+    )
+    drawn = actions.sample_texts(version, texts, 20)
+    assert len(drawn) == 18 and {one.pk for one in drawn} <= set(given)
+    assert Counter(given[one.pk] for one in drawn) == {1.0: 6, 2.0: 6, 5.0: 6}
+    assert max(Counter(one.topic for one in drawn).values()) == 2
