@@ -211,7 +211,7 @@ def make_task(
             by=access.user,
             version=frozen,
             title=form.cleaned_data["title"],
-            texts=actions.sample_texts(frozen, chosen, percent),
+            texts=actions.sample_texts(frozen, list(chosen), percent),
             key=form.cleaned_data["key"],
         )
     except DomainError as error:
