@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,18 @@ def is_classifier(folder: Path) -> bool:
     """Whether a transformers model is here that is no sentence model and writes no text."""
     there = (folder / "config.json").is_file() and not is_sentence_model(folder)
     return there and not is_seq2seq(folder)
+
+
+def judges_entailment(folder: Path) -> bool:
+    """Whether a classifier is here that has a label called entailment."""
+    if not is_classifier(folder):
+        return False
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    labels = config.get("id2label") if isinstance(config, dict) else None
+    return isinstance(labels, dict) and "entailment" in [str(n).lower() for n in labels.values()]
 
 
 Kind = Callable[[Path], bool]

@@ -112,7 +112,7 @@ def with_models(settings: dict[str, Any]) -> dict[str, Any]:
     if named.startswith(entailment.ASKED):
         return {**found, ENTAILMENT.name: named}
     if not named:
-        there = ", ".join(folders.model_folders(folders.is_classifier)) or gettext(
+        there = ", ".join(folders.model_folders(folders.judges_entailment)) or gettext(
             "none is installed"
         )
         said = gettext(
@@ -120,7 +120,7 @@ def with_models(settings: dict[str, Any]) -> dict[str, Any]:
             "CROWDQC_ENCODER_DIRS: %(there)s. Or ask a language model first: “%(title)s”."
         ) % {"there": there, "title": gettext(entailment.ASKING.title)}
         raise Invalid(said, fields={ENTAILMENT.name: said})
-    slug = folders.clean_folder(named, folders.is_classifier, ENTAILMENT.name)
+    slug = folders.clean_folder(named, folders.judges_entailment, ENTAILMENT.name)
     return {**found, ENTAILMENT.name: slug}
 
 
@@ -247,14 +247,15 @@ def model_choices(task: Task) -> dict[str, list[tuple[str, str]]]:
 
     Those for ``encoder`` are offered beside the encoders.
     """
-    there, asked = folders.model_folders(folders.is_classifier), entailment.asked_runs(task)
+    there, asked = folders.model_folders(folders.judges_entailment), entailment.asked_runs(task)
+    scorers = folders.model_folders(folders.is_classifier)
     none = (
         gettext("None") if there or asked else gettext("None is installed, and no model was asked")
     )
     scores = gettext("%(model)s, scores pairs of answers")
     return {
         ENCODER.name: [
-            (f"{embeddings.PAIRS}{at}", scores % {"model": name}) for name, at in there.items()
+            (f"{embeddings.PAIRS}{at}", scores % {"model": name}) for name, at in scorers.items()
         ],
         ENTAILMENT.name: [
             ("", none),

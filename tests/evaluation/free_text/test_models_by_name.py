@@ -97,6 +97,7 @@ def test_a_cross_encoder_scores_pairs_in_place_of_cosines(
     client.force_login(task.project.owner)
     form = html_of(client.get(reverse("run_start", args=[task.project_id, task.pk])))
     assert f'<option value="pairs:{folder}">' in form
+    assert f'<option value="path:{folder}">' not in form  # it judges no entailment
     _, status = posted(task, encoder=f"pairs:{folder}")
     assert status == 302
     run = Run.objects.get(task=task)
