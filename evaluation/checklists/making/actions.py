@@ -201,7 +201,7 @@ def content_hash(questions: Entries) -> str:
 
 
 def sample_texts(
-    version: ChecklistVersion, texts: Iterable[Candidate], percent: int
+    version: ChecklistVersion, texts: Sequence[Candidate], percent: int
 ) -> list[Candidate]:
     """A share of texts, even over human scores of the dimension and over topics, in their order.
 
