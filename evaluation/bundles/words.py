@@ -247,8 +247,8 @@ ABOUT["checklist"] = MethodWords(
     figures.CHECKS,
     verdicts.follows_human_scores,
     references=(
-        "S. Jeong and others, “Combining Humans’ and LLMs’ Think-Aloud Outcomes for Effective Text "
-        "Evaluation” (InteractEval), 2024.",
+        "S. Chu, J. Kim and M. Yi, “Think Together and Work Better: Combining Humans’ and LLMs’ "
+        "Think-Aloud Outcomes for Effective Text Evaluation”, 2024.",
     ),
 )
 ABOUT["writing"] = MethodWords(
