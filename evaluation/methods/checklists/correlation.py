@@ -1,6 +1,6 @@
 """How well a metric follows human scores: within each article, or over all texts at once.
 
-Jeong et al., "InteractEval" (2024), eq. (2): the sample-level correlation is taken over the texts
+Chu et al., "InteractEval" (2024), eq. (2): the sample-level correlation is taken over the texts
 (systems) of one article and averaged over articles. An article where one side is constant has no
 correlation: it is left out and counted, and the mean that takes it for 0 is shown beside. The
 pooled correlation over all texts is another thing, since articles differ in level.

@@ -1,6 +1,6 @@
 """Baselines without a checklist: how near a text is to references, in words and in meaning.
 
-InteractEval (Jeong et al. 2024, 4.3.4, Table 3) holds checklists against such measures: METEOR of a
+InteractEval (Chu et al. 2024, 4.3.4, Table 3) holds checklists against such measures: METEOR of a
 text against a reference, and similarity of embeddings, here the cosine of sentence vectors (the
 paper's are of tokens: BERTScore, MoverScore). Of several references the best counts. Both are
 scores of a text as a checklist's are, and are held against the same human scores, within each

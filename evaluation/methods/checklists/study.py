@@ -1,6 +1,6 @@
 """A checklist answered by people and models: scores, agreement, and which questions carry signal.
 
-Jeong et al., "InteractEval" (2024), 3.5 and 4.3.1: each answerer's share of yes is a text's score
+Chu et al., "InteractEval" (2024), 3.5 and 4.3.1: each answerer's share of yes is a text's score
 (eq. 1, blank in the paper's text; from its words: the share of yes, scaled to 1-5), held against
 human scores within each article (eq. 2). A question without an answer counts in neither number.
 What the paper leaves out stands beside: how far people agree on each question, how far a model
