@@ -150,7 +150,9 @@ def book_matching(*, by: User, statement: Statement) -> tuple[int, int]:
 
 def is_matching(row: Mapping[str, Any]) -> bool:
     """Whether a row tells of a payment that waited here, at the very amount that was approved."""
-    return bool(row["books"] and row["waits"] and row["amount"] == row["ours"])
+    if not (row["books"] and row["waits"]):
+        return False
+    return as_decimal(row["amount"]) == as_decimal(row["ours"])
 
 
 def write_row(*, by: User, statement: Statement, place: int, most: Decimal) -> None:

@@ -35,6 +35,7 @@ from annotation.models import (
     Membership,
     Message,
     Payment,
+    PaymentDetails,
     PlatformEvent,
     Project,
     Recording,
@@ -87,6 +88,7 @@ class HeldData:
     messages: int  # of their conversations, both sides
     logs: KeptLogs
     visits: int  # names that a platform knows them by
+    payment_details: int  # 1 where they said how they want to be paid
     choices: int  # answers whose judgments, ratings and ticks stay
     in_work: int
     unsettled: int
@@ -123,6 +125,7 @@ def held_data(worker: Membership) -> HeldData:
         messages=Message.objects.filter(conversation__worker=worker).count(),
         logs=kept_of_workers([worker])[worker.pk],
         visits=Visit.objects.filter(worker=worker).count(),
+        payment_details=PaymentDetails.objects.filter(worker=worker).count(),
         choices=main.filter(choices__isnull=False).distinct().count(),
         to_answer=replies.filter(outcome="").count(),
         on_the_way=worker.payments.filter(Q(state__in=ON_THE_WAY) | TO_BE_PAID).count(),

@@ -250,6 +250,8 @@ def test_details_go_with_the_erasure_and_only_the_person_exports_them(world: Wor
         )
 
     assert MAIL in exported(one.worker.user) and MAIL not in exported(None)
+    url = reverse("worker_data_erase", args=[world.project.pk, one.worker_id])
+    assert client_of(world.manager).get(url).context["held"].payment_details == 1
     erasure.request_erasure(by=one.worker.user, worker=one.worker, although_undecided=True)
     erasure.finish(worker=one.worker.pk)
     assert not PaymentDetails.objects.exists()

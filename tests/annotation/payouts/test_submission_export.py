@@ -143,3 +143,19 @@ def test_unknown_submissions_and_bad_rows_are_named(world: World, study: Recruit
     assert [row["line"] for row in refused.value.rows] == [2]
     with pytest.raises(NotAllowed):
         book_matching(by=world.requester, statement=statement)
+
+
+def test_rows_of_any_statement_that_match_are_booked_at_once(
+    world: World, study: Recruitment
+) -> None:
+    one, two, three = prolific.make_visited(study, n=3)
+    approve(world, [one, two, three])
+    text = "submission,amount,fee\n"
+    text += f"{one.session},1.8,0.10\n{two.session},1.90,\n{three.session},1.80,\n"
+    statement = read(world, study, text)
+    page = page_of(statement, show="", number=1)
+    assert page["matching"] == 2
+    assert [row["difference"] for row in page["rows"]] == [0, Decimal("0.10"), 0]
+    assert book_matching(by=world.manager, statement=statement) == (2, 0)
+    [trial] = trial_balances(world.project)
+    assert (trial.paid, trial.owed) == (Decimal("3.70"), Decimal("1.80"))  # with the fee
