@@ -35,12 +35,19 @@ EXPECTED = "e-"  # and a dimension's name: the field of what an attention pair e
 
 
 @field_view("asked")
-def task_build_asked(post: QueryDict, user: User, task: Task, place: BuilderState) -> None:
+def task_build_asked(
+    post: QueryDict, user: User, task: Task, place: BuilderState
+) -> BuilderState | None:
     """Save the fields of the open dimension or scale, named in the query."""
+    if post.keys() - {"csrfmiddlewaretoken"} == {"label"}:
+        label = post.get("label", "")
+        name = asked.rename_row(by=user, task=task, name=place.question, label=label)
+        return place.with_changes(question=name)
     fields = {name: value for name, value in post.items() if isinstance(value, str)}
     if "has_neutral" in fields:
         fields.setdefault("neutral", "")
     asked.edit_row(by=user, task=task, name=place.question, fields=fields)
+    return None
 
 
 @login_required

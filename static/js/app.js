@@ -97,6 +97,12 @@ document.addEventListener("click", (event) => {
   const copier = target.closest("[data-copy]");
   if (copier) copy(copier);
   const closer = target.closest("[data-close]");
+  const opener = target.closest("[data-opens]");
+  const opened = opener && document.getElementById(opener.dataset.opens);
+  if (opened) {
+    event.preventDefault();
+    opened.dispatchEvent(new CustomEvent("opens"));
+  }
   const dialog = closer?.closest("dialog");
   if (dialog) {
     event.preventDefault();

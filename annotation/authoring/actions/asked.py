@@ -6,10 +6,20 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from django.db import transaction
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
-from annotation.authoring.actions.rows import Change, Rows, change_rows, drop_row, row_at, shift_row
+from annotation.authoring.actions.rows import (
+    Change,
+    Rows,
+    change_rows,
+    drop_row,
+    is_published_row,
+    rename_known,
+    row_at,
+    shift_row,
+)
 from annotation.models import Task, TaskVersion, User
 from annotation.task_types import get_type
 from annotation.task_types.scales import name_of, truth
@@ -37,7 +47,7 @@ def _change(*, by: User, task: Task, change: Change) -> TaskVersion:
 def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> None:
     """Change the line called ``name``: its label, question, description, neutral, points.
 
-    Its short name stays: results and exports call the line by it. Invalid names the field.
+    Its short name stays (see ``rename_row``). Invalid names the field.
     """
     if "label" in fields and not str(fields["label"]).strip():
         raise Invalid(gettext("A line needs a name."), fields={"label": gettext("Write a name.")})
@@ -53,6 +63,32 @@ def edit_row(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> N
         return rows
 
     _change(by=by, task=task, change=change)
+
+
+@transaction.atomic
+def rename_row(*, by: User, task: Task, name: str, label: str) -> str:
+    """Change the label of a line; returns its short name, by which exports call it.
+
+    A short name that was made of the label follows it, and with it known answers, as long as no
+    published version has the line; names that a study gave stay. Invalid without a label.
+    """
+    setting, now = list_of(task), name
+    published = is_published_row(task, setting, name)
+
+    def change(rows: Rows) -> Rows:
+        nonlocal now
+        row = rows[row_at(rows, name)]
+        others = [one["name"] for one in rows if one is not row]
+        if not published and name == name_of(row["label"], others):
+            now = row["name"] = name_of(label, others)
+        row["label"] = label.strip()
+        return rows
+
+    if not label.strip():
+        raise Invalid(gettext("A line needs a name."), fields={"label": gettext("Write a name.")})
+    _change(by=by, task=task, change=change)
+    rename_known(task, name, now)
+    return now
 
 
 def add_row(*, by: User, task: Task, label: str) -> str:

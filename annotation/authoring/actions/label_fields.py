@@ -10,8 +10,16 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from annotation.authoring.actions.rows import Rows, change_rows, drop_row, row_at, shift_row
-from annotation.models import Item, Task, User
+from annotation.authoring.actions.rows import (
+    Rows,
+    change_rows,
+    drop_row,
+    is_published_row,
+    rename_known,
+    row_at,
+    shift_row,
+)
+from annotation.models import Task, User
 from annotation.task_types import get_type
 from annotation.task_types.labels.fields import MADE
 from annotation.task_types.scales import name_of, truth
@@ -72,15 +80,6 @@ def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) ->
     _change_one(by=by, task=task, name=name, change=change)
 
 
-def is_published_field(task: Task, name: str) -> bool:
-    """Whether a published version asks the field called ``name``: its answers name it."""
-    published = task.versions.filter(published_at__isnull=False)
-    return any(
-        name in {row["name"] for row in fields}
-        for fields in published.values_list(f"settings__{FIELDS}", flat=True)
-    )
-
-
 @transaction.atomic
 def rename_field(*, by: User, task: Task, name: str, label: str) -> str:
     """Call a field ``label`` in results; returns its short name, which exports use.
@@ -92,7 +91,7 @@ def rename_field(*, by: User, task: Task, name: str, label: str) -> str:
     label = " ".join(label.split())
     if not label:
         raise Invalid(_("A field has a name."), fields={"label": _("Write a name.")})
-    published, now = is_published_field(task, name), name
+    published, now = is_published_row(task, FIELDS, name), name
 
     def change(rows: Rows) -> Rows:
         nonlocal now
@@ -108,11 +107,7 @@ def rename_field(*, by: User, task: Task, name: str, label: str) -> str:
         return rows
 
     _change(by=by, task=task, change=change)
-    if now != name:
-        known = task.items.filter(until__isnull=True, expected__has_key=name)
-        for item in known.only("pk", "expected"):
-            expected = {now if key == name else key: code for key, code in item.expected.items()}
-            Item.objects.filter(pk=item.pk).update(expected=expected)
+    rename_known(task, name, now)
     return now
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, pgettext
 
 from annotation.authoring.actions.drafts import as_stored, edit_draft, lock_draft
 from annotation.authoring.actions.items import place_item
-from annotation.models import ItemGroup, Task, TaskVersion, User
+from annotation.models import Item, ItemGroup, Task, TaskVersion, User
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import plural
 
@@ -62,6 +62,28 @@ def change_rows(*, by: User, task: Task, name: str, change: Change) -> TaskVersi
     draft = lock_draft(task, by=by)  # two fields saved at once stand in line
     rows = change(copy.deepcopy(draft.settings[name]))
     return edit_draft(by=by, task=task, fields={"settings": {name: rows}})
+
+
+# Names of rows, by which answers are stored ------------------------------------------------------
+
+
+def is_published_row(task: Task, setting: str, name: str) -> bool:
+    """Whether a published version has the row called ``name``: its answers name it."""
+    published = task.versions.filter(published_at__isnull=False)
+    return any(
+        name in {row["name"] for row in rows}
+        for rows in published.values_list(f"settings__{setting}", flat=True)
+    )
+
+
+def rename_known(task: Task, before: str, now: str) -> None:
+    """Let the known answers of the draft follow a row that is called otherwise."""
+    if now == before:
+        return
+    known = task.items.filter(until__isnull=True, expected__has_key=before)
+    for item in known.only("pk", "expected"):
+        expected = {now if key == before else key: code for key, code in item.expected.items()}
+        Item.objects.filter(pk=item.pk).update(expected=expected)
 
 
 # The list of a group: the passages of a topic, the samples of a dimension ------------------------

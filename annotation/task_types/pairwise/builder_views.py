@@ -39,7 +39,6 @@ class JudgingBuilder(BuilderParts):
     opens_at = "asked"
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
-    counts_before_publishing = True
     instructions_help = gettext_lazy(
         "Shown before the first %(noun)s, and on each behind “Instructions”."
     )

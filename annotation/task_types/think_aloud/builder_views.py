@@ -52,7 +52,6 @@ class ThinkAloudBuilder(BuilderParts):
     preview_template = f"{FOLDER}/_preview.html"
     page_template = f"{FOLDER}/_preview_page.html"
     saved_template = f"{FOLDER}/_saved.html"
-    counts_before_publishing = True
     simulates_precision = False
     instructions_help = gettext_lazy(
         "Shown before the first %(noun)s, and on each behind “Instructions”."

@@ -48,7 +48,6 @@ class WritingBuilder(BuilderParts):
     page_template = f"{FOLDER}/_preview_page.html"
     saved_template = f"{FOLDER}/_saved.html"
     summary_template = f"{FOLDER}/_summary_items.html"
-    counts_before_publishing = True
     simulates_precision = False
     task_facts_template = f"{FOLDER}/_task_facts.html"
     instructions_help = gettext_lazy(

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.authoring.actions import tasks
+from annotation.authoring.actions import drafts, tasks
 from annotation.formats.actions.imports import import_rows
 from annotation.models import Candidate, Task
 from tests.support import factories
@@ -189,7 +189,8 @@ def test_preview_task_page_and_publishing_summary_know_both_types(
         assert nouns in client.get(url("task", task)).content.decode()
         assert client.get(url("task_build_pairs", task)).status_code == 200
         assert client.get(reverse("task_list", args=[task.project_id])).status_code == 200
-    assert "People per dimension" in client.get(url("task_build_pairs", think)).content.decode()
+    drafts.edit_draft(by=world.requester, task=think, fields={"pay": "1.00"})
+    assert "per dimension" in client.get(url("task_publish", think)).content.decode()
 
 
 def test_no_setting_names_a_frozen_list_by_hand(world: factories.World, client: Client) -> None:

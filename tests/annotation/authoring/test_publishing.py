@@ -16,7 +16,7 @@ from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template, is_template_text, templates
 from annotation.models import Recruitment, Task
 from annotation.task_types import TYPES
-from tests.annotation.pairs.pair_studies import signed_in
+from tests.annotation.pairs.pair_studies import HTMX, signed_in
 from tests.support.factories import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +116,12 @@ def test_examples_can_be_removed_from_the_dialog_which_is_then_shown_again(world
     back = client.post(url, {"back": "publish"})
     assert back["Location"] == reverse("task_publish", args=[task.project_id, task.pk])
     assert client.get(back["Location"]).status_code == 200
+
+
+def test_the_builder_marks_the_instructions_of_a_template_until_they_change(world: World) -> None:
+    task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
+    url = reverse("task_build", args=[task.project_id, task.pk])
+    client = signed_in(world.requester)
+    assert client.get(f"{url}?part=text").context["template_text"]
+    saved = client.post(f"{url}?part=text", {"instructions": "Ours."}, headers=HTMX)
+    assert not saved.context["template_text"]

@@ -70,7 +70,7 @@ def test_fields_are_authored_in_the_builder_row_by_row(requester: Any) -> None:
     assert fields_of(task)[1]["ask_if"][0]["values"] == ["healthy", "unsure"]
     assert post(requester, "task_build_field_step", task, also, to="up") == 422
     page = html_of(requester.get(reverse("task_build", args=[project.pk, task.pk]) + also))
-    assert "if Label is none of None of these, Unsure" in page
+    assert "is none of None of these, Unsure" in page
     post(requester, "task_build_add", task, "?part=text")
     item = task.items.get()
     post(requester, "task_build_question", task, f"?part=text&question={item.key}", question="Leaf")
@@ -134,7 +134,8 @@ def test_a_worker_labels_items_and_the_field_that_does_not_apply_stores_nothing(
     assert "Item 2 of 2" in said("work_item", held.pk, 1, form=form)
     form = {"go": "next", "seq": 1, "l-damage": "none", "l-more.curled": "yes"}
     listed = said("work_item", held.pk, 2, form=form)
-    assert "Main damage: Brown spots; What else: Curled edges" in listed
+    words = "What is the main damage? Brown spots; What else do you see? Curled edges"
+    assert words in listed
     said("work_submit", held.pk, form={"key": uuid.uuid4()})
     stored = {
         answer.item.key: list(answer.choices.order_by("pk").values_list("field", "code", "ordinal"))
@@ -144,9 +145,9 @@ def test_a_worker_labels_items_and_the_field_that_does_not_apply_stores_nothing(
         "leaf-1": [("damage", "spots", 0), ("more.yellow", "no", 0), ("more.curled", "yes", 1)],
         "leaf-2": [("damage", "none", 2)],
     }
-    assert "Main damage: None of these" in said("work_record_assignment", held.pk)
+    assert "What is the main damage? None of these" in said("work_record_assignment", held.pk)
     first = Answer.objects.get(item__task=task, item__key="leaf-1")
-    assert answer_paragraphs(first) == "Main damage: Brown spots\nWhat else: Curled edges"
+    assert answer_paragraphs(first) == words.replace("; ", "\n")
 
 
 def test_above_twenty_items_a_bar_says_how_many_are_done() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from annotation.models import Task, User
-from tests.browser.sign_in import reporting, sign_in
-from tests.support import factories
+from tests.browser.sign_in import fits, is_well, reporting, saves, sign_in
+from tests.support import factories, uploads
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -64,3 +64,88 @@ def test_a_new_project_leads_by_its_one_primary_button_to_a_published_task(
     primary(page).click()
     expect(page.locator("h1")).to_have_text("People")
     assert Task.objects.get().items.count() == 6
+
+
+REVIEWS = "id,review\n" + "\n".join(f"r{n},Breakfast {n} came an hour late." for n in range(1, 31))
+PAIRS = "\n".join(
+    f'{{"prompt": "Why {n}?", "response_a": "Because {n}.", "response_b": "No reason {n}."}}'
+    for n in range(12)
+)
+
+
+class Clicks:
+    """Counts what a person clicks; a chosen file is a click."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.count = page, 0
+
+    def press(self, target: Locator) -> None:
+        self.count += 1
+        target.first.click()
+
+    def choose(self, field: str, name: str, content: str) -> None:
+        self.count += 1
+        file = {"name": name, "mimeType": "text/plain", "buffer": content.encode()}
+        self.page.locator(field).set_input_files(file)
+
+
+def begins(page: Page, root: str) -> Clicks:
+    """A new project of somebody who has just signed up."""
+    clicks = Clicks(page)
+    page.goto(root)
+    page.get_by_label("Name").fill("Reviews")
+    clicks.press(page.get_by_role("button", name="Create project"))
+    expect(page.get_by_role("heading", name="Start from a file")).to_be_visible()
+    return clicks
+
+
+def imports(clicks: Clicks, rows: int) -> None:
+    clicks.press(clicks.page.get_by_role("button", name=f"Import {rows} rows"))
+    clicks.page.wait_for_url("**/build/**")
+
+
+def publishes(clicks: Clicks) -> None:
+    page = clicks.page
+    clicks.press(page.get_by_role("link", name="Publish…"))
+    dialog = page.locator("dialog[open]")
+    expect(dialog).to_contain_text("at most")
+    is_well(page)
+    fits(page, "the publish dialog")
+    clicks.press(dialog.get_by_role("button", name=re.compile("^Publish for")))
+    expect(page.locator(".state").first).to_contain_text("Open")
+
+
+def test_a_sentiment_task_takes_under_eleven_clicks_after_signing_up(
+    page: Page, live_server: Any
+) -> None:
+    clicks = begins(page, live_server.url)
+    with uploads.working():
+        clicks.press(page.get_by_role("button", name="Mark sentiment"))
+        page.wait_for_url("**/build/**")
+        clicks.press(page.get_by_role("link", name="Import your items"))
+        clicks.choose("#id_file", "reviews.csv", REVIEWS)
+        imports(clicks, 30)
+    clicks.press(page.locator("#part-time"))
+    saves(page, "Pay per assignment", "1.00")
+    clicks.press(page.get_by_role("link", name="Publish…"))
+    clicks.press(page.locator("dialog").get_by_label("Keep them"))
+    clicks.press(page.locator("dialog").get_by_role("button", name="Publish for €18.00"))
+    expect(page.locator(".state").first).to_contain_text("Open")
+    assert Task.objects.get().items.count() == 30
+    assert clicks.count <= 10
+
+
+@pytest.mark.parametrize("width", [360, 1360])
+def test_a_file_of_pairs_becomes_a_published_task_in_six_clicks(
+    page: Page, live_server: Any, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    clicks = begins(page, live_server.url)
+    with uploads.working():
+        clicks.choose("#id_own_file", "pairs.jsonl", PAIRS)
+        imports(clicks, 12)
+    clicks.press(page.locator("#part-time"))
+    saves(page, "Pay per assignment", "1.00")
+    publishes(clicks)
+    assert Task.objects.get().items.count() == 12
+    assert clicks.count <= 6

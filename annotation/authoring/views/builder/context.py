@@ -24,6 +24,7 @@ from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.examples import count_examples
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
 from annotation.formats.registry import item_format
+from annotation.gallery.templates import is_template_text
 from annotation.models import ItemGroup, Role, Task, User
 from crowdqc.errors import Invalid
 from crowdqc.numbers import several
@@ -67,6 +68,7 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         "builder_template": build.type.builder_template,
         "preview": True,
         **shown,
+        "template_text": is_template_text(build.version.instructions),
         "import_kind": item_format(build.type.imports_of(build.version.settings)),
         **({"known": KnownBuild(build)} if place.part == "known" else {}),
         **(count_examples(task, build.version) if build.is_draft else {}),

@@ -21,7 +21,7 @@ def task_build_field(
     post: QueryDict, user: User, task: Task, place: BuilderState
 ) -> bool | BuilderState:
     """Save what the form sends of the open field; ``has_NAME`` stands for an unticked box."""
-    if post.keys() & {"label"} == post.keys() - {"csrfmiddlewaretoken"}:
+    if post.keys() - {"csrfmiddlewaretoken"} == {"label"}:
         name = label_fields.rename_field(
             by=user, task=task, name=place.question, label=post.get("label", "")
         )

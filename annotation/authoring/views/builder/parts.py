@@ -113,7 +113,6 @@ class BuilderParts:
     page_template = f"{FOLDER}/_preview_page.html"  # the same, as a page of its own
     saved_template = ""  # what a save changes besides note, preview and cost
     summary_template = f"{FOLDER}/_summary_items.html"
-    counts_before_publishing = False  # the summary is shown before it is published
     simulates_precision = True
     task_facts_template = f"{FOLDER}/_task_facts.html"
     task_links_template = ""

@@ -70,7 +70,7 @@ def waits_for(table: str) -> bool:
 def sentence_of(file: ImportFile) -> str:
     """What the page of the file says of it now."""
     one = get_format("answers")
-    return selectors.view_of(ImportFile.objects.get(pk=file.pk), one.words).sentence
+    return selectors.view_of(ImportFile.objects.get(pk=file.pk), one).sentence
 
 
 def let_time_pass(file: ImportFile) -> None:
