@@ -29,6 +29,7 @@ TASK = r"/projects/[0-9]+/tasks/[0-9]+"
 LIMITS = (
     (rf"{TASK}/import/[a-z_-]+/$", UPLOAD),
     (rf"{TASK}/build/media/$", UPLOAD),
+    (r"/projects/[0-9]+/tasks/from-file/$", UPLOAD),
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
     (r"/api/token/$", SMALL),

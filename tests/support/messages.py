@@ -160,7 +160,7 @@ CHECKS = (
     "Attributes %(first)s and %(number)s say the same; remove one.",
 )
 # ... but for this file.
-FOR_WORKERS = ("annotation/payouts/actions/rejections.py",)
+FOR_WORKERS = ("annotation/payouts/actions/rejections.py", "annotation/payouts/details/")
 # Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
 PARTS: dict[str, tuple[str, ...]] = {
     "annotation/conversations/actions.py": (

@@ -31,6 +31,7 @@ def test_every_page_that_takes_a_file_takes_a_whole_one() -> None:
             {**PLACES, "kind": "system_answers"},
         ),
         "annotation/authoring/labels/_upload.html": ("task_build_media", PLACES),
+        "annotation/gallery/_from_file.html": ("task_from_file", {"project_id": 1}),
         "annotation/payouts/statements.html": ("statement_list", {"project_id": 1}),
         "annotation/work/think/_recorder.html": (
             "work_recording",
