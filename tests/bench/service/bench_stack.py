@@ -40,9 +40,12 @@ def memory(root: int) -> float:
 
 
 def processor(root: int) -> dict[int, float]:
-    """Processor seconds so far of each process."""
-    family = psutil.Process(root)
-    return {p.pid: sum(p.cpu_times()[:2]) for p in [family, *family.children(recursive=True)]}
+    """Processor seconds so far of each process that still runs."""
+    family, seconds = psutil.Process(root), dict[int, float]()
+    for process in [family, *family.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            seconds[process.pid] = sum(process.cpu_times()[:2])
+    return seconds
 
 
 @contextlib.contextmanager
