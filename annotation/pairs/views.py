@@ -53,7 +53,7 @@ def task_build_asked(
 @login_required
 @require_POST
 def task_build_asked_step(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Add a dimension or scale, move or remove the open one, or use the template."""
+    """Add, remove or move a dimension or scale, change its points, or use the template."""
     access, task = find(request, project_id, task_id)
     place, to = place_of(request, task), request.POST.get("to", "")
     if place.part != "asked":

@@ -94,7 +94,7 @@ def _with_deadline(deadline: float) -> Iterator[None]:
 
 
 def _remaining_seconds(timeout: float | None) -> float | None:
-    """Seconds that may still pass, above zero; None where no deadline holds."""
+    """Seconds left, at most ``timeout``, 0 or less when overdue; ``timeout`` without deadline."""
     deadline = getattr(_this_thread, "deadline", None)
     if deadline is None:
         return timeout

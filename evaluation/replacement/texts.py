@@ -90,7 +90,7 @@ def beside(
 
 
 def fit(run: Run, data: ChoicesDataset, hooks: Hooks, *, encoder: str) -> Computed:
-    """The run's method on frozen answers. Reads no database."""
+    """Run the test on frozen answers without the database; the result records the encoder."""
     return replace(choice_runs.fit(run, data, hooks), encoder=encoder)
 
 

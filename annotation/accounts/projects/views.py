@@ -241,7 +241,7 @@ def project_settings_factor(request: HttpRequest, project_id: int) -> HttpRespon
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_settings_consent(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Change the consent text as a new version; ``preview`` only renders it."""
+    """Show the consent text, preview it, change it (a new version), or name the institution."""
     access = _settings_access(request, project_id)
     if request.method == "POST" and request.POST.get("preview"):
         limits.require_try(limits.PREVIEWS, access.user.pk, _("Too many tries."))

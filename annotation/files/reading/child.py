@@ -46,9 +46,9 @@ def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, An
 
 
 def _read_output(child: subprocess.Popen[bytes], file: IO[bytes]) -> Iterator[Any]:
-    """Yield what the other process writes: the columns, then lists of rows.
+    """Yield the child's columns, then its lists of rows, and kill it at the end.
 
-    Ends with the process.
+    Raises Invalid where the child reports a fault or its output is cut short.
     """
     assert child.stdout is not None  # noqa: S101 (a pipe)
     ended = False

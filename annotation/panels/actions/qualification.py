@@ -22,8 +22,9 @@ MAX_FEEDBACK = 4000
 def decide(*, by: User, assignment: Assignment, verdict: str, feedback: str) -> Qualification:
     """Decide a submitted round once, with words that the worker reads; pay is decided apart.
 
-    "admitted" puts the worker onto the panel that the task qualifies for. Raises Invalid naming
-    ``verdict`` or ``feedback``, Conflict where the round is decided already or qualifies nobody.
+    "admitted" puts the worker onto the panel that the task qualifies for, "again" gives another
+    round. Raises Invalid naming ``verdict`` or ``feedback``, Conflict where the round is decided
+    already or qualifies nobody.
     """
     locked = (
         Assignment.objects.select_for_update(of=("self",), no_key=True)

@@ -256,7 +256,7 @@ def own_words(assignments: Sequence[int], author: Membership | None = None) -> s
 
 
 def answers_with_words(assignments: Sequence[int]) -> set[int]:
-    """Return the answers in these assignments that erasure changes and a run may have read."""
+    """Return ids of answers with texts, or with choices outside the main stage."""
     answers = Answer.objects.filter(assignment__in=assignments)
     told = answers.exclude(stage=Answer.Stage.MAIN).filter(choices__isnull=False)
     texts = answers.filter(texts__isnull=False)

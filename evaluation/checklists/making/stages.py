@@ -361,7 +361,7 @@ def condition(attributes: Entries) -> dict[str, Any]:
 
 
 def questions_of(data: Data) -> Entries:
-    """Make a version's frozen questions from the validated ones."""
+    """Turn a finished checklist's validated questions into the entries of a version."""
     attributes, components = by_id(data[ATTRIBUTES]), by_id(data[COMPONENTS])
     return [
         {

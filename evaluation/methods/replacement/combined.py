@@ -309,7 +309,7 @@ def _tune_by_topic(
 
 
 def _everywhere(values: FloatArray, topics: Topics | None, ddof: int) -> Spread:
-    """Spread of the judge's own mean over all items (n + N,)."""
+    """Variance of the judge's mean over all items, labelled or not; values (n + N,)."""
     n = len(values)
     if topics is None:
         return Spread(float(values.var(ddof=ddof)) / n, n - 1, n, n, "items")

@@ -341,7 +341,7 @@ def _labels(rows: Sequence[Row], frozen: PairsDataset) -> list[Label]:
 
 
 def _sentence(alpha: Figure, gold: LabelsChanged, systems: Sequence[Row]) -> str:
-    """Say in one line what would change."""
+    """Say in one line what leaving out a worker would change in labels, ranks and alpha."""
     moved = sum(row["dimension"] < 0 and row["rank_before"] != row["rank_after"] for row in systems)
     told = {
         "changed": count(gold.changed),

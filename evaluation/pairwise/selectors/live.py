@@ -110,7 +110,10 @@ def live_strip(
     shown: int | None,
     dimension: str,
 ) -> dict[str, Any]:
-    """The strip of a study whose page shows the run ``shown`` (its pk; None: the latest)."""
+    """Return the context of the live strip: counts, standings, new runs, and the next poll.
+
+    ``shown`` is the pk of the run that the page shows; None: the latest.
+    """
     came, newest = collected_counts(task), newest_checks(task, runs)
     if runs.core is not None and runs.core != last and runs.core.method == CORE:
         since = schedules.count_new_answers(

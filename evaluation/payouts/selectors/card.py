@@ -126,7 +126,7 @@ def paste_chart(log: LogSummary, around: TaskEvidence) -> SafeString | str:
 
 
 def paste_note(around: TaskEvidence) -> str:
-    """Explain the grey bars of the charts; "" without logs."""
+    """Explain the grey bars (all logged assignments of the task); "" if it has no logs."""
     logged = [log for log in around.logs.values() if log.events]
     if not logged:
         return ""

@@ -154,7 +154,7 @@ def _places(finding: Finding) -> tuple[Place, ...]:
 
 
 def usual_pace(answer: Answer) -> Usual | None:
-    """Return the writer's typing speed in other responses to the task (two queries at most).
+    """Return the writer's usual typing speed in their newest other responses, or None.
 
     Logs of submitted work do not change, so a speed is kept once it is known.
     """

@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]  # what, done, of how many
 
 
 def fields_of(study: Study | None, **rules: Any) -> dict[str, Any]:
-    """Return the fields of a task that a published questionnaire describes."""
+    """Return a task's fields from a published questionnaire; ``rules`` override them."""
     assert study is not None  # noqa: S101 (a folder without its questionnaires is refused)
     settings = {**study.settings, "show_sources": False}
     if study.type == "pairwise":
