@@ -14,7 +14,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.progress import median_seconds
-from annotation.models import Assignment, PaymentDetails, PayoutLine, Project, Rejection
+from annotation.models import (
+    Assignment,
+    PaymentDetails,
+    PayoutLine,
+    Project,
+    Rejection,
+    Task,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.payouts.details.actions import open_details
 from annotation.payouts.selectors.proposals import work_facts
@@ -28,7 +35,7 @@ from evaluation.people.selectors.scores import beside_medians_by_worker
 from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results import look_alikes
 
-MOST_FLAGGED = 5000  # assignments of a page of workers that are looked at for flags
+MOST_FLAGGED = 1000  # newest assignments of a page of workers that are looked at for flags
 
 
 @dataclass(frozen=True)
@@ -158,10 +165,14 @@ def _same_references(project: Project) -> list[tuple[int, int]]:
 
 
 def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
-    """By worker, what stands out in their work that awaits review, a kind with its number."""
+    """By worker, what stands out in their work that awaits review, a kind with its number.
+
+    A ``+`` follows the numbers where more work waits than is looked at.
+    """
     assignments = _awaiting(project, workers)
     ids = [one.pk for one in assignments]
-    tasks = {one.task_id: one.task for one in assignments}
+    tasks = Task.objects.in_bulk({one.task_id for one in assignments})
+    more = "+" if len(assignments) == MOST_FLAGGED else ""
     facts, logs = work_facts(ids), log_summaries(ids)
     usual, paces = median_seconds(project), paces_by_assignment(tasks, ids)
     cited = {pk: cites(task) for pk, task in tasks.items()}
@@ -181,7 +192,7 @@ def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
         )
         kinds.setdefault(one.worker_id, Counter()).update(note.kind for note in found if note.look)
     return {
-        worker: [f"{KINDS[kind]} {count(n)}" for kind, n in sorted(own.items())]
+        worker: [f"{KINDS[kind]} {count(n)}{more}" for kind, n in sorted(own.items())]
         for worker, own in kinds.items()
         if own
     }
@@ -193,5 +204,6 @@ def _awaiting(project: Project, workers: Collection[int]) -> Sequence[Assignment
     rows = Assignment.objects.filter(
         worker__in=workers, state=AssignmentState.SUBMITTED, settled_at__isnull=True
     ).exclude(pk__in=decided.filter(assignment__worker__in=workers))
-    rows = rows.filter(task__project=project).select_related("task")
-    return list(rows.order_by("-submitted_at", "-pk")[:MOST_FLAGGED])
+    rows = rows.filter(task__project=project).order_by("-submitted_at", "-pk")
+    needed = ("task_id", "worker_id", "opened_at", "submitted_at", "source")
+    return list(rows.only(*needed)[:MOST_FLAGGED])
