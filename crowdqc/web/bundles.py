@@ -13,6 +13,7 @@ import posixpath
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ def bundle_styles(root: Path, name: str) -> str:
     return text
 
 
+@lru_cache(maxsize=len(NAMES))  # a finder is asked on each request in development and tests
 def minify_styles(text: str) -> str:
     """The same rules without comments, and without spaces where they mean nothing."""
     return str(tinycss2.serialize(_shorten(tinycss2.parse_component_value_list(text, True))))
