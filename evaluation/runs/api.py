@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -17,7 +18,7 @@ from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScor
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
-from evaluation.runs.selectors.shown_findings import shown_findings
+from evaluation.runs.selectors.shown_findings import Shown, shown_findings
 
 
 class RunIn(Body):
@@ -114,7 +115,7 @@ class FindingOut(serializers.Serializer[Any]):
 
 
 class RunWithFindings(RunOut):
-    """A run, its verdict, and its warnings and notes."""
+    """One run, its verdict, and its warnings and notes."""
 
     verdict = serializers.SerializerMethodField()
     findings = serializers.SerializerMethodField()
@@ -122,9 +123,14 @@ class RunWithFindings(RunOut):
     class Meta(RunOut.Meta):
         fields = (*RunOut.Meta.fields, "verdict", "findings")  # type: ignore[assignment]
 
+    @cached_property
+    def shown(self) -> Shown | None:
+        """What the run says first, read once for both fields."""
+        return shown_findings(self.instance)
+
     @extend_schema_field(VerdictOut(allow_null=True))
     def get_verdict(self, run: Run) -> dict[str, Any] | None:
-        shown = shown_findings(run)
+        shown = self.shown
         if shown is None or shown.verdict is None:
             return None
         verdict = shown.verdict
@@ -137,7 +143,7 @@ class RunWithFindings(RunOut):
 
     @extend_schema_field(FindingOut(many=True))
     def get_findings(self, run: Run) -> list[dict[str, Any]]:
-        shown = shown_findings(run)
+        shown = self.shown
         others = [one for one in shown.findings if one is not shown.verdict] if shown else []
         return [dict(one) for one in FindingOut(others, many=True).data]
 

@@ -153,7 +153,8 @@ def publish(*, by: User, task: Task) -> TaskVersion:
     # Questions that this version no longer shows are not handed out again.
     task.items.filter(until__lte=draft.number).update(redundancy=F("held"))
     within_limit(task)
-    minutes = estimate_minutes(task, draft, asked, task.groups.in_version(draft.number))
+    groups = task.groups.in_version(draft.number)
+    minutes = estimate_minutes(task, draft, asked, groups, count=asked.count())
     task.estimated_seconds = round(60 * minutes) or None
     task.current, task.state = draft, TaskState.OPEN
     task.save(update_fields=["current", "state", "estimated_seconds"])

@@ -71,15 +71,17 @@ class Cost:
         return self.floor is not None and self.hourly is not None and self.hourly < self.floor
 
 
-def estimate_minutes(task: Task, version: TaskVersion, items: Any, groups: Any) -> float:
+def estimate_minutes(
+    task: Task, version: TaskVersion, items: Any, groups: Any, *, count: int
+) -> float:
     """Minutes of an assignment before any is measured; 0 where there is nothing to answer.
 
-    The requester's own estimate, or one from the lengths of texts. ``items``: without attention
-    items.
+    The requester's own estimate, or one from the lengths of texts. ``items``: the ``count`` items
+    without attention items.
     """
     if version.expected_minutes:
         return float(version.expected_minutes)
-    if not (count := items.count()):
+    if not count:
         return 0.0
     per = min(version.items_per_assignment, count)
     shown = per + version.settings.get("gold_per_assignment", 0)
@@ -95,7 +97,7 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
     if measured:
         minutes = statistics.median(seconds) / 60
     else:
-        minutes = estimate_minutes(task, version, items, groups)
+        minutes = estimate_minutes(task, version, items, groups, count=questions)
     answers = questions * version.redundancy
     return Cost(
         questions=questions,
