@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -217,36 +217,42 @@ def _is_payment(entry: LedgerEntry) -> bool:
     return entry.debit.startswith("paid:") or entry.credit.startswith("paid:")
 
 
-def person_statements(worker: Membership, month: str) -> list[PersonStatement]:
-    """A worker's month, one statement a currency; two queries."""
+def person_statements(workers: Sequence[Membership], month: str) -> list[PersonStatement]:
+    """The months of a project's workers, one statement a worker and currency; two queries."""
     start, end = bounds(month)
-    account = payable_account(worker.pk)
+    accounts = {payable_account(worker.pk): worker for worker in workers}
     entries = LedgerEntry.objects.filter(
-        Q(debit=account) | Q(credit=account), project=worker.project_id
+        Q(debit__in=accounts) | Q(credit__in=accounts),
+        project__in={worker.project_id for worker in workers},
     )
-    opening: dict[str, Decimal] = {}
-    for currency, into, out in (
-        entries.filter(at__lt=start)
-        .order_by()
-        .values_list("currency")
-        .annotate(
-            into=Sum(F("amount"), filter=Q(credit=account), default=ZERO),
-            out=Sum(F("amount"), filter=Q(debit=account), default=ZERO),
-        )
-    ):
-        opening[currency] = into - out
-    lines: dict[str, list[AccountLine]] = {currency: [] for currency in opening}
-    balance = dict(opening)
+    balance: dict[tuple[str, str], Decimal] = {}
+    sums = entries.filter(at__lt=start).order_by().values_list("credit", "debit", "currency")
+    for credit, debit, currency, amount in sums.annotate(s=Sum("amount")):
+        for account, signed in ((credit, amount), (debit, -amount)):
+            if account in accounts:
+                key = account, currency
+                balance[key] = balance.get(key, ZERO) + signed
+    opening = dict(balance)
+    lines: dict[tuple[str, str], list[AccountLine]] = {key: [] for key in opening}
     within = entries.filter(at__gte=start, at__lt=end).order_by("id")
     for entry in within.select_related(
         "task__current", "line__batch__proposed_by", "line__batch__decided_by", "by"
     ):
-        amount = entry.amount if entry.credit == account else -entry.amount
-        balance[entry.currency] = balance.get(entry.currency, ZERO) + amount
-        lines.setdefault(entry.currency, []).append(
-            AccountLine(entry, amount, balance[entry.currency])
-        )
+        for account, signed in ((entry.credit, entry.amount), (entry.debit, -entry.amount)):
+            if account in accounts:
+                key = account, entry.currency
+                balance[key] = balance.get(key, ZERO) + signed
+                lines.setdefault(key, []).append(AccountLine(entry, signed, balance[key]))
+    currencies = sorted({currency for _account, currency in lines})
     return [
-        PersonStatement(worker, month, currency, opening.get(currency, ZERO), own)
-        for currency, own in sorted(lines.items())
+        PersonStatement(
+            worker,
+            month,
+            currency,
+            opening.get((account, currency), ZERO),
+            lines[account, currency],
+        )
+        for account, worker in accounts.items()
+        for currency in currencies
+        if (account, currency) in lines
     ]

@@ -14,6 +14,8 @@ from annotation.payouts.actions.rules import why_not_decide_in
 from annotation.payouts.details.actions import read_details
 from annotation.payouts.selectors import monthly
 
+AT_ONCE = 100  # workers whose entries are read together for a file
+
 
 @login_required
 @require_safe
@@ -42,7 +44,11 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
     found = monthly.month_statement(access.project, month)
     if "entries" in request.GET:
         workers = list(dict.fromkeys(row.worker for row in found.rows))
-        statements = (one for worker in workers for one in monthly.person_statements(worker, month))
+        statements = (
+            one
+            for at in range(0, len(workers), AT_ONCE)
+            for one in monthly.person_statements(workers[at : at + AT_ONCE], month)
+        )
         lines = exports.lines(exports.ENTRIES, exports.entry_rows(statements))
     else:
         details = {}
@@ -66,6 +72,6 @@ def person_month(
     context = {
         "worker": worker,
         "month": month,
-        "statements": monthly.person_statements(worker, month),
+        "statements": monthly.person_statements([worker], month),
     }
     return render(request, "annotation/payouts/person_month.html", context)

@@ -75,7 +75,7 @@ def test_each_month_opens_with_what_the_one_before_closed_with(
     assert (row.opening, row.earned, row.corrected, row.paid, row.closing) == (
         Decimal("2.30"), 0, Decimal("-0.20"), Decimal("1.80"), Decimal("0.30"),
     )  # fmt: skip
-    [told] = person_statements(one.worker, "2026-11")
+    [told] = person_statements([one.worker], "2026-11")
     assert [line.amount for line in told.lines] == [Decimal("-0.20"), Decimal("-1.80")]
     assert (told.opening, told.closing, told.paid) == (row.opening, row.closing, row.paid)
     assert month_statement(world.project, "2026-12").rows[0].closing == Decimal("0.30")
@@ -116,6 +116,9 @@ def test_the_page_asks_as_much_of_the_database_for_many_as_for_few(world: World)
         approved(world, *(factories.claim_and_submit(world.task) for _ in range(n)))
         with CaptureQueriesContext(connection) as queries:
             page = client.get(reverse("month_statement", args=[world.project.pk]))
+            month = page.context["month"]
+            export = reverse("month_export", args=[world.project.pk, month])
+            assert len(rows_of(client.get(export, {"entries": "1"}))) >= n
         assert page.status_code == 200
         counts.append(len(queries))
     assert counts[0] == counts[1]
