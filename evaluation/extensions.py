@@ -47,7 +47,7 @@ def worker_evidence(project: Any) -> Any:
     """Return the scores, look-alikes and flags of a project's workers."""
     from evaluation.people.selectors import evidence
 
-    return evidence.worker_evidence(project)
+    return evidence.WorkerEvidence(project)
 
 
 @annotation_hooks.public_board.register

@@ -137,11 +137,6 @@ class WorkerEvidence:
         }
 
 
-def worker_evidence(project: Project) -> WorkerEvidence:
-    """Evidence about the workers of a project; nothing is read yet."""
-    return WorkerEvidence(project)
-
-
 def _same_answers(row: Mapping[str, Any]) -> str:
     told = {
         "agreement": percent(row["agreement"]),
