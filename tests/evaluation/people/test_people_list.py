@@ -18,7 +18,7 @@ from annotation.payouts.actions.proposals import ProposedLine, approve_payout, p
 from annotation.payouts.actions.rejections import reply_to_rejection
 from annotation.payouts.details.actions import clean_details, save_details
 from annotation.payouts.selectors.balance import hand_payments
-from evaluation.people.selectors.evidence import worker_evidence
+from evaluation.people.selectors.evidence import WorkerEvidence
 from tests.evaluation.labels.test_look_alikes import copied_task
 from tests.evaluation.labels.test_runs import scored
 from tests.support import factories
@@ -64,7 +64,7 @@ def test_one_payment_reference_of_two_accounts_is_a_likeness(world: World) -> No
     for work, reference in ((one, "A@example.org"), (two, "a@example.org"), (three, "b@x.org")):
         details = clean_details(way="paypal", name="", reference=reference)
         save_details(by=work.worker.user, worker=work.worker, details=details)
-    alike = worker_evidence(world.project).alike
+    alike = WorkerEvidence(world.project).alike
     assert set(alike) == {one.worker_id, two.worker_id}
     assert alike[one.worker_id][0].name == two.worker.pseudonym
     assert "example" not in alike[one.worker_id][0].evidence
