@@ -1,0 +1,56 @@
+"""A conversation as plain text: what models read, searches search and exports without turns hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from annotation.chats.model import Chat, ImagePart, ReasoningPart, ToolCall, Turn, part_text
+
+ROLE_NAMES = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
+MAX_PLAIN = 100_000  # characters
+
+
+def plain_text(chat: Chat, *, most: int = MAX_PLAIN) -> str:
+    """Write all turns as text, each under its role; the middle is left out above ``most``."""
+    blocks = [turn_text(turn, number) for number, turn in chat.numbered()]
+    return shorten_blocks(blocks, most)
+
+
+def turn_text(turn: Turn, number: int) -> str:
+    """Write one turn as text: its role, its texts, and a line for each call and result."""
+    lines = [f"[{number}] {ROLE_NAMES[turn.role]}:"]
+    lines += [call_text(call) for call in turn.calls]
+    lines += [
+        part_text(part) for part in turn.parts if not isinstance(part, ReasoningPart | ImagePart)
+    ]
+    images = sum(isinstance(part, ImagePart) for part in turn.parts)
+    lines += ["[image]"] * images
+    return "\n".join(filter(None, lines))
+
+
+def call_text(call: ToolCall) -> str:
+    """Write a call with its result on two lines."""
+    said = f"-> {call.name}({call.arguments})"
+    if call.result is None:
+        return said
+    mark = "error: " if call.is_error else ""
+    return f"{said}\n<- {mark}{call.result_text}"
+
+
+def shorten_blocks(blocks: Sequence[str], most: int) -> str:
+    """Join blocks with empty lines; where they are too long, leave out whole blocks in the middle.
+
+    The first block and the last ones stay, and a line says how many turns are left out.
+    """
+    whole = "\n\n".join(blocks)
+    if len(whole) <= most or len(blocks) < 2:
+        return whole[:most]
+    first, kept, room = blocks[0][: most // 3], [], most - min(len(blocks[0]), most // 3) - 60
+    for block in reversed(blocks[1:]):
+        if kept and len(block) + 2 > room:
+            break
+        kept.insert(0, block[:room])
+        room -= len(block) + 2
+    left_out = len(blocks) - 1 - len(kept)
+    gap = [f"[{left_out} turns left out]"] if left_out else []
+    return "\n\n".join([first, *gap, *kept])
