@@ -90,6 +90,11 @@ class TurnView:
         return self.role == "system"
 
     @property
+    def text(self) -> str:
+        """The turn's texts as written."""
+        return "\n\n".join(part.name for part in self.parts if part.kind == "text")
+
+    @property
     def first_words(self) -> str:
         """The beginning of the turn's text, for its folded line."""
         return next((one_line(part.name, 90) for part in self.parts if part.kind == "text"), "")

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.chats.units import LONGEST_UNIT, MARK, PER, WHOLE
+from annotation.chats.units import ASSISTANT, LAST, LONGEST_UNIT, MARK, PER, TURNS, WHOLE
 from annotation.files.reading.values import plain_value
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, MAX_POINTS, name_of, text, truth
@@ -34,6 +34,7 @@ KINDS: Mapping[str, Words] = {
 }
 WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
 TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
+CORRECTED = frozenset({ASSISTANT, LAST, TURNS})  # parts of which a better text can be written
 # What can be asked about each turn or call of a conversation.
 PER_UNIT = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE, NUMBER, SHORT_TEXT, LONG_TEXT})
 CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
@@ -173,7 +174,8 @@ def _units(row: Mapping[str, Any], where: str, name: str, kind: str) -> Row:
             _("%(where)s: the short name is too long for a field about turns.") % {"where": where},
             fields={where: _("%(most)s characters at most.") % {"most": MAX_UNIT_NAME}},
         )
-    return {"per": per}
+    corrects = kind == LONG_TEXT and per in CORRECTED and truth(row.get("corrects", False))
+    return {"per": per, **({"corrects": True} if corrects else {})}
 
 
 def _check_units(field: Row, where: str, before: Sequence[Row]) -> None:

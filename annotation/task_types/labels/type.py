@@ -145,16 +145,22 @@ class Labels(TaskType):
         "label-studio",
         "conll",
         "huggingface",
+        "steps",
+        "corrections",
         *TaskType.exports,
     )
     imports = ("label_items", "labels", "known_answers")
     label_studio = LabelsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Export formats; CoNLL only if some field asks for spans."""
-        marks = any(row["kind"] == SPANS for row in settings.get("fields", []))
-        found = super().exports_of(settings)
-        return found if marks else tuple(one for one in found if one != "conll")
+        """Export formats; CoNLL only with spans, steps and corrections only with such fields."""
+        fields = settings.get("fields", [])
+        without = {
+            "conll": not any(row["kind"] == SPANS for row in fields),
+            "steps": not any(row["kind"] == CHOOSE_ONE and row.get("per") for row in fields),
+            "corrections": not any(row.get("corrects") for row in fields),
+        }
+        return tuple(one for one in super().exports_of(settings) if not without.get(one))
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         content = str(raw.get("content") or TEXT)
