@@ -199,11 +199,17 @@ def view_part(part: Part) -> PartView:
     """Return one part as shown."""
     if isinstance(part, TextPart):
         return PartView(
-            "text", render_markdown(part.text, breaks=True), part.text, note=_cut(part.cut)
+            "text",
+            render_markdown(part.text, breaks=True, math=True),
+            part.text,
+            note=_cut(part.cut),
         )
     if isinstance(part, ReasoningPart):
         return PartView(
-            "reasoning", render_markdown(part.text, breaks=True), part.text, note=_cut(part.cut)
+            "reasoning",
+            render_markdown(part.text, breaks=True, math=True),
+            part.text,
+            note=_cut(part.cut),
         )
     if isinstance(part, ImagePart):
         return PartView("image", name=part.alt or _("image"), data=part.data, note=part.note)
