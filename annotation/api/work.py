@@ -46,7 +46,12 @@ from crowdqc.numbers import parse_whole
 DESIGN = frozenset({"design", "left_out", "made", "version", "copies", "meta", *KNOWN_RULES})
 
 # Of an item that has none of its own to work from.
-NO_MATERIALS: Mapping[str, Any] = {"style": None, "passages": None, "samples": []}
+NO_MATERIALS: Mapping[str, Any] = {
+    "conversation": None,
+    "style": None,
+    "passages": None,
+    "samples": [],
+}
 
 
 class WorkEndpoint(Endpoint):

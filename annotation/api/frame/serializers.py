@@ -323,6 +323,12 @@ class EntryOut(serializers.Serializer[Any]):
         child=serializers.CharField(),
         help_text="What is to be judged, from left to right; empty where a question is asked",
     )
+    conversation = serializers.ListField(
+        child=serializers.DictField(),
+        allow_null=True,
+        help_text="The messages of the conversation to be labelled, with tool calls; fields about "
+        "turns are named NAME@TURN, as settings.units lists them",
+    )
     style = StyleOut(allow_null=True, help_text="How a response is to be written")
     passages = PassageOut(
         many=True,
