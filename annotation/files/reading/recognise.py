@@ -16,9 +16,12 @@ from annotation.files.reading.importer import same_name
 from crowdqc.errors import Invalid
 
 LONG, WIDE = "long", "wide"
+NAMELESS = "column %s"  # of a file without a header
 WORKERS = (
     "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
+    "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
+    "prolific_pid", "username", "user_name", "email", "email_address",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
@@ -103,7 +106,9 @@ def _wide(
     """A matrix: columns that share a few labels, and at most one more that names the rows."""
     workers = list(left)
     by_values: tuple[str, ...] = ()
-    if not item and workers and len(held[workers[0]]) == len(rows) > 1:
+    others = set[str]().union(*(held[name] for name in workers[1:]))
+    names_rows = workers[:1] != [NAMELESS % 1] or held[workers[0]].isdisjoint(others)
+    if not item and workers and names_rows and len(held[workers[0]]) == len(rows) > 1:
         item, workers = workers[0], workers[1:]
         by_values = (item,)
     if len(workers) < 2:
