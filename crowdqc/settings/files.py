@@ -47,6 +47,8 @@ CROWDQC_DOCS = Path(
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
 CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
 CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
+# The folder of the bucket (CROWDQC_S3_BUCKET) from which every requester may import; "": none.
+CROWDQC_IMPORT_FOLDER = env.str("CROWDQC_IMPORT_FOLDER", default="").strip("/")
 
 # Backups (docs/admin/backup.md):
 # The folder or s3://bucket/folder they go to, and a file whose first line encrypts them.

@@ -6,7 +6,7 @@ alone is said (``by_values``), so that a person can check it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -34,6 +34,7 @@ LABELS = (
     "verdict",
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
+WORDS_OF_NAME = 4
 MOST_LABELS = 50  # different labels that a column told by its values may hold
 MEND = gettext_lazy("Name the columns worker, item, label and, where answers are known, gold.")
 
@@ -78,7 +79,7 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
     if missing == ["label"]:  # beside comments, times and ids only labels repeat
         left = [name for name in left if 2 <= len(held[name]) <= min(MOST_LABELS, len(rows) // 2)]
     if len(left) == len(missing):
-        return _by_values(found, missing, left, held)
+        return _by_values(found, missing, left, held, len(rows))
     raise Invalid(_("The columns do not say who gave which label to what."), fields={"file": MEND})
 
 
@@ -132,11 +133,16 @@ def _by_values(
     missing: Sequence[str],
     left: Sequence[str],
     held: Mapping[str, set[str]],
+    rows: int,
 ) -> Layout:
     """The columns without a usual name: fewest values are labels, most are items."""
     most_first = sorted(left, key=lambda name: -len(held[name]))
     order = [part for part in ("item", "worker", "label") if part in missing]
     told = {**found, **dict(zip(order, most_first, strict=True))}
+    if "worker" in missing and _are_sentences(held[told["worker"]]):
+        raise Invalid(_("No column names workers."), fields={"file": MEND})
+    if "label" in missing and len(held[told["label"]]) == rows > 1:
+        raise Invalid(_("No value of a column repeats, as labels do."), fields={"file": MEND})
     if len(held[told["label"]]) > MOST_LABELS:
         raise Invalid(
             _("No column looks like labels: %(told)s has more than %(most_labels)s values.")
@@ -144,3 +150,8 @@ def _by_values(
             fields={"file": MEND},
         )
     return Layout(LONG, told["worker"], told["item"], told["label"], told["gold"], (), tuple(left))
+
+
+def _are_sentences(values: Collection[str]) -> bool:
+    """Whether most values have more words than a name of a person."""
+    return sum(len(value.split()) > WORDS_OF_NAME for value in values) > len(values) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet,
 from annotation.formats.imports.tables.base import Fixes
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
-from annotation.models import Project, Task
+from annotation.formats.uploads.staging import hash_of
+from annotation.models import ColumnChoice, Project, Task, User
 from crowdqc.errors import Invalid
 from crowdqc.tally import Tally, by_reason
 
@@ -77,6 +78,13 @@ def check_rows(
     """
     one = format_for(task, kind)
     return _examined(one, one.known_of(task) if task else fixes, sheet, mapping)
+
+
+def remembered_columns(user: User, columns: Sequence[str], kind: str) -> dict[str, str]:
+    """Field -> column as the person chose for the last file with these columns; {} if never."""
+    choices = ColumnChoice.objects.filter(user=user, header=hash_of(columns), kind=kind)
+    found = choices.values_list("mapping", flat=True).first() or {}
+    return dict(found)
 
 
 def examine_candidates(
