@@ -137,17 +137,17 @@ def _check(address: str) -> None:
 
 
 def _bucket_name(address: str) -> PurePosixPath:
-    """The name of a file in the folder of imports. Raises Invalid."""
+    """The name of a file in the bucket of imports. Raises Invalid."""
     name = PurePosixPath(address.removeprefix(BUCKET).lstrip("/"))
-    if not settings.CROWDQC_IMPORT_FOLDER or "s3" not in settings.CROWDQC_FILE_PLACES:
+    if "imports" not in settings.STORAGES:
         raise _refused(_("This installation has no bucket for imports."))
     if not name.name or ".." in name.parts:
         raise _refused(_("Name a file in the bucket, such as bucket:study/votes.csv."))
-    return PurePosixPath(settings.CROWDQC_IMPORT_FOLDER) / name
+    return name
 
 
 def _bucket_pieces(address: str) -> Iterator[bytes]:
-    storage: Any = storages["s3"]
+    storage: Any = storages["imports"]
     try:
         yield from storage.pieces(str(_bucket_name(address)))
     except FileNotFoundError:
