@@ -302,7 +302,9 @@ class JoinedMaker:
 
 def describe_joined(joined: JoinedTable, form: str) -> dict[str, Any]:
     """Return what the manifest says of a joined table: its task, filters and columns."""
-    columns = {one.name: {"kind": one.kind, "about": str(one.about)} for one in joined.columns}
+    columns = [
+        {"name": one.name, "kind": one.kind, "about": str(one.about)} for one in joined.columns
+    ]
     return {
         "format": form,
         **manifest.describe(joined.task, JOINED),
