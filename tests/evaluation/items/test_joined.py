@@ -87,9 +87,8 @@ def test_each_item_stands_with_its_votes_final_label_and_certainty(task: Task) -
     assert (first["label"], first["basis"]) == (label.label, "run")
     assert float(first["certainty"]) == pytest.approx(label.posterior[label.label])
     told = file.manifest["files"][file.name]
-    assert list(told["columns"]) == COLUMNS and all(
-        one["about"] for one in told["columns"].values()
-    )
+    assert [one["name"] for one in told["columns"]] == COLUMNS
+    assert all(one["about"] for one in told["columns"])
 
 
 def test_a_decision_of_a_person_comes_before_the_run_and_a_majority_after_it(task: Task) -> None:
