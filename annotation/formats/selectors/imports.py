@@ -40,20 +40,28 @@ class CheckedFile:
         return [name for name in self.sheet.columns if name and name not in read]
 
     @property
-    def why_bad(self) -> Counter[str]:
-        """Count the rows that cannot be imported, by the first problem of each."""
-        rows = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
-        return by_reason(next(problems).wrong for _, problems in rows)
-
-    @property
     def tally(self) -> Tally:
-        """Count of the file's rows: used, and left out by reason."""
+        """Count of the file's rows: used, and left out by the first problem of each."""
         checked = self.checked
-        return Tally(
-            came=len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable}),
-            used=checked.used,
-            left_out={"there": checked.there, "twice": len(checked.repeats), **self.why_bad},
-        )
+        came = len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable})
+        left_out = came - checked.used - checked.there - len(checked.repeats)
+        counted = {"there": checked.there, "twice": len(checked.repeats)}
+        return Tally(came, checked.used, {**counted, **self._count_bad(left_out)})
+
+    def _count_bad(self, left_out: int) -> Counter[str]:
+        """Count the rows that cannot be imported by reason, ``left_out`` in all.
+
+        Rows that a tool's export has on one line share its problem.
+        """
+        lines = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
+        first = {line: next(problems).wrong for line, problems in lines}
+        bad = by_reason(first.values())
+        rest = left_out - bad.total()
+        if rest <= 0:
+            return bad
+        rows = Counter(row.line for row in self.sheet.rows if row.line in first)
+        wrong = (reason for line, reason in first.items() for _ in range(rows[line or 0] - 1))
+        return bad + by_reason(itertools.islice(wrong, rest))
 
     @property
     def can_import(self) -> bool:
