@@ -29,6 +29,7 @@ from crowdqc.numbers import parse_whole
 from crowdqc.web.terms import Words
 
 MAX_PROBLEMS = 200  # listed of one file
+MOST_WORDS = 100  # sentences that a reader keeps translated
 Limit = tuple[str, int, str]  # field, characters at most, what has so many
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 __all__ = ["MAX_BYTES", "MAX_SHOWN", "Problem", "Row"]
@@ -79,7 +80,8 @@ class Problems(Spool[Problem]):
         self.in_order &= line >= self._last
         self._last = line
         self.lines.add(one.line)
-        super().append(replace(one, value=one.value[:MAX_SHOWN]), weight)
+        shown = replace(one, value=one.value[:MAX_SHOWN]) if len(one.value) > MAX_SHOWN else one
+        super().append(shown, weight)
 
     def merged(self, others: Collection[Problem]) -> Problems:
         """Merge with other problems, sorted by line; ``others`` must be sorted."""
@@ -238,6 +240,7 @@ class Reader:
         self.checked = checked
         self.rows = rows  # all of the file, for what one row does not tell
         self.times: dict[str, Times] = {}
+        self._words: dict[str, str] = {}  # translated once: a file may have one fault in all rows
 
     def __enter__(self) -> Reader:
         return self
@@ -264,7 +267,14 @@ class Reader:
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         columns = ", ".join(self.column(name) for name in names)
-        self.checked.problems.append(Problem(row.line, columns, shown, _(wrong), _(mend)))
+        problem = Problem(row.line, columns, shown, self._in_words(wrong), self._in_words(mend))
+        self.checked.problems.append(problem)
+
+    def _in_words(self, text: str) -> str:
+        """Translate a fixed sentence, once."""
+        if text not in self._words and len(self._words) < MOST_WORDS:
+            self._words[text] = _(text)
+        return self._words.get(text) or _(text)
 
     def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
         """Note what is wrong, and raise Refused."""

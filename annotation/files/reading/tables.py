@@ -11,6 +11,7 @@ import gzip
 import itertools
 import json
 import re
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -59,6 +60,11 @@ UNNAMED = "unnamed"  # what a first column without a name is called
 SAMPLE = 20_000  # characters from which the delimiter and the header are told
 SEPARATOR = re.compile(r'"?sep=([^\s"])"?\s*\r?\n', re.IGNORECASE)  # as Excel writes it
 IMPORT_ID = '{"ImportId"'  # in each cell of the third line of Qualtrics
+# What a library raises for an archive that is damaged, or that has a password.
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError),
+    *(NotImplementedError, RuntimeError),
+)
 UNSEEN = re.compile(r"(?:^|/)(?:__MACOSX/|\.)")  # in archives, beside the files that people see
 MARK = "\ufeff"  # a byte order mark, also where files were joined
 BLANK = " \t\r\n\x0b\x0c\xa0\x00"
@@ -192,7 +198,7 @@ def _only_member(source: Source, limits: Limits) -> tuple[Source, str] | None:
                         size += len(piece)
                         check_decoded(size, limits)
                         held.append(piece, len(piece))
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as bad:
+        except DAMAGED as bad:
             raise Invalid(
                 gettext("The ZIP archive is damaged or has a password."),
                 fields={"file": gettext("Choose the table that is in it.")},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -220,6 +221,13 @@ def test_a_matrix_without_a_header_has_no_vote_as_its_header(tmp_path: Path) -> 
     rows = [",".join(YES[x] for _, i, x in VOTES if i == f"i{n}") for n in range(8)]
     kind, found = found_in(tmp_path, text(*rows))
     assert (kind, found.checked.used, alpha_of(found)) == ("label_matrix", 8, ALPHA)
+
+
+def test_a_row_of_a_matrix_that_is_given_twice_is_counted_once(tmp_path: Path) -> None:
+    rows = [",".join([f"i{n}", *(YES[x] for _, i, x in VOTES if i == f"i{n}")]) for n in range(8)]
+    _, found = found_in(tmp_path, text("item,ann,ben,cy", *rows, rows[3]))
+    assert (found.checked.used, found.tally.left_out) == (8, {"twice": 1})
+    assert [one.line for one in found.checked.repeats] == [10]
 
 
 def test_a_matrix_may_have_a_text_beside_its_workers(tmp_path: Path) -> None:
@@ -482,3 +490,15 @@ def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: 
     assert "No header line was found" in said and "Line 5, column 3 empty: No label" in said
     assert "Warning: One worker always gives the same label." in said
     assert "4 workers" in out.getvalue()
+
+
+MANUAL = Path(__file__).parents[3] / "docs" / "guides" / "files.md"
+SAMPLE = re.compile(r"<!-- sample: (\S+) (\w+) (\d+) -->\n```text\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "kind", "votes", "content"), SAMPLE.findall(MANUAL.read_text()))
+def test_each_sample_of_the_manual_is_read_as_it_says(
+    name: str, kind: str, votes: str, content: str, tmp_path: Path
+) -> None:
+    slug, found = found_in(tmp_path, content, name)
+    assert (slug, len(found.checked.good), list(found.checked.problems)) == (kind, int(votes), [])

@@ -16,6 +16,7 @@ from annotation.files.reading import limits
 from annotation.files.reading.importer import (
     CheckedRows,
     Field,
+    Problems,
     Reader,
     Row,
     Times,
@@ -295,7 +296,11 @@ class LabelMatrix(LabelTable):
 
     @staticmethod
     def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
-        checked.rows = len({line for line, _ in found} - checked.bad_lines)
+        """Count rows, not cells: a row is given twice where each of its labels is."""
+        used = {line for line, _ in found} - checked.bad_lines
+        whole = {one.line: one for one in checked.repeats if one.line not in checked.bad_lines}
+        checked.rows = len(used)
+        checked.repeats = Problems(one for line, one in whole.items() if line not in used)
 
 
 def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None, bool]:
