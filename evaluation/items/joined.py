@@ -197,7 +197,7 @@ class JoinedTable:
             scores = dict(own.values_list("answer_id", "estimate"))
         said: dict[int, list[Row]] = defaultdict(list)
         texts = TextValue.objects.filter(answer__in=self.answers.filter(item__in=items))
-        for item, answer, worker, system, at, text in texts.order_by("answer_id", "pk").values_list(
+        for pk, answer, worker, system, at, text in texts.order_by("answer_id", "pk").values_list(
             "answer__item_id",
             "answer_id",
             "answer__worker__pseudonym",
@@ -205,7 +205,7 @@ class JoinedTable:
             "answer__answered_at",
             "text",
         ):
-            said[item].append(
+            said[pk].append(
                 {
                     "worker": worker or "",
                     "system": system or "",

@@ -87,8 +87,10 @@ class TableOut(serializers.ModelSerializer[ImportFile]):
     warnings = serializers.SerializerMethodField()
     cannot = serializers.SerializerMethodField(help_text="Why it cannot be scored; empty if it can")
     offers = serializers.SerializerMethodField()
-    left_out = serializers.SerializerMethodField(help_text="At most 200 rows, with their reasons")
-    left_out_count = serializers.SerializerMethodField()
+    rejected_rows = serializers.SerializerMethodField(
+        help_text="At most 200 rows, with their reasons"
+    )
+    rejected_count = serializers.SerializerMethodField()
     task = serializers.IntegerField(source="task_id", allow_null=True, read_only=True)
 
     class Meta:
@@ -96,7 +98,7 @@ class TableOut(serializers.ModelSerializer[ImportFile]):
         fields = (
             *("id", "name", "size", "sha256", "address", "state", "received", "error", "kind"),
             *("columns", "mapping", "rows", "votes", "notes", "warnings", "cannot", "offers"),
-            *("left_out", "left_out_count", "task", "uploaded_at"),
+            *("rejected_rows", "rejected_count", "task", "uploaded_at"),
         )
 
     @extend_schema_field(serializers.IntegerField())
@@ -143,12 +145,13 @@ class TableOut(serializers.ModelSerializer[ImportFile]):
         return list(file.found.get("about", {}).get("offers", ()))
 
     @extend_schema_field(BadRow(many=True))
-    def get_left_out(self, file: ImportFile) -> list[dict[str, Any]]:
-        return selectors.left_out(file)
+    def get_rejected_rows(self, file: ImportFile) -> list[dict[str, Any]]:
+        return selectors.list_rejected(file)
 
     @extend_schema_field(serializers.IntegerField())
-    def get_left_out_count(self, file: ImportFile) -> int:
-        return int(file.found.get("listed", 0))
+    def get_rejected_count(self, file: ImportFile) -> int:
+        found: int = file.found.get("listed", 0)
+        return found
 
 
 def _own(request: Request, project_id: int, table_id: int) -> ImportFile:
@@ -266,7 +269,7 @@ class TableScore(Endpoint):
         responses={202: TableOut},
         summary="Score a table",
         description="It becomes a closed task with a run; `task` names it once it is there. Rows "
-        "in `left_out` are left out.",
+        "in `rejected_rows` are left out.",
     )
     def post(self, request: Request, project_id: int, table_id: int) -> Response:
         file = _own(request, project_id, table_id)

@@ -45,7 +45,7 @@ def reason_against(file: ImportFile) -> str:
     return str(cannot[1]) if cannot else ""
 
 
-def left_out(file: ImportFile) -> list[dict[str, Any]]:
+def list_rejected(file: ImportFile) -> list[dict[str, Any]]:
     """The rows that are left out, by line, each with its reason; the first of many."""
     problems = [*file.found.get("problems", ()), *file.found.get("repeats", ())]
     return sorted(problems, key=lambda one: one.get("line") or 0)
@@ -74,7 +74,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
     found, kind, rows = file.found, KINDS[file.kind], total(file)
     about = {"cannot": [], "offers": [], **found["about"]}
     used = found["tally"].get("used", 0)
-    problems = left_out(file)
+    problems = list_rejected(file)
     shown = [{**one, "fixes": _fixes(one, about)} for one in problems[:SHOWN_PROBLEMS]]
     named = {(one["column"], one["value"]) for one in problems}
     mapped = {column: name for name, column in found["mapping"].items()}

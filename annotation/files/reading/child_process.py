@@ -139,7 +139,8 @@ def _read_columns(kind: str, limits: Limits, memory: int) -> None:
 
     _limit_memory(memory)
     try:
-        write_batches(*READERS[kind](pyarrow, limits), limits)
+        columns, batches = READERS[kind](pyarrow, limits)
+        write_batches(columns, batches, limits)
         write_line({"done": True})
     except Invalid as refused:
         write_line({"wrong": refused.message, "mend": refused.fields["file"]})

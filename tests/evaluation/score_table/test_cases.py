@@ -479,6 +479,13 @@ def test_decimals_and_sliders_are_ratings(
     assert bool(found.checked.notes) == (factor > 1)
 
 
+def test_of_two_scores_of_a_worker_the_last_counts_and_the_first_is_named(tmp_path: Path) -> None:
+    rows = [f"w{n % 3};i{n // 3};{n % 4},5" for n in range(18)]
+    _, found = found_in(tmp_path, text("worker;item;score", *rows, "w0;i0;3,5"))
+    (problem,) = found.checked.problems
+    assert (found.checked.used, problem.line, problem.value) == (18, 2, "0,5")
+
+
 def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: Path) -> None:
     lines = [f"{line.replace('yes', 'skip') if n == 4 else line}" for n, line in enumerate(LONG)]
     path = tmp_path / "votes.csv"

@@ -106,7 +106,7 @@ def by_page(client: Client, content: bytes, name: str, user: User) -> Reading:
         frame["votes"],
         list(frame["notes"]),
         [one["text"] for one in frame["warnings"]],
-        [one["line"] for one in selectors.left_out(file)],
+        [one["line"] for one in selectors.list_rejected(file)],
         {one["field"]: one["name"] for one in frame["columns"] if one["field"]},
     )
 
@@ -127,7 +127,7 @@ def by_api(client: Client, content: bytes, name: str, project: Project) -> Readi
         told["votes"],
         told["notes"],
         [one["text"] for one in told["warnings"]],
-        [one["line"] for one in told["left_out"]],
+        [one["line"] for one in told["rejected_rows"]],
         told["mapping"],
     )
 
