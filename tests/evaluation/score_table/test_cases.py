@@ -307,6 +307,24 @@ def test_a_known_answer_in_capitals_is_the_label(gold: str, tmp_path: Path) -> N
     assert len(found.checked.notes) == 1
 
 
+def test_known_answers_that_nobody_gave_are_named_before_scoring(tmp_path: Path) -> None:
+    rows = [f"{line},{'maybe' if ',i3,' in line else 'no'}" for line in LONG]
+    _, found = found_in(tmp_path, text(HEAD + ",gold", *rows))
+    assert [one["text"] for one in found.checked.about["warnings"]] == ["No worker gave “maybe”."]
+
+
+def test_words_for_missing_and_labels_that_differ_by_case_are_offered(tmp_path: Path) -> None:
+    rows = [line.replace("no", "NO") if n % 5 == 0 else line for n, line in enumerate(LONG)]
+    rows[1], rows[2] = rows[1].replace("no", "n/a"), rows[2].replace("yes", "n/a")
+    content = text(HEAD, *rows)
+    _, found = found_in(tmp_path, content)
+    offers = {one["value"]: one["use"] for one in found.checked.about["offers"]}
+    assert offers == {"n/a": "", "NO": "no"} and found.checked.notes == []
+    _, found = found_in(tmp_path, content, uses=offers)
+    assert {one["label"] for one in found.checked.good} == {"yes", "no"}
+    assert len(found.checked.problems) == 2
+
+
 def test_different_labels_stay_apart(tmp_path: Path) -> None:
     odd = ["01", "1", "NA", "None", "aa", "Aa", "a#b", "a#c"]
     rows = [f"w{k},i{n},{label}" for n, label in enumerate(odd) for k in range(3)]

@@ -56,6 +56,7 @@ MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
 NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
+MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "-", "--", "?", "."}
 RARE = 20  # a spelling is rare that is given so many times less often than its like
 TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
 TEXTS = (
@@ -153,6 +154,7 @@ class LabelTable(TableReader):
             (line, one) for line, one in found if not _refused(reader, line, one, usual, labels)
         ]
         labels = Counter(one["label"] for _, one in found)
+        _offer_readings(reader, labels)
         self._meet(reader, found, labels, gold)
         options = len(labels.keys() | {answer for _, answer in gold.values()})
         _check_few_labels(reader, options, MAX_OPTIONS)
@@ -460,6 +462,20 @@ def _sort_several(reader: Reader, rows: Sequence[dict[str, Any]]) -> None:
             )
 
 
+def _offer_readings(reader: Reader, labels: Counter[str]) -> None:
+    """Offer to read words for "missing" as no label, and labels that differ by case as one."""
+    by_case: dict[str, list[str]] = defaultdict(list)
+    for label, _n in labels.most_common():
+        by_case[label.casefold()].append(label)
+        if label.casefold() in MISSING:
+            text = _("Read “%(label)s” as no label") % {"label": label}
+            offer(reader, "label", label, "", text)
+    for first, *others in by_case.values():
+        for label in others:
+            text = _("Read “%(label)s” as “%(first)s”") % {"label": label, "first": first}
+            offer(reader, "label", label, first, text)
+
+
 def _check_few_labels(reader: Reader, options: int, most: int) -> None:
     """Raise Invalid where the label column has more different values than a task can offer."""
     if options > most:
@@ -529,7 +545,7 @@ def _refused(
 
 
 def _table_facts(
-    good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, Any]
+    good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, tuple[int, str]]
 ) -> dict[str, Any]:
     """The table in numbers, and who always gives the same label."""
     by_worker: dict[str, Counter[str]] = defaultdict(Counter)
@@ -547,6 +563,12 @@ def _table_facts(
             "n": f"{n:,}",
         }
         head = _("One worker always gives the same label.")
+        warnings.append({"level": "warn", "head": head, "text": text})
+    if unused := sorted({known for _, known in gold.values()} - labels.keys())[:NAMED]:
+        text = _("No worker gave %(value)s.") % {
+            "value": ", ".join(f"“{label}”" for label in unused)
+        }
+        head = _("Known answers that nobody gave.")
         warnings.append({"level": "warn", "head": head, "text": text})
     if rare := [label for label, n in labels.items() if n == 1][:NAMED]:
         text = _("Given once: %(value)s.") % {"value": ", ".join(f"“{label}”" for label in rare)}
