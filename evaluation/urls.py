@@ -74,7 +74,18 @@ runs_api = [
     path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
 ]
 project = [path("", include(f"evaluation.{package}.urls")) for package in PACKAGES]
-apis = (*(runs_api, live.api, replacement.api, llm_runs.api, payouts.api, panels.api, people.api),)
+apis = (
+    *(
+        runs_api,
+        score_table.api,
+        live.api,
+        replacement.api,
+        llm_runs.api,
+        payouts.api,
+        panels.api,
+        people.api,
+    ),
+)
 urlpatterns = [
     path("score/", include(score_table)),
     path("", include(operations)),

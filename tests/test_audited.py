@@ -34,6 +34,7 @@ EXCEPTIONS = {
     "notifications.actions.notices.mark_read": "a person reads what they were told",
     "notifications.actions.notices.mark_read_at": "a person reads what they were told",
     "conversations.actions.mark_seen": "a person reads what was written to them",
+    "formats.uploads.actions.add_part": "a part of an upload, whose beginning is recorded",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.settle.settle_proposal": "a part of approving, which records",
     "records.actions.replies.store_reply": "a copy of a reply, whose request records what it did",

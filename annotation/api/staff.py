@@ -88,8 +88,13 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
     access, task = get_task_by_id(request, task_id, Role.REQUESTER)
     rows: list[dict[str, Any]] = read(RowsIn, request)["rows"]
     report = import_objects(by=access.user, task=task, kind=kind, rows=rows, name="API")
-    told = {"rows": report.rows, "new": report.new, "used": report.tally.used}
-    return Response({**told, "left_out": dict(report.tally.left_out)}, status=CREATED)
+    told: dict[str, Any] = {
+        "rows": report.rows,
+        "new": report.new,
+        "used": report.tally.used,
+    }
+    told |= {"left_out": dict(report.tally.left_out), "notes": list(report.notes)}
+    return Response(told, status=CREATED)
 
 
 class TaskItems(Listing):

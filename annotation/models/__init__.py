@@ -17,7 +17,7 @@ from annotation.models.corrections import Correction
 from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile
 from annotation.models.files import MediaContent, MediaFile, StoredFile
-from annotation.models.imports import ImportFile, ImportPart
+from annotation.models.imports import ColumnChoice, ImportFile, ImportPart
 from annotation.models.notices import Announcement, Conversation, Message, Notice
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
@@ -60,6 +60,7 @@ __all__ = [
     "Candidate",
     "ChatContent",
     "ChoiceValue",
+    "ColumnChoice",
     "Consent",
     "ConsentText",
     "Conversation",

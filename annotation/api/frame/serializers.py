@@ -138,6 +138,9 @@ class Imported(serializers.Serializer[Any]):
         child=serializers.IntegerField(),
         help_text="The other rows by reason: `there` already, given `twice` in these rows",
     )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="How values were read, and cells left empty"
+    )
 
 
 class AnswerOut(serializers.ModelSerializer[Answer]):

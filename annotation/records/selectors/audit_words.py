@@ -213,6 +213,7 @@ SENTENCES: dict[str, Words] = {
     "topics.add": gettext_lazy("added topics"),
     "topics.fill": gettext_lazy("searched passages for topics"),
     "upload.keep": gettext_lazy("uploaded a file"),
+    "upload.fetch": gettext_lazy("had a file fetched from an address"),
     "upload.map": gettext_lazy("said what the columns of a file are"),
     "upload.read": gettext_lazy("said how a file is read"),
     "upload.project": gettext_lazy("chose the project of a table"),
