@@ -6,11 +6,12 @@ Evidence for whoever reads it. Nothing acts on it: no score, payout, rejection o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.db.models import Case, FloatField, Q, When
 from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.progress import median_seconds
@@ -24,9 +25,10 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.payouts.details.actions import open_details
-from annotation.payouts.selectors.proposals import work_facts
+from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import EMPTY, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
+from crowdqc.database.quantiles import seconds_between
 from crowdqc.errors import Conflict
 from crowdqc.numbers import count, percent
 from evaluation.models import Run, RunFigure
@@ -36,6 +38,7 @@ from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results import look_alikes
 
 MOST_FLAGGED = 1000  # newest assignments of a page of workers that are looked at for flags
+NOT_COUNTED = WorkFacts()  # no note on counts of answers asks for a look, so they are not read
 
 
 @dataclass(frozen=True)
@@ -164,28 +167,25 @@ def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
 
     A ``+`` follows the numbers where more work waits than is looked at.
     """
-    assignments = _awaiting(project, workers)
-    ids = [one.pk for one in assignments]
-    tasks = Task.objects.in_bulk({one.task_id for one in assignments})
-    more = "+" if len(assignments) == MOST_FLAGGED else ""
-    facts, logs = work_facts(ids), log_summaries(ids)
-    usual, paces = median_seconds(project), paces_by_assignment(tasks, ids)
+    awaiting = _awaiting(project, workers)
+    ids = [row.pk for row in awaiting]
+    tasks = Task.objects.in_bulk({row.task for row in awaiting})
+    more = "+" if len(awaiting) == MOST_FLAGGED else ""
+    logs, usual = log_summaries(ids), median_seconds(project, tasks)
+    paces = paces_by_assignment(tasks, ids)
     cited = {pk: cites(task) for pk, task in tasks.items()}
     kinds: dict[int, Counter[str]] = {}
-    for one in assignments:
-        seconds = None
-        if one.opened_at and one.submitted_at and one.source != "import":
-            seconds = (one.submitted_at - one.opened_at).total_seconds()
-        middle, n = usual.get(one.task_id, (None, 0))
+    for row in awaiting:
+        middle, n = usual.get(row.task, (None, 0))
         found = notes(
-            facts[one.pk],
-            logs.get(one.pk, EMPTY),
-            seconds,
+            NOT_COUNTED,
+            logs.get(row.pk, EMPTY),
+            row.seconds,
             middle if n >= ENOUGH_TIMES else None,
-            cites=cited[one.task_id],
-            pace=paces.get(one.pk),
+            cites=cited[row.task],
+            pace=paces.get(row.pk),
         )
-        kinds.setdefault(one.worker_id, Counter()).update(note.kind for note in found if note.look)
+        kinds.setdefault(row.worker, Counter()).update(note.kind for note in found if note.look)
     return {
         worker: [f"{KINDS[kind]} {count(n)}{more}" for kind, n in sorted(own.items())]
         for worker, own in kinds.items()
@@ -193,12 +193,23 @@ def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
     }
 
 
-def _awaiting(project: Project, workers: Collection[int]) -> Sequence[Assignment]:
+class _Awaiting(NamedTuple):
+    pk: int
+    task: int
+    worker: int
+    seconds: float | None  # from opening to submitting; None for imported work
+
+
+def _awaiting(project: Project, workers: Collection[int]) -> list[_Awaiting]:
     """Submitted work of these workers that nobody has decided about, the newest first."""
     decided = PayoutLine.objects.filter(live=True).values("assignment")
     rows = Assignment.objects.filter(
         worker__in=workers, state=AssignmentState.SUBMITTED, settled_at__isnull=True
     ).exclude(pk__in=decided.filter(assignment__worker__in=workers))
     rows = rows.filter(task__project=project).order_by("-submitted_at", "-pk")
-    needed = ("task_id", "worker_id", "opened_at", "submitted_at", "source")
-    return list(rows.only(*needed)[:MOST_FLAGGED])
+    seconds = Case(
+        When(~Q(source="import"), then=seconds_between("opened_at", "submitted_at")),
+        output_field=FloatField(),
+    )
+    found = rows.annotate(seconds=seconds).values_list("pk", "task_id", "worker_id", "seconds")
+    return [_Awaiting(*row) for row in found[:MOST_FLAGGED]]
