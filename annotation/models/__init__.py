@@ -31,6 +31,7 @@ from annotation.models.people import (
     QuotaOverride,
     Role,
     User,
+    WorkerOrigin,
 )
 from annotation.models.qualification import Qualification
 from annotation.models.recruitment import (
@@ -114,4 +115,5 @@ __all__ = [
     "UsedEntry",
     "User",
     "Visit",
+    "WorkerOrigin",
 ]

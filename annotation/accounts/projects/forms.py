@@ -172,6 +172,14 @@ class ConsentForm(EditForm):
         required=False,
         help_text=gettext_lazy("Workers read this below the text, and agree to both."),
     )
+    devices = forms.BooleanField(
+        label=gettext_lazy("Devices and networks are compared"),
+        required=False,
+        help_text=gettext_lazy(
+            "As keyed hashes, which show two accounts on one device. Workers read this below the "
+            "text."
+        ),
+    )
 
 
 class InstitutionForm(forms.Form):
