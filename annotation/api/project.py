@@ -99,7 +99,7 @@ class StaffOut(serializers.Serializer[Any]):
 
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField(source="user")
-    role = serializers.ChoiceField([Role.REQUESTER, Role.MANAGER])
+    role = serializers.ChoiceField([Role.REQUESTER, Role.MANAGER, Role.VIEWER])
     since = serializers.DateTimeField(source="created_at")
 
 

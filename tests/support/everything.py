@@ -338,6 +338,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "worker": world.worker.user,
         "requester": world.requester,
         "manager": world.manager,
+        "viewer": factories.make_member(project, Role.VIEWER).user,
     }
     clients = {}
     for role, user in people.items():

@@ -352,6 +352,8 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
         raise NotAllowed(why_not, code="other-address")
     if invitation.role == Role.WORKER:
         member: Membership | None = add_worker(project=invitation.project, user=by)
+    elif invitation.role == Role.VIEWER:
+        member = roles.set_role(project=invitation.project, user=by, role=Role.VIEWER)
     else:
         member = roles.accept_role(by=by, invitation=invitation)
     invitation.uses += 1
