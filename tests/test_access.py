@@ -309,6 +309,7 @@ VIEWED = {
     "label_results", "label_items", "label_agreement", "label_classes", "label_compare",
     "writing_results", "checklist_results", "api_project", "api_tasks", "api_task", "api_items",
     "api_answers", "api_answer", "api_export", "api_methods", "api_runs", "api_run",
+    "api_project_run",
     "api_scores_workers", "api_scores_systems", "api_scores_answers", "api_scores_items",
     "api_scores_labels",
 }  # fmt: skip

@@ -18,6 +18,7 @@ from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScor
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
+from evaluation.runs.selectors.lists import get_run
 from evaluation.runs.selectors.shown_findings import Shown, shown_findings
 
 
@@ -257,6 +258,18 @@ class RunDetail(Endpoint):
     @extend_schema(responses=RunWithFindings, summary="One run, with its progress and findings")
     def get(self, request: Request, run_id: int) -> Response:
         return Response(RunWithFindings(run_for(request, run_id)).data)
+
+
+@open_to_viewers
+class ProjectRun(Endpoint):
+    @extend_schema(
+        responses=RunWithFindings,
+        summary="One run, by the number that pages call it",
+        description="Pages number the runs of a project from 1; all other addresses take its `id`.",
+    )
+    def get(self, request: Request, project_id: int, number: int) -> Response:
+        project = get_access(request, project_id).project
+        return Response(RunWithFindings(get_run(project, number)).data)
 
 
 class RunCancel(Endpoint):
