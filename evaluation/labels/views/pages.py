@@ -213,7 +213,12 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
         "access": access,
         "run": run,
         "table": worker_reads.competence_table(
-            [opening.group(row)], any_known=True, opened=opening.opened
+            [opening.group(row)],
+            # The columns of the table that the row stands in.
+            any_known=worker_reads.has_known(
+                worker_reads.rows_of(run), model_reads.model_rows(run, field, worker_reads.SCALE)
+            ),
+            opened=opening.opened,
         ),
         "detail": worker_reads.detail(task, row, field) if is_open else None,
     }
