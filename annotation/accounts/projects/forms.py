@@ -85,7 +85,7 @@ class InvitationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
         help_text=gettext_lazy(
             "One address per line, up to 200. Each gets a link for one person. "
-            "Requesters and managers join with the account that has this address, verified."
+            "All roles but workers join with the account that has this address, verified."
         ),
     )
 

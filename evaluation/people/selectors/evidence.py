@@ -33,7 +33,7 @@ from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import EMPTY, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
 from crowdqc.database.quantiles import seconds_between
-from crowdqc.numbers import count, percent
+from crowdqc.numbers import count, percent, plural
 from evaluation.models import Run, RunFigure
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, KINDS, cites, notes
 from evaluation.people.selectors.scores import beside_medians_by_worker
@@ -202,11 +202,17 @@ def _same_origins(project: Project) -> list[Pair]:
         if len(workers) <= MOST_TOGETHER:
             listed.setdefault(kind, set()).update(pairs)
     words = {
-        WorkerOrigin.Kind.DEVICE: gettext_lazy("same device; %(share)s of all pairs share one"),
-        WorkerOrigin.Kind.NETWORK: gettext_lazy("same network; %(share)s of all pairs share one"),
+        WorkerOrigin.Kind.DEVICE: gettext_lazy("same device (%(shared)s of %(pairs)s of workers)"),
+        WorkerOrigin.Kind.NETWORK: gettext_lazy(
+            "same network (%(shared)s of %(pairs)s of workers)"
+        ),
+    }
+    rates = {
+        kind: {"shared": count(len(found)), "pairs": plural(comb(known[kind], 2), "pair")}
+        for kind, found in together.items()
     }
     return [
-        (one, other, words[kind] % {"share": percent(len(together[kind]) / comb(known[kind], 2))})
+        (one, other, words[kind] % rates[kind])
         for kind in words
         for one, other in sorted(listed.get(kind, ()))
     ]
