@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms, quotas
-from annotation.accounts.projects.consent_words import ALL_TYPES, CONSENT_TEXT, depends_on_type
+from annotation.accounts.projects.consent_words import CONSENT_TEXT, depends_on_type
 from annotation.accounts.roles import actions as roles
 from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.log import Kind, log_event
@@ -512,12 +513,17 @@ def consent_for_work(assignment: Assignment) -> Consent | None:
 
 @transaction.atomic
 def give_consent(
-    *, by: User, member: Membership, text: ConsentText, agreed: bool, task_type: str = ALL_TYPES
+    *,
+    by: User,
+    member: Membership,
+    text: ConsentText,
+    agreed: bool,
+    task_types: Collection[str] = (),
 ) -> Consent:
     """Record an agreement given by ticking an empty box.
 
-    ``task_type``: what the text said that it records was that of this type of task alone. Where
-    the text is the same for all types, so is the agreement.
+    ``task_types``: what the text said that it records was that of these types of tasks alone; none:
+    of all. Where the text is the same for all types, so is the agreement.
     """
     if member.user_id != by.pk:
         raise NotAllowed(gettext("Nobody agrees for somebody else."))
@@ -528,16 +534,16 @@ def give_consent(
         )
     if text.pk != current_consent_text(member.project).pk:
         raise Conflict(gettext("The text has changed while you read it. Please read it again."))
-    kinds = [task_type] if task_type and depends_on_type(text.text) else []
+    types = sorted(task_types) if depends_on_type(text.text) else []
     consent, made = Consent.objects.select_for_update().get_or_create(
-        membership=member, text=text, withdrawn_at=None, defaults={"task_types": kinds}
+        membership=member, text=text, withdrawn_at=None, defaults={"task_types": types}
     )
     if not made:
-        if not consent.task_types or (kinds and consent.covers(task_type)):
+        if not consent.task_types or (types and all(map(consent.covers, types))):
             return consent
-        consent.task_types = [*consent.task_types, *kinds] if kinds else []
+        consent.task_types = sorted({*consent.task_types, *types}) if types else []
         consent.save(update_fields=["task_types"])
-    record(by=by, project=member.project, action="consent.give", on=consent, task_types=kinds)
+    record(by=by, project=member.project, action="consent.give", on=consent, task_types=types)
     return consent
 
 

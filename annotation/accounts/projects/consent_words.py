@@ -48,8 +48,7 @@ RECORDED_BY_TYPE: dict[str, tuple[str, ...]] = {
     "free_text": (),
     "think_aloud": (SPOKEN,),
 }
-SPEAKING = tuple(name for name, told in RECORDED_BY_TYPE.items() if SPOKEN in told)
-ALL_TYPES = ""  # of an agreement: to the whole text, whatever the type of the task
+SPEAKING = frozenset(name for name, told in RECORDED_BY_TYPE.items() if SPOKEN in told)
 
 
 def depends_on_type(text: str) -> bool:

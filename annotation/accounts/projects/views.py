@@ -30,6 +30,7 @@ from annotation.accounts.projects.selectors import (
     consent_versions,
     landing,
     list_projects,
+    published_types,
 )
 from annotation.accounts.roles.actions import waiting_grant
 from annotation.accounts.roles.selectors import accept_problem
@@ -142,7 +143,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         "project": invitation.project,
         "is_worker": invitation.role == Role.WORKER,
         "consent": consent,
-        "words": fill_consent(consent.text),
+        "words": fill_consent(consent.text, published_types(invitation.project)),
     }
     if request.user.is_authenticated:
         context["why_not"] = accept_problem(invitation, request.user)

@@ -20,11 +20,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation.access import TASK, find_worker, get_access, get_own_assignment
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects.consent_words import (
-    ALL_TYPES,
     SPEAKING,
     depends_on_type,
     fill_consent,
 )
+from annotation.accounts.projects.selectors import published_types
 from annotation.authoring.selectors.steps import problem_of, settings_of
 from annotation.conversations.selectors import list_own_conversations
 from annotation.models import (
@@ -131,13 +131,17 @@ def _next(request: HttpRequest) -> tuple[str, int]:
     return "", 0
 
 
-def _consent_type(worker: Membership, text: ConsentText, kind: str, pk: int) -> str:
-    """The type of task that the agreement is for; ALL_TYPES where no task asks for it."""
-    if not kind or not depends_on_type(text.text):
-        return ALL_TYPES
-    tasks = worker.project.tasks.all()
-    where = {"pk": pk} if kind == "task" else {"assignments__pk": pk, "assignments__worker": worker}
-    return tasks.filter(**where).values_list("type", flat=True).first() or ALL_TYPES
+def _consent_types(worker: Membership, text: ConsentText, kind: str, pk: int) -> list[str]:
+    """The types of tasks that the agreement is for; [] where the text is one for all of them.
+
+    That of the task that asks for it, else those of all that the project has published.
+    """
+    if not depends_on_type(text.text):
+        return []
+    if not kind:
+        return published_types(worker.project)
+    own = {"pk": pk} if kind == "task" else {"assignments__pk": pk, "assignments__worker": worker}
+    return list(worker.project.tasks.filter(**own).values_list("type", flat=True))
 
 
 @login_required
@@ -148,13 +152,13 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
     worker = _worker(request, project_id)
     text = people.current_consent_text(worker.project)
     kind, pk = _next(request)
-    task_type = _consent_type(worker, text, kind, pk)
+    types, given = _consent_types(worker, text, kind, pk), people.current_consent(worker)
     context: dict[str, Any] = {
         "worker": worker,
         "text": text,
-        "words": fill_consent(text.text, [task_type] if task_type else ()),
-        "transcribed": text.transcription and task_type in (ALL_TYPES, *SPEAKING),
-        "given": people.current_consent(worker, task_type or None),
+        "words": fill_consent(text.text, types),
+        "transcribed": text.transcription and (not types or not SPEAKING.isdisjoint(types)),
+        "given": given if given and all(map(given.covers, types)) else None,
         "kind": kind,
         "pk": pk,
     }
@@ -176,7 +180,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
             member=worker,
             text=text,
             agreed=request.POST.get("agreed") == "on",
-            task_type=task_type,
+            task_types=types,
         )
     except (Invalid, Conflict) as error:
         context["error"] = error.fields.get("agreed") or error.message

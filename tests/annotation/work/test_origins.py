@@ -138,7 +138,20 @@ def test_workers_agree_to_what_their_type_of_task_records(world: World) -> None:
         client.post(claimed["Location"], text)
         assert Assignment.objects.filter(worker=worker, task=task).exists()
     [given] = Consent.objects.filter(membership=worker)
-    assert given.task_types == [world.task.type, spoken.type]
+    assert set(given.task_types) == {world.task.type, spoken.type}
+
+
+def test_without_a_task_the_text_is_of_what_the_project_has_published(world: World) -> None:
+    worker = factories.make_worker(world.project, consent=False)
+    consent = reverse("work_consent", args=[world.project.pk])
+    client = signed_in(worker)
+    page = client.get(consent)
+    assert SPOKEN not in page.context["words"]
+    client.post(consent, {"text": page.context["text"].pk, "agreed": "on"})
+    assert client.get(consent).context["given"].task_types == [world.task.type]
+    thinking.make_think(world.project)
+    page = client.get(consent)
+    assert page.context["given"] is None and SPOKEN in page.context["words"]
 
 
 def test_an_agreement_for_one_type_opens_no_other(world: World) -> None:
@@ -147,7 +160,7 @@ def test_an_agreement_for_one_type_opens_no_other(world: World) -> None:
     assert worker.user
     text = people.current_consent_text(world.project)
     people.give_consent(
-        by=worker.user, member=worker, text=text, agreed=True, task_type=world.task.type
+        by=worker.user, member=worker, text=text, agreed=True, task_types=[world.task.type]
     )
     factories.claim(world.task, worker)
     with pytest.raises(NotAllowed) as refused:
@@ -162,7 +175,7 @@ def test_a_text_without_a_place_for_it_is_agreed_to_for_all_types(world: World) 
     text = people.current_consent_text(world.project)
     assert world.worker.user
     given = people.give_consent(
-        by=world.worker.user, member=world.worker, text=text, agreed=True, task_type="labels"
+        by=world.worker.user, member=world.worker, text=text, agreed=True, task_types=["labels"]
     )
     assert given.task_types == [] and given.covers("think_aloud")
 
