@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from crowdqc.numbers import count, percent, plural
-from evaluation.bundles.kinds.base import FIELD
 from evaluation.bundles.manifest import results_file
 from evaluation.bundles.tables import Bundled, Line, Row, Table, report_table
 from evaluation.methods.core import units
@@ -52,7 +50,7 @@ def agreement_lines(found: Bundled) -> Iterator[tuple[str, str]]:
 def split_items(found: Bundled) -> Iterator[Table]:
     """The items whose workers gave several labels, the least certain first."""
     lines, names = [], found.names.get("items", {})
-    labels = dict(json.loads(found.files[FIELD])["options"]) if FIELD in found.files else {}
+    labels = dict((found.figures.get("field") or {}).get("options", ()))
     where = results_file(ItemLabel)
     for at, row in _split(found):
         name = names.get(str(row["item_id"]), f"item {row['item_id']}")
@@ -65,7 +63,7 @@ def split_items(found: Bundled) -> Iterator[Table]:
         digits=3,
         is_main=True,
         bounds=None,
-        missing="of a posterior: none",
+        missing="a probability",
     )
     counts = [Column.count(f"extra.{VOTES}.{code}", label) for code, label in labels.items()]
     if lines:

@@ -12,8 +12,8 @@ and of language models are.
 copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
 kind and time. {{recorded}}
 
-**What is not recorded:** other tabs, your screen, your camera, or your voice at any other time
-than said above.
+**What is not recorded:** other tabs, your screen and your camera. Your voice is recorded only where
+it says so above.
 
 **Who sees it:** the people who run this project, under a pseudonym. Your name is not shown to
 other workers and is not in exports. Texts and explanations may be shown to other workers who judge

@@ -330,6 +330,8 @@ def test_a_report_on_labels_has_raw_agreement_and_the_items_with_split_votes(
     assert f"{split} of {len(votes)} with two labels or more" in html
     key = ItemLabel.objects.filter(run=run).values_list("item__key", flat=True)
     table = html.partition("<h3>Items with split votes</h3>")[2].partition("</table>")[0]
+    heads = [escape(label) for _, label in run.figures.get(name="field").data["options"]]
+    assert heads and all(f">{label}</th>" in table for label in heads)
     assert table.count("<tr>") == split + 1 and sum(f"{one}: " in table for one in key) == split
     out = StringIO()
     call_command("verify_bundle", str(bundled), "--report", str(report), stdout=out)
