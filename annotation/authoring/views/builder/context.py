@@ -118,7 +118,7 @@ def republishing(build: Build) -> str:
             )
             % {"kept": f"{kept:,}", "number": build.version.number - 1}
         )
-    sentences.append(_("Answers to all other %(nouns)s count on.") % {"nouns": several(noun)})
+    sentences.append(_("Answers to all other %(nouns)s still count.") % {"nouns": several(noun)})
     sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
     return " ".join(sentences)
 
