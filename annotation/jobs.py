@@ -21,7 +21,7 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
-from annotation.work.actions import leases, reading
+from annotation.work.actions import leases, origins, reading
 from crowdqc import limits
 from crowdqc.database.locks import try_lock
 from crowdqc.deployment.backup import schedule
@@ -46,6 +46,12 @@ def count_words_shown() -> int:
 def erase_due_logs() -> int:
     """Erase the interaction logs that were kept for as long as their workers agreed to."""
     return retention.erase_due_logs()
+
+
+@shared_task(ignore_result=True)
+def delete_due_origins() -> int:
+    """Delete hashes of devices and networks that were kept for their days."""
+    return origins.delete_due_origins()
 
 
 @shared_task(ignore_result=True)

@@ -87,7 +87,9 @@ SHARED = {
     text_runs.RUNS.slug: SharedPage("evaluation/free_text/shared.html", text_shared.parts),
     pair_runs.PAIRS.slug: SharedPage("evaluation/runs/sharing/board.html", pair_shared.parts),
     pair_runs.RATINGS.slug: SharedPage("evaluation/rescaling/shared.html", rating_boards.parts),
-    label_runs.RUNS.slug: SharedPage("evaluation/labels/shared/page.html", label_shared.parts),
+    label_runs.RUNS.slug: SharedPage(
+        "evaluation/labels/shared/page.html", label_shared.parts, label_shared.item_page
+    ),
     replacement_runs.RUNS.slug: REPLACEMENT,
     replacement_texts.RUNS.slug: REPLACEMENT,
 }

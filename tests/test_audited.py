@@ -41,6 +41,8 @@ EXCEPTIONS = {
     "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"
     ),
+    "work.actions.origins.record_origin": "a part of claiming, which records",
+    "work.actions.origins.delete_due_origins": "the clock does it: kept for the days agreed to",
     "work.actions.leases.release_expired": "the clock does it; the lease says until when it held",
     "notifications.actions.webhook_delivery.deliver_due": "every delivery is a row with its tries",
     "notifications.actions.webhook_delivery.forget_old": "deliveries that have done their work",

@@ -14,6 +14,8 @@ from django.core.cache import caches
 
 from annotation.models import Assignment, LedgerEntry, PayoutBatch, Project, Role
 from evaluation.runs import engine as runs
+from tests.evaluation.corpora import labels as label_corpus
+from tests.evaluation.labels.test_runs import scored
 from tests.security.accounts.factors import code_of, set_up_app
 from tests.support import factories as make
 
@@ -87,4 +89,26 @@ def test_the_examples_collect_run_read_and_pay(
     assert sum(booked) == Decimal(total) == Decimal("3.00")
     assert LedgerEntry.objects.count() == 2
     for name in ("crowdqc_client", "collect", "pay"):
+        sys.modules.pop(name, None)
+
+
+def test_the_pandas_example_reads_the_labels_of_a_page_by_their_run_number(
+    live_server: Any, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    api, pandas_labels = (
+        importlib.import_module(name) for name in ("crowdqc_client", "pandas_labels")
+    )
+    task = label_corpus.make_labelled(items=8, known=2, workers=6)
+    run = scored(task)
+    viewer = make.make_member(task.project, Role.VIEWER).user
+    client = api.Client(live_server.url, make.api_token(viewer, ["read"]))
+    assert client.run(task.project_id, run.number).id == run.pk
+    labels = {one.item_id: one.final for one in client.labels(run.pk)}
+    frame = pandas_labels.label_frame(client, task.pk)
+    assert len(labels) > 5 and dict(zip(frame["key"], frame["label"], strict=True)) == labels
+    assert frame["certainty"].between(0, 1).all()
+    pandas_labels.main(live_server.url, client.token, str(task.pk))
+    assert "certainty" in capsys.readouterr().out
+    for name in ("crowdqc_client", "pandas_labels"):
         sys.modules.pop(name, None)

@@ -75,7 +75,7 @@ class OwnConsentOut(serializers.ModelSerializer[Consent]):
 
     class Meta:
         model = Consent
-        fields = ("id", "project", "pseudonym", "number", "given_at", "withdrawn_at")
+        fields = ("id", "project", "pseudonym", "number", "task_types", "given_at", "withdrawn_at")
 
 
 class OwnRoundOut(serializers.ModelSerializer[Qualification]):

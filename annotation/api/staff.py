@@ -9,7 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access, get_task_by_id
+from annotation.access import get_access, get_task_by_id, open_to_viewers
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
 from annotation.api.frame.endpoint import Endpoint
@@ -29,6 +29,7 @@ CREATED = status.HTTP_201_CREATED
 ALL_OR_NONE = "All rows are taken or none; a refusal lists every bad row in `rows`."
 
 
+@open_to_viewers
 class ProjectTasks(Listing):
     @extend_schema(responses=TaskOut(many=True), summary="Tasks of a project")
     def get(self, request: Request, project_id: int) -> Response:
@@ -55,6 +56,7 @@ class TaskEndpoint(Endpoint):
         return _task(request, task.pk)
 
 
+@open_to_viewers
 class TaskDetail(TaskEndpoint):
     @extend_schema(responses=TaskOut, summary="One task")
     def get(self, request: Request, task_id: int) -> Response:
@@ -97,6 +99,7 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
     return Response(told, status=CREATED)
 
 
+@open_to_viewers
 class TaskItems(Listing):
     @extend_schema(
         responses=ItemOut(many=True),
@@ -117,6 +120,7 @@ class TaskItems(Listing):
         return import_into(request, task_id, "items")
 
 
+@open_to_viewers
 class TaskAnswers(Listing):
     @extend_schema(
         responses=AnswerOut(many=True),
@@ -185,6 +189,7 @@ def _answer(request: Request, answer_id: int) -> Answer:
     return found
 
 
+@open_to_viewers
 class AnswerDetail(Endpoint):
     def current(self, request: Request, **kwargs: Any) -> Response:
         locks.lock_answer(_answer(request, kwargs["answer_id"]))

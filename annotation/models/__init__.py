@@ -31,6 +31,7 @@ from annotation.models.people import (
     QuotaOverride,
     Role,
     User,
+    WorkerOrigin,
 )
 from annotation.models.qualification import Qualification
 from annotation.models.recruitment import (
@@ -116,4 +117,5 @@ __all__ = [
     "UsedEntry",
     "User",
     "Visit",
+    "WorkerOrigin",
 ]

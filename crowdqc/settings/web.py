@@ -49,6 +49,7 @@ MIDDLEWARE = [
     "crowdqc.web.bodies.BodyLimit",
     "crowdqc.web.middleware.DomainErrors",
     "annotation.accounts.security.middleware.StepUp",
+    "annotation.accounts.projects.viewers.ViewerLinks",
 ]
 # Who reads /metrics shows this token; empty: there is no such page, and nothing is counted.
 CROWDQC_METRICS_TOKEN = env.str("CROWDQC_METRICS_TOKEN", default="")

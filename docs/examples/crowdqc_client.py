@@ -94,6 +94,23 @@ class Run(Row):
 
 
 @dataclass(frozen=True)
+class Label(Row):
+    """An item's label by a run; ``posterior`` by label, ``decided_label`` if a person decided."""
+
+    item_id: str
+    dimension: str
+    label: str
+    posterior: dict[str, float]
+    n: int
+    decided_label: str | None = None
+
+    @property
+    def final(self) -> str:
+        """The decided label, else the run's."""
+        return self.decided_label or self.label
+
+
+@dataclass(frozen=True)
 class WorkerScore(Row):
     worker: str
     dimension: str
@@ -179,17 +196,20 @@ class Client:
             headers["Authorization"] = f"Token {self.token}"
         if method == "POST":
             headers["Idempotency-Key"] = key or uuid.uuid4().hex
+        content = self._send(method, path, body, headers)
+        return json.loads(content) if content else None
+
+    def _send(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> bytes:
         data = None if body is None else json.dumps(body, default=str).encode()
         end = time.monotonic() + PATIENCE
         for number in range(1, TRIES + 1):
             request = urllib.request.Request(  # noqa: S310
-                f"{self.root}{path}", data, headers, method=method
+                f"{self.root}{path}", data, dict(headers), method=method
             )
             wait = min(2.0**number / 4, 8.0)
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
-                    content = answer.read()
-                    return json.loads(content) if content else None
+                    return bytes(answer.read())
             except urllib.error.HTTPError as error:
                 with error:
                     refusal = Refused(_problem(error))
@@ -250,6 +270,11 @@ class Client:
         query = f"?author={author}" if author else ""
         return map(Answer.of, self.rows(f"/api/tasks/{task}/answers/{query}"))
 
+    def export(self, task: int, what: str, form: str = "csv") -> bytes:
+        """A table of the task as a file: ``what`` is items, answers, judgments, labels..."""
+        headers = {"Authorization": f"Token {self.token}"}
+        return self._send("GET", f"/api/tasks/{task}/export/{what}.{form}", None, headers)
+
     # -- working ---------------------------------------------------------------------------------
 
     def join(self, token: str) -> dict[str, Any]:
@@ -283,6 +308,18 @@ class Client:
                 raise TimeoutError(f"run {found.number} is {found.state} still")
             time.sleep(1.0)
         return found
+
+    def run(self, project: int, number: int) -> Run:
+        """The run that pages call by this number; all other methods take its ``id``."""
+        return Run.of(self.call("GET", f"/api/projects/{project}/runs/{number}/"))
+
+    def labels(self, run: int) -> Iterator[Label]:
+        """The label of each item."""
+        return map(Label.of, self.rows(f"/api/runs/{run}/scores/labels/"))
+
+    def official_labels(self, task: int) -> Iterator[Label]:
+        """The same of the task's official run."""
+        return map(Label.of, self.rows(f"/api/tasks/{task}/scores/labels/"))
 
     def worker_scores(self, run: int) -> Iterator[WorkerScore]:
         return map(WorkerScore.of, self.rows(f"/api/runs/{run}/scores/workers/"))

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import get_access, get_task
+from annotation.access import get_access, get_task, open_to_viewers
 from annotation.gallery.templates import gallery
 from annotation.models import Role
 from crowdqc.errors import Missing
@@ -36,9 +36,12 @@ HIDDEN = (
 
 @login_required
 @require_safe
+@open_to_viewers
 def project(request: HttpRequest, project_id: int) -> HttpResponse:
     """Where the project stands, and what the next thing to do is."""
     access = get_access(request, project_id)
+    if access.is_viewer:  # the page is of cost and of what waits for somebody
+        return redirect("results", project_id)
     found = overview.facts(access)
     show = request.GET.get("show", "")
     start = started(found) if access.is_requester else None

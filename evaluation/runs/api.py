@@ -10,7 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access, get_task_by_id
+from annotation.access import get_access, get_task_by_id, open_to_viewers
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
@@ -18,6 +18,7 @@ from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScor
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
+from evaluation.runs.selectors.lists import get_run
 from evaluation.runs.selectors.shown_findings import Shown, shown_findings
 
 
@@ -218,6 +219,7 @@ def run_for(request: Request, run_id: int) -> Run:
     return run
 
 
+@open_to_viewers
 class TaskMethods(Endpoint):
     @extend_schema(
         responses=MethodOut(many=True), summary="Methods that fit a task, and what they take"
@@ -231,6 +233,7 @@ class TaskMethods(Endpoint):
         return Response(MethodOut(found, many=True).data)
 
 
+@open_to_viewers
 class TaskRuns(Listing):
     writes = "run"
 
@@ -250,10 +253,23 @@ class TaskRuns(Listing):
         return Response(RunOut(run).data, status=status.HTTP_201_CREATED)
 
 
+@open_to_viewers
 class RunDetail(Endpoint):
     @extend_schema(responses=RunWithFindings, summary="One run, with its progress and findings")
     def get(self, request: Request, run_id: int) -> Response:
         return Response(RunWithFindings(run_for(request, run_id)).data)
+
+
+@open_to_viewers
+class ProjectRun(Endpoint):
+    @extend_schema(
+        responses=RunWithFindings,
+        summary="One run, by the number that pages call it",
+        description="Pages number the runs of a project from 1; all other addresses take its `id`.",
+    )
+    def get(self, request: Request, project_id: int, number: int) -> Response:
+        project = get_access(request, project_id).project
+        return Response(RunWithFindings(get_run(project, number)).data)
 
 
 class RunCancel(Endpoint):
@@ -266,30 +282,35 @@ class RunCancel(Endpoint):
         return Response(RunOut(run_for(request, run_id)).data)
 
 
+@open_to_viewers
 class WorkerScores(Listing):
     @extend_schema(responses=WorkerScoreOut(many=True), summary="Scores of workers")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), WorkerScore), WorkerScoreOut)
 
 
+@open_to_viewers
 class SystemScores(Listing):
     @extend_schema(responses=SystemScoreOut(many=True), summary="Scores of systems")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), SystemScore), SystemScoreOut)
 
 
+@open_to_viewers
 class AnswerScores(Listing):
     @extend_schema(responses=AnswerScoreOut(many=True), summary="Scores of answers")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), AnswerScore), AnswerScoreOut)
 
 
+@open_to_viewers
 class ItemScores(Listing):
     @extend_schema(responses=ItemScoreOut(many=True), summary="Scores of questions")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), ItemScore), ItemScoreOut)
 
 
+@open_to_viewers
 class ItemLabels(Listing):
     @extend_schema(responses=ItemLabelOut(many=True), summary="Estimated labels of items")
     def get(self, request: Request, run_id: int) -> Response:

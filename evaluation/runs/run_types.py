@@ -91,6 +91,8 @@ class SharedPage:
 
     template: str
     context: Callable[[Run, Any], dict[str, Any]]
+    # A page of its items with their labels, for links whose requester allows it.
+    items: Callable[[Run, Any], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,12 @@ def shared_page_of(method: str) -> SharedPage | None:
     """Return the public page of a method's runs; None where they cannot be shared."""
     page: SharedPage | None = load_registry().SHARED.get(method)
     return page
+
+
+def can_list_items(method: str) -> bool:
+    """Whether a link to runs of this method may also show the items."""
+    page = shared_page_of(method)
+    return page is not None and page.items is not None
 
 
 def notify_packages(run: Run) -> None:

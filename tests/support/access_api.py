@@ -128,6 +128,7 @@ GET: dict[str, str] = {
     "api_methods": STAFF,
     "api_runs": STAFF,
     "api_run": STAFF,
+    "api_project_run": STAFF,
     "api_run_cancel": CALL,
     "api_run_calls": STAFF,
     "api_scores_workers": STAFF,

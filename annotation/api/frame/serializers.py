@@ -44,7 +44,7 @@ class ProjectOut(serializers.ModelSerializer[Project]):
 
     def to_representation(self, project: Project) -> dict[str, Any]:
         shown = dict(super().to_representation(project))
-        if set(shown["roles"]) <= {Role.WORKER}:
+        if set(shown["roles"]) <= {Role.WORKER, Role.VIEWER}:
             shown["budget"] = shown["hourly_floor"] = shown["correction_limit"] = None
         return shown
 

@@ -61,6 +61,7 @@ class PairExport:
     formats: tuple[str, ...] = EVERY
     per_dimension: bool = False
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
+    is_of_work: bool = False  # of how people worked and what was decided: not for viewers
     commands: tuple[tuple[str, str], ...] = ()  # FORMAT and --what of ``crowdqc_export``
 
     @property
@@ -297,6 +298,7 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         gettext_lazy("Assignments, as of MTurk"),
         work.assignment_table,
         gettext_lazy("AssignmentId, WorkerId, HITId, AssignmentStatus"),
+        is_of_work=True,
         commands=(("mturk", "assignments"),),
     ),
     "events": PairExport(
@@ -304,6 +306,7 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         work.event_table,
         gettext_lazy("all that was recorded of how people worked"),
         LINES,
+        is_of_work=True,
         commands=(("events", "all"), ("writing", "events")),
     ),
 }

@@ -114,7 +114,7 @@ def duplicate_project(
         setattr(new, name, getattr(project, name))
     new.save(update_fields=PROJECT)
     consent, begun = current_consent_text(project), current_consent_text(new)
-    terms = ("text", "retention_days", "transcription")
+    terms = ("text", "retention_days", "transcription", "devices")
     if any(getattr(consent, name) != getattr(begun, name) for name in terms):
         change_consent_text(by=by, project=new, **{name: getattr(consent, name) for name in terms})
     texts = _copy_texts(new, project)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import Access, get_task
+from annotation.access import Access, get_task, open_to_viewers
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
 from crowdqc.errors import Invalid, Missing
@@ -65,6 +65,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dic
 
 @login_required
 @require_safe
+@open_to_viewers
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Show a section (``?view=``) of the newest finished run, or of the run asked for."""
     _, task = _task(request, project_id, task_id)
