@@ -409,6 +409,12 @@ def dict_of(value: Any) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
+def type_of(value: Any) -> str:
+    """Return the ``type`` that an object names; "" where it names none."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
 def list_of(value: Any) -> list[Any]:
     """Return the list that a value, or its JSON text, holds; an empty one of anything else."""
     parsed = parse_json(value)

@@ -29,6 +29,7 @@ from annotation.chats.readers.base import (
     parse_json,
     plain_result,
     text_of,
+    type_of,
 )
 
 Block = Mapping[str, Any]
@@ -86,7 +87,7 @@ def add_block(builder: Builder, block: Any) -> None:
 
 def is_result(block: Block) -> bool:
     """Whether a block holds the result of a tool."""
-    kind = str(block.get("type", ""))
+    kind = type_of(block)
     return kind in RESULTS or kind.endswith("_tool_result") or "functionResponse" in block
 
 
@@ -100,7 +101,7 @@ def add_result(builder: Builder, block: Block) -> None:
             name=text_of(inner, "name"),
         )
         return
-    kind = str(block.get("type", ""))
+    kind = type_of(block)
     known = {*FORMAL, "tool_use_id", "tool_call_id", "content", "is_error", "name", "tool_name"}
     known |= {"response", "result", "output", "server_tool_call_response", "caller"}
     builder.leave_out(block, known)
@@ -125,7 +126,7 @@ def result_parts(builder: Builder, content: Any) -> list[Part]:
     for block in blocks:
         if block is None:
             continue
-        if isinstance(block, dict) and block.get("type") in TEXTS | IMAGES | {"document"}:
+        if type_of(block) in TEXTS | IMAGES | {"document"}:
             made = parts_of_block(builder, block)
             shown += [result_part(part.text) if part.kind == "text" else part for part in made]
         elif isinstance(block, dict) and isinstance(content, list) and set(block) == {"text"}:
@@ -139,7 +140,7 @@ def result_parts(builder: Builder, content: Any) -> list[Part]:
 
 def parts_of_block(builder: Builder, block: Block) -> Iterable[Part]:
     """Make the parts of a block that is no call and no result."""
-    kind = str(block.get("type") or _untyped(block))
+    kind = type_of(block) or _untyped(block)
     if kind in TEXTS:
         return _texts(builder, block, kind)
     if kind in IMAGES:
@@ -178,7 +179,7 @@ def _texts(builder: Builder, block: Block, kind: str) -> list[Part]:
 
 def _reasoning(builder: Builder, block: Block) -> list[Part]:
     """Make the reasoning of a block; what is encrypted is noted and holds no text."""
-    kind = str(block.get("type", ""))
+    kind = type_of(block)
     if kind == "redacted_thinking" or block.get("redacted") is True:
         builder.notes["redacted_reasoning"] += 1
         summary = as_text(block.get("summary"))
@@ -241,7 +242,7 @@ def _data_part(block: Block) -> Part:
 
 def _file(block: Block, media: str) -> list[Part]:
     """Name a file; the text of a document stays."""
-    kind = str(block.get("type", ""))
+    kind = type_of(block)
     inner = block.get(kind)
     about: dict[str, Any] = {**block, **(inner if isinstance(inner, dict) else {})}
     source = block.get("source")
@@ -271,7 +272,7 @@ def _document_text(block: Block, source: Any) -> str:
 
 def call_of(block: Block) -> ToolCall | None:
     """Make the call that a block or an entry of ``tool_calls`` holds; None if it holds none."""
-    kind = str(block.get("type", ""))
+    kind = type_of(block)
     if "functionCall" in block:
         inner = dict_of(block["functionCall"])
         return tool_call(text_of(inner, "name"), inner.get("args", {}), id=text_of(inner, "id"))

@@ -28,6 +28,7 @@ from annotation.chats.readers.base import (
     meta_of,
     parse_json,
     text_of,
+    type_of,
 )
 from annotation.chats.readers.items import is_item
 from annotation.chats.readers.messages import add_items, add_messages, is_messages, usage_of
@@ -60,6 +61,8 @@ FORMATS: dict[str, Words] = {
 }
 # What WildChat tells of its users: left out.
 PRIVATE = {"hashed_ip", "header", "country", "state", "ip", "user_agent", "city"}
+# What a reader raises at a value that its format never has there.
+ODD_VALUES = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 ANTHROPIC = {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"}
 
 
@@ -205,11 +208,10 @@ def _prompt_shape(raw: Mapping[str, Any]) -> Shape | None:
 
 def _is_anthropic(raw: Mapping[str, Any], messages: list[Any]) -> bool:
     kinds = {
-        block.get("type")
+        type_of(block)
         for one in messages
         if isinstance(one, dict) and isinstance(one.get("content"), list)
         for block in one["content"]
-        if isinstance(block, dict)
     }
     return bool(kinds & ANTHROPIC) or isinstance(raw.get("system"), list)
 
@@ -228,7 +230,10 @@ def read_record(raw: Any) -> ChatRecord:
         raise UnreadableRecord(
             _("It holds %(count)s conversations, not one.") % {"count": len(records)}
         )
-    return records[0]
+    (record,) = records
+    if isinstance(record, UnreadableRecord):
+        raise record
+    return record
 
 
 class RecordReader:
@@ -245,22 +250,28 @@ class RecordReader:
         self._shape_of: dict[str, Shape] = {}
         self._held = 0
 
-    def read(self, raw: Any) -> Iterator[ChatRecord]:
-        """Yield the conversations that a record holds whole. Raises UnreadableRecord."""
+    def read(self, raw: Any) -> Iterator[ChatRecord | UnreadableRecord]:
+        """Yield the conversations that a record holds whole, and what is wrong with the others.
+
+        Raises UnreadableRecord where no format fits.
+        """
         shape = recognise_record(raw)
         self.shapes[shape] = self.shapes.get(shape, 0) + 1
         if shape.format in _STEPS:
             self._hold(shape, raw)
             return
-        rows = _rows_within(shape, raw)
-        for row in rows:
-            if isinstance(row, dict | list):
-                yield _finished(_READERS[shape.format](row, shape.seen), row)
-            else:
-                raise UnreadableRecord(_("A conversation is an object or a list of messages."))
+        for row in _rows_within(shape, raw):
+            try:
+                yield _read_row(shape, row)
+            except UnreadableRecord as error:
+                yield error
 
     def _hold(self, shape: Shape, raw: Mapping[str, Any]) -> None:
-        for span in _STEPS[shape.format](raw):
+        try:
+            spans = list(_STEPS[shape.format](raw))
+        except ODD_VALUES as error:
+            raise _odd_value(error) from error
+        for span in spans:
             if isinstance(span, sources.BadSpan):
                 self.bad_spans.append(str(span))
                 continue
@@ -273,19 +284,43 @@ class RecordReader:
             self._traces.setdefault(span.trace_id, []).append(span)
             self._shape_of.setdefault(span.trace_id, shape)
 
-    def finish(self) -> Iterator[ChatRecord]:
-        """Yield a conversation for each trace whose steps came."""
+    def finish(self) -> Iterator[ChatRecord | UnreadableRecord]:
+        """Yield a conversation for each trace whose steps came, or what is wrong with it."""
         traces, self._traces = self._traces, {}
         for trace_id, spans in traces.items():
             shape = self._shape_of[trace_id]
-            trace = read_trace(spans)
+            try:
+                trace = read_trace(spans)
+            except ODD_VALUES as error:
+                yield _odd_value(error)
+                continue
             yield ChatRecord(
                 shape.format, shape.seen, trace.chat, trace_id, trace.system, scores=trace.scores
             )
 
 
+def _read_row(shape: Shape, row: Any) -> ChatRecord:
+    if not isinstance(row, dict) and not (isinstance(row, list) and shape.format in _LISTS):
+        raise UnreadableRecord(_("A conversation is an object or a list of messages."))
+    try:
+        return _finished(_READERS[shape.format](row, shape.seen), row)
+    except UnreadableRecord as error:
+        raise UnreadableRecord(
+            _("Its conversation cannot be read: %(wrong)s.") % {"wrong": error}
+        ) from error
+    except ODD_VALUES as error:
+        raise _odd_value(error) from error
+
+
+def _odd_value(error: Exception) -> UnreadableRecord:
+    return UnreadableRecord(
+        _("A value is not of the kind that the format has there: %(error)s.")
+        % {"error": f"{type(error).__name__} {str(error)[:100]}"}
+    )
+
+
 def _rows_within(shape: Shape, raw: Any) -> Iterable[Any]:
-    if shape.format == "inspect" and "samples" in raw:
+    if "samples" in shape.seen:
         return evals.inspect_samples(raw)
     if shape.format == "promptfoo":
         return evals.promptfoo_rows(raw) or [raw]
@@ -293,6 +328,12 @@ def _rows_within(shape: Shape, raw: Any) -> Iterable[Any]:
 
 
 def _finished(record: ChatRecord, raw: Any) -> ChatRecord:
+    """A record without its key among its further columns, and with a note of columns left out."""
+    if record.key:
+        own = {name for name in KEYS if record.meta.get(name) == record.key}
+        record = replace(
+            record, meta={name: one for name, one in record.meta.items() if name not in own}
+        )
     more = len(raw) - MAX_COLUMNS if isinstance(raw, dict) else 0
     if more > 0 and len(record.meta) == MAX_COLUMNS:
         return replace(record, chat=add_notes(record.chat, {"columns_cut": more}))
@@ -476,6 +517,7 @@ _STEPS: dict[str, Callable[[Any], Iterable[TraceSpan | sources.BadSpan]]] = {
     "langsmith": sources.langsmith_spans,
     "braintrust": lambda raw: [sources.braintrust_span(raw)],
 }
+_LISTS = ("messages", "sharegpt")  # whose records can be a list of messages
 _READERS: dict[str, Callable[[Any, tuple[str, ...]], ChatRecord]] = {
     "messages": _read_messages,
     "anthropic": _read_anthropic,

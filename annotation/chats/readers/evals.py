@@ -41,12 +41,11 @@ def scores_of(raw: Any, *, by: str = "") -> tuple[Score, ...]:
 # Inspect -----------------------------------------------------------------------------------------
 
 
-def inspect_samples(log: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def inspect_samples(log: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the samples of a log, each with the model and the task of the log."""
     about = inspect_about(log)
-    for sample in log["samples"] if isinstance(log.get("samples"), list) else []:
-        if isinstance(sample, dict):
-            yield {**about, **sample}
+    for sample in log["samples"]:
+        yield {**about, **sample} if isinstance(sample, dict) else sample
 
 
 def inspect_about(log: Mapping[str, Any]) -> dict[str, str]:

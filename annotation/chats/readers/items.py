@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.chats.model import Part, ToolCall, tool_call, unknown_part
-from annotation.chats.readers.base import Builder, as_text, plain_result, text_of
+from annotation.chats.readers.base import Builder, as_text, plain_result, text_of, type_of
 from annotation.chats.readers.content import parts_of_block, result_parts
 
 # Calls whose result comes as an item of its own; the fields that hold what was asked.
@@ -38,16 +38,12 @@ KINDS = {*CALLS, *FINISHED, *OUTPUTS, "reasoning", "compaction", "item_reference
 
 def is_item(raw: Any) -> bool:
     """Whether a value is an item other than a message, which has a role."""
-    return isinstance(raw, dict) and "role" not in raw and _kind(raw) in KINDS
-
-
-def _kind(raw: Mapping[str, Any]) -> str:
-    return str(raw.get("type", ""))
+    return isinstance(raw, dict) and "role" not in raw and type_of(raw) in KINDS
 
 
 def add_item(builder: Builder, raw: Mapping[str, Any]) -> None:
     """Add one item; one of an unknown type is shown as JSON."""
-    kind = _kind(raw)
+    kind = type_of(raw)
     if kind in OUTPUTS:
         builder.end()
         content = raw.get("output", raw.get("tools", raw.get("approve")))

@@ -15,6 +15,7 @@ from annotation.chats.readers.base import (
     moment_text,
     parse_json,
     text_of,
+    type_of,
 )
 from annotation.chats.readers.content import add_content, read_call, result_parts
 from annotation.chats.readers.items import add_item, is_item
@@ -84,7 +85,7 @@ def add_items(builder: Builder, items: Iterable[Any]) -> None:
     Items of unknown types are shown as JSON.
     """
     for raw in items:
-        if isinstance(raw, dict) and "role" not in raw and isinstance(raw.get("type"), str):
+        if isinstance(raw, dict) and "role" not in raw and type_of(raw):
             add_item(builder, raw)
         elif isinstance(raw, dict) and raw.get("role") == "assistant" and builder.is_thinking():
             builder.leave_out(raw, READ)
@@ -180,7 +181,7 @@ def _add_body(builder: Builder, raw: Mapping[str, Any]) -> None:
 
 
 def _repeats(block: Any, ids: set[str]) -> bool:
-    return isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") in ids
+    return type_of(block) == "tool_use" and text_of(block, "id") in ids
 
 
 def _add_result(builder: Builder, raw: Mapping[str, Any]) -> None:
@@ -194,8 +195,7 @@ def _add_result(builder: Builder, raw: Mapping[str, Any]) -> None:
         return
     content = raw.get("content", raw.get("value"))
     if isinstance(content, list) and any(
-        isinstance(one, dict) and one.get("type") in ("tool_result", "tool-result")
-        for one in content
+        type_of(one) in ("tool_result", "tool-result") for one in content
     ):
         builder.begin("tool", text_of(raw, "name"))
         add_content(builder, content)
@@ -221,7 +221,7 @@ LANGCHAIN = {"human", "ai", "system", "tool", "function", "aimessagechunk"}
 
 def _langchain(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """A message of LangChain as role and content: of its constructor, its dict, or its fields."""
-    kind, inner = str(raw.get("type", "")), raw
+    kind, inner = type_of(raw), raw
     if kind == "constructor" and isinstance(raw.get("kwargs"), dict):
         path = raw.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""

@@ -9,7 +9,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from annotation.chats.readers.base import Score, as_text, dict_of, list_of, score_text, text_of
+from annotation.chats.readers.base import (
+    Score,
+    as_text,
+    dict_of,
+    list_of,
+    score_text,
+    text_of,
+    type_of,
+)
 from annotation.chats.readers.evals import scores_of
 from annotation.chats.readers.spans import KINDS, Kind
 from annotation.chats.readers.tree import TraceSpan
@@ -133,7 +141,7 @@ def _any_value(value: Any, depth: int) -> Any:
             return int(given) if whole and re.fullmatch(r"-?\d{1,20}", given) else given
     entries = _field(value, "arrayValue")
     if entries is not None:
-        return [_any_value(one, depth + 1) for one in _field(entries, "values") or []]
+        return [_any_value(one, depth + 1) for one in list_of(_field(entries, "values"))]
     pairs = _field(value, "kvlistValue")
     if pairs is not None:
         return {
@@ -172,7 +180,7 @@ def time_ns(value: Any) -> int | None:
 
 def is_langfuse(raw: Mapping[str, Any]) -> bool:
     """Whether a row is an observation of Langfuse."""
-    return "traceId" in raw and ("parentObservationId" in raw or raw.get("type") in LANGFUSE_TYPES)
+    return "traceId" in raw and ("parentObservationId" in raw or type_of(raw) in LANGFUSE_TYPES)
 
 
 def langfuse_span(raw: Mapping[str, Any]) -> TraceSpan:

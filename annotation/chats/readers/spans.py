@@ -396,9 +396,11 @@ def messages_of(value: Any, role: str) -> list[Any]:
         parsed = parsed[0]  # LangChain sends a batch of one
     if is_messages(parsed):
         return list(parsed)
-    if isinstance(parsed, list) and parsed:
-        if all(isinstance(one, dict) and "type" in one for one in parsed):
-            return [{"role": role, "content": parsed}]
+    blocks = parsed if isinstance(parsed, list) else []
+    if blocks and all(isinstance(one, dict) and "type" in one for one in blocks):
+        return [{"role": role, "content": parsed}]
+    if blocks and all(isinstance(one, dict) and "message" in one for one in blocks):
+        parsed = {"choices": blocks}
     if isinstance(parsed, dict):
         if isinstance(parsed.get("role"), str):
             return [parsed]

@@ -119,7 +119,8 @@ def order_spans(spans: Iterable[TraceSpan]) -> tuple[list[_Node], dict[str, int]
 
 def _rank(span: TraceSpan) -> tuple[Any, ...]:
     """Order of siblings: by their start, those without one last, then by id and content."""
-    content = json.dumps([span.name, span.end_ns, span.attributes], default=str, sort_keys=True)
+    own = [span.parent_id, span.name, span.end_ns, span.message, span.attributes]
+    content = json.dumps(own, default=str, sort_keys=True)
     return (not span.start_ns, span.start_ns or 0, span.span_id, content)
 
 
@@ -157,6 +158,9 @@ def read_trace(spans: Iterable[TraceSpan]) -> Trace:
     made |= {at: history.add_call(contents[at], listed[at].span) for at in tool_spans}
     places = {turn: at for at, turn in enumerate(history.ids, 1)}
     numbers = {at: places[turn] for at, turn in made.items() if turn is not None}
+    for at, number in numbers.items():
+        if contents[at].kind == "model":
+            history.date_turn(number - 1, listed[at].span)
     starts = [node.span.start_ns for node in listed if node.span.start_ns]
     begin = min(starts, default=None)
     shown = [
@@ -396,6 +400,16 @@ class _History:
             at -= 1  # before the answer that the trace ends with
         self._insert(at, turn, print_of(turn))
         return self.ids[at]
+
+    def date_turn(self, at: int, span: TraceSpan) -> None:
+        """Set when a turn was made and how long that took, where it does not say so itself."""
+        own = self.turns[at]
+        if own.started or not span.start_ns:
+            return
+        took = (span.end_ns - span.start_ns) / NANO if span.end_ns else None
+        update: dict[str, Any] = {"started": moment_text(span.start_ns / NANO)}
+        update["seconds"] = own.seconds if took is None or took < 0 else took
+        self.turns[at] = own.model_copy(update=update)
 
     def frozen(self) -> tuple[tuple[Turn, ...], int]:
         """Return the turns within their limit, and how many were cut."""

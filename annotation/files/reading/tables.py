@@ -92,7 +92,7 @@ def open_table(
     check_size(source.size, limits.size)
     head = source.head()
     if head.startswith(GZIP):
-        source, name = _unpacked(source, limits), name.removesuffix(".gz")
+        source, name = unpack(source, limits), name.removesuffix(".gz")
         head = source.head()
     if (book := workbook.read(source, limits)) is not None:
         columns, note, rows = book
@@ -136,8 +136,8 @@ def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Lim
     return Table(kind, encoding.name, encoding.note, "", names, events)
 
 
-def _unpacked(source: Source, limits: Limits) -> Source:
-    """The file in a gzip file."""
+def unpack(source: Source, limits: Limits) -> Source:
+    """Return the file in a gzip file; Invalid where it is damaged or too large."""
     held, size = Spool[bytes](), 0
     try:
         with gzip.GzipFile(fileobj=stream(source)) as packed:
