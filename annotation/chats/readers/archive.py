@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 from django.utils.translation import gettext as _
 
@@ -115,7 +115,7 @@ def _read_zstandard(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         raise BadMember(_("The file in the archive is damaged."))
     file.seek(fields[-2] + fields[-1], io.SEEK_CUR)  # name and extra field
     reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(
-        _Section(file, info.compress_size), read_across_frames=True
+        cast("IO[bytes]", _Section(file, info.compress_size)), read_across_frames=True
     )
     try:
         content = _bounded(reader)

@@ -114,8 +114,10 @@ def read_arena(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord:
         sides = [add_notes(side, {"unknown_verdicts": 1}) for side in sides]
     used = {"conversation_a", "conversation_b", "full_conversation", "response_a", "response_b"}
     used |= {"model_a", "model_b", "winner", "turn", *JUDGES, *TIMES, *OUTCOMES, *KEYS[:1]}
+    left, right = sides
     pair = ChatPair(
-        *sides,
+        left,
+        right,
         text_of(raw, "model_a"),
         text_of(raw, "model_b"),
         winner,
@@ -188,8 +190,10 @@ def read_preference(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord
         builder = Builder()
         add_messages(builder, [*before, *_as_messages(value, "assistant")])
         sides.append(builder.chat(parse_json(tools)))
+    left, right = sides
     pair = ChatPair(
-        *sides,
+        left,
+        right,
         text_of(raw, "chosen_model") or "chosen",
         text_of(raw, "rejected_model") or "rejected",
         "model_a",

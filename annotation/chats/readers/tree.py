@@ -80,7 +80,7 @@ class _Node:
     depth: int = 0
 
 
-def order_spans(spans: Iterable[TraceSpan]) -> tuple[list[_Node], dict[str, int]]:
+def order_spans(spans: Iterable[TraceSpan]) -> tuple[list[_Node], Counter[str]]:
     """Return the spans as a list in the order of their tree, and counts of what was left out.
 
     Of spans with one id the first stays, in an order that does not depend on how they came.
@@ -157,7 +157,11 @@ def read_trace(spans: Iterable[TraceSpan]) -> Trace:
     tool_spans = [at for at in in_time if contents[at].call is not None]
     made |= {at: history.add_call(contents[at], listed[at].span) for at in tool_spans}
     places = {turn: at for at, turn in enumerate(history.ids, 1)}
-    numbers = {at: places[turn] for at, turn in made.items() if turn is not None}
+    numbers = {
+        at: places[turn]
+        for at, turn in made.items()
+        if turn is not None and places[turn] <= MAX_TURNS
+    }
     for at, number in numbers.items():
         if contents[at].kind == "model":
             history.date_turn(number - 1, listed[at].span)
@@ -169,26 +173,13 @@ def read_trace(spans: Iterable[TraceSpan]) -> Trace:
     ]
     kept = _within(shown, counts)
     turns, cut = history.frozen()
-    notes = Counter(counts)
-    named: list[str] = []
-    for content in contents:  # a history repeats what is noted of it
-        for note in content.notes:
-            code, _colon, number = note.partition(":")
-            if not number.isdigit():
-                named += number.split(",")
-            elif code not in PART_NOTES.values():
-                notes[code] = max(notes[code], int(number))
-    notes["attributes_dropped"] = sum(node.span.dropped for node in listed)
-    notes["turns_cut"] += cut
-    for turn in turns:
-        for part in turn.parts:
-            if part.kind in PART_NOTES and not getattr(part, "data", ""):
-                notes[PART_NOTES[part.kind]] += 1
+    counts["turns_cut"] += cut
+    counts["attributes_dropped"] = sum(node.span.dropped for node in listed)
     chat = Chat(
         turns=turns,
         tools=_offered(contents),
         spans=tuple(kept),
-        notes=note_codes(notes, dict.fromkeys(named)),
+        notes=_notes(contents, turns, counts),
     )
     models = [turn.model for turn in turns if turn.model]
     scores = tuple(
@@ -199,9 +190,27 @@ def read_trace(spans: Iterable[TraceSpan]) -> Trace:
     return Trace(fit_document(chat), models[-1] if models else "", scores)
 
 
+def _notes(
+    contents: Sequence[SpanContent], turns: Sequence[Turn], counts: Counter[str]
+) -> tuple[str, ...]:
+    """Notes of all spans, of which each repeats those of its history, and of the turns."""
+    notes, unread = Counter(counts), set[str]()
+    for note in (one for content in contents for one in content.notes):
+        code, _colon, value = note.partition(":")
+        if not value.isdigit():
+            unread |= set(value.split(","))
+        elif code not in PART_NOTES.values():
+            notes[code] = max(notes[code], int(value))
+    for part in (one for turn in turns for one in turn.parts):
+        if part.kind in PART_NOTES and not getattr(part, "data", ""):
+            notes[PART_NOTES[part.kind]] += 1
+    return note_codes(notes, unread)
+
+
 def _offered(contents: Sequence[SpanContent]) -> str:
     """The tools offered to the models, each once."""
-    builder, rows = Builder(), {}
+    builder = Builder()
+    rows: dict[str, Any] = {}
     for content in contents:
         for one in content.tools if isinstance(content.tools, list) else []:
             rows.setdefault(json.dumps(one, sort_keys=True, default=str), one)
