@@ -106,7 +106,7 @@ def span_id(value: Any, kind: str) -> str:
         raw = b""
     if len(raw) == size:
         return raw.hex()
-    raise BadSpan(f"the id {str(value)[:40]} has not {2 * size} hexadecimal digits")
+    raise BadSpan(f"the id {value[:40]!r} has not {2 * size} hexadecimal digits")
 
 
 def nanoseconds(value: Any) -> int | None:
