@@ -335,6 +335,37 @@ def _map_parts(chat: Chat, own: Any, of_results: Any) -> Chat:
     return chat.model_copy(update={"turns": tuple(turns)})
 
 
+def question_and_answer(chat: Chat) -> tuple[str, str] | None:
+    """Return what was asked and the one answer, where a conversation is no more than two texts.
+
+    Images and files that were not kept do not count. None for any other conversation.
+    """
+    if not chat.turns:
+        return "", ""
+    *asked, answer = chat.turns
+    if any(turn.role != "user" for turn in asked):
+        return None
+    parts = [part for turn in chat.turns for part in turn.parts]
+    if answer.role not in ("assistant", "user") or any(turn.calls for turn in chat.turns):
+        return None
+    if any(part.kind in ("reasoning", "unknown") or getattr(part, "data", "") for part in parts):
+        return None
+    if answer.role == "user":  # nothing was answered
+        return "\n\n".join(turn.text for turn in chat.turns), ""
+    return "\n\n".join(turn.text for turn in asked), answer.text
+
+
+def opening_of(chat: Chat) -> str:
+    """Return what was asked first: the texts before the first turn of an assistant."""
+    asked = []
+    for turn in chat.turns:
+        if turn.role == "assistant":
+            break
+        if turn.role == "user" and turn.text:
+            asked.append(turn.text)
+    return "\n\n".join(asked)
+
+
 def add_notes(chat: Chat, counts: Mapping[str, int]) -> Chat:
     """Add counts to the notes of a conversation."""
     total, others = Counter(counts), []

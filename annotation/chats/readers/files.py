@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotation.chats.readers import evals
 from annotation.chats.readers.archive import BadMember, documents, open_archive, read_member
-from annotation.chats.readers.base import ChatRecord, UnreadableRecord
+from annotation.chats.readers.base import ChatRecord, UnreadableRecord, question_and_answer
 from annotation.chats.readers.dispatch import RecordReader, recognise_record
 from annotation.chats.readers.messages import is_message, is_messages
 from annotation.files.reading.json_list import elements
@@ -40,6 +40,7 @@ from crowdqc.files.json_input import Unreadable, read_json
 MAX_LINE = 24 * 2**20  # characters of one record
 MAX_WHOLE = 32 * 2**20  # bytes of a document that is read at once
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".json.gz", ".jsonl.gz")
+PLAIN = ("prompt", "arena", "preference")  # formats whose records can be texts as well
 LOOKED_AT = 5  # records by which a file is told
 
 
@@ -102,7 +103,10 @@ def open_values(values: Iterable[Any]) -> ChatFile:
 
 
 def holds_chats(source: Source, name: str) -> bool:
-    """Whether the first records of a file are conversations with turns, or steps of traces."""
+    """Whether the first records of a file are conversations or steps of traces.
+
+    Prompts with one answer, or two to choose from, are texts as well as conversations: no.
+    """
     try:
         head = source.head()
         if head.startswith(ZIP):
@@ -111,8 +115,12 @@ def holds_chats(source: Source, name: str) -> bool:
         events = list(itertools.islice(file.events, LOOKED_AT))
     except Invalid:
         return False
-    shapes = {shape.format for shape in file.reader.shapes}
-    return any(isinstance(one, LineRecord) for one in events) and not shapes <= {"prompt"}
+    records = [one.record for one in events if isinstance(one, LineRecord)]
+    return any(
+        one.format not in PLAIN or question_and_answer(chat) is None
+        for one in records
+        for chat in one.chats
+    )
 
 
 def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:

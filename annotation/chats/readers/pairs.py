@@ -103,8 +103,7 @@ def _content(value: Any) -> Any:
 def read_arena(raw: Mapping[str, Any], seen: tuple[str, ...]) -> ChatRecord:
     """Read a battle of an arena or of MT-bench, in conversations or as prompt and responses."""
     turn = _turn_of(raw)
-    rounds = list_of(raw.get("full_conversation"))
-    sides = [_side(raw, side, turn, rounds) for side in ("a", "b")]
+    sides = [read_side(raw, side, turn) for side in ("a", "b")]
     winner = verdict_of(raw)
     judge, topic = text_of(raw, *JUDGES), text_of(raw, *KEYS)
     if isinstance(raw.get("judge"), list):
@@ -139,7 +138,13 @@ def _turn_of(raw: Mapping[str, Any]) -> int:
     return int(number) if number.isdigit() and len(number) < 4 else 0
 
 
-def _side(raw: Mapping[str, Any], side: str, turn: int, rounds: list[Any]) -> Chat:
+def read_side(raw: Mapping[str, Any], side: str, turn: int = 0) -> Chat:
+    """Read the conversation of a side, "a" or "b", up to the judged turn (0: all of it).
+
+    The fields are those of arenas: ``full_conversation``, ``conversation_a``, or ``prompt`` with
+    ``response_a``. Raises UnreadableRecord where a conversation is no list of messages.
+    """
+    rounds = list_of(raw.get("full_conversation"))
     own = parse_json(raw.get(f"conversation_{side}"))
     full = [
         message
@@ -150,13 +155,23 @@ def _side(raw: Mapping[str, Any], side: str, turn: int, rounds: list[Any]) -> Ch
     ]
     if full and len(full) >= len(own if isinstance(own, list) else []):
         return conversation(full)
-    if own is not None:
+    if own is not None and own != "":
         return conversation(own, turn=turn)
-    answers = parse_json(raw.get(f"response_{side}"))
     prompts = next((parse_json(raw[name]) for name in PROMPTS if raw.get(name)), None)
+    return _answered(prompts, raw.get(f"response_{side}"))
+
+
+def _answered(prompts: Any, given: Any) -> Chat:
+    """Make the conversation of prompts and their answers; an empty one without answers."""
+    if given in (None, ""):
+        return conversation([])
+    answers = parse_json(given)
     if is_messages(answers):
         return conversation([*_as_messages(prompts, "user"), *answers])
-    answers = answers if isinstance(answers, list) else [answers]
+    listed = isinstance(answers, list) and all(isinstance(one, str | None) for one in answers)
+    if not listed:
+        answer = {"role": "assistant", "content": _content(given)}
+        return conversation([*_as_messages(prompts, "user"), answer])
     prompts = prompts if isinstance(prompts, list) else [] if prompts is None else [prompts]
     if is_messages(prompts):
         texts = [{"role": "assistant", "content": one} for one in answers]

@@ -84,7 +84,7 @@ def _field(holder: Any, name: str) -> Any:
         return None
     if name in holder:
         return holder[name]
-    return holder.get(re.sub("([A-Z])", lambda match: f"_{match[1].lower()}", name))
+    return holder.get(re.sub("([A-Z])", r"_\1", name).lower())
 
 
 def _listed(value: Any) -> list[dict[str, Any]]:

@@ -17,13 +17,11 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.examples import count_examples
 from annotation.files.reading import limits
 from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
-from annotation.formats.registry import Format, format_for, kinds_of
+from annotation.formats.registry import Format, format_for, kinds_of, recognise_upload
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task
 from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.web.htmx import page_or_fragment
-
-TEXTS = {"pairs", "candidates"}  # told apart by the columns of the file
 
 
 @login_required
@@ -40,8 +38,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     if request.method == "POST":
         try:
             name, content = uploaded(request)
-            if kind in TEXTS and set(kinds) >= TEXTS:
-                kind = actions.kind_of_texts(kind, name, content)
+            kind = recognise_upload(kinds, kind, name, content)
             file = actions.keep_file(
                 by=access.user, task=task, kind=kind, name=name, content=content
             )

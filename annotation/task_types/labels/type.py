@@ -147,7 +147,7 @@ class Labels(TaskType):
         "huggingface",
         *TaskType.exports,
     )
-    imports = ("label_items", "labels", "known_answers")
+    imports = ("label_items", "chats", "labels", "known_answers")
     label_studio = LabelsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:

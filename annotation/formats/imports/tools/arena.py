@@ -1,10 +1,11 @@
 """Arena battles: two models' texts, which one won, and who says so; JSONL, CSV or Parquet.
 
-A conversation's answer is the text under judgment, what the user asked is its query; of several
-turns the text is all of them, up to the judged ``turn``. ``model_a`` stood on the left. The columns
-and verdicts of today's files are read beside those of older ones: one ``winner`` or a column for
-each outcome, conversations or ``prompt`` with two responses, content as a text or as a list of
-parts. Both kinds of tie are neutral, unless battles where both were bad are left out.
+The answer to one question is the text under judgment, and the question is its query. Any other
+conversation is kept whole, up to the judged ``turn``: then the text is all of it as plain text.
+``model_a`` stood on the left. The columns and verdicts of today's files are read beside those of
+older ones: one ``winner`` or a column for each outcome, conversations or ``prompt`` with two
+responses, content as a text or as a list of parts. Both kinds of tie are neutral, unless battles
+where both were bad are left out.
 
 The topic of a battle is its ``question_id``, else its prompt. Where a file gives neither prompt
 nor texts, nothing says that two battles were about the same texts, and each is a topic of its own.
@@ -22,6 +23,17 @@ from typing import Any, NamedTuple, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from annotation.chats.model import Chat, dump_chat
+from annotation.chats.notes import note_texts
+from annotation.chats.readers.base import (
+    UnreadableRecord,
+    as_text,
+    list_of,
+    opening_of,
+    question_and_answer,
+)
+from annotation.chats.readers.pairs import OUTCOMES, VERDICTS, read_side
+from annotation.chats.text import plain_text
 from annotation.files.reading.importer import (
     MAX_SHOWN,
     Field,
@@ -36,14 +48,6 @@ from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.times import parse_moment
-from annotation.formats.imports.tools.turns import (
-    alternating,
-    is_conversation,
-    prompt_of,
-    read_turns,
-    texts_in_cell,
-    until_turn,
-)
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
@@ -55,23 +59,6 @@ WINNERS = {
     "tie": NEUTRAL,
     BOTH_BAD: NEUTRAL,
     "tie (bothbad)": NEUTRAL,
-}
-# Ways of writing them, without case and punctuation.
-VERDICTS = {
-    "modela": "model_a",
-    "a": "model_a",
-    "modelb": "model_b",
-    "b": "model_b",
-    "tie": "tie",
-    "bothbad": BOTH_BAD,
-    "tiebothbad": BOTH_BAD,
-}
-# One column for each outcome, which is 1 or true where it came out so.
-OUTCOMES = {
-    "winner_model_a": "model_a",
-    "winner_model_b": "model_b",
-    "winner_tie": "tie",
-    "winner_both_bad": BOTH_BAD,
 }
 # The other names of each column.
 ALSO = {
@@ -102,6 +89,8 @@ class Battle(NamedTuple):
     at: dt.datetime | None
     both_bad: bool = False
     meta: Mapping[str, str] | None = None  # columns of a table that no field reads
+    chats: tuple[str, str] = ("", "")  # both conversations (``dump_chat``); "": the text is all
+    notes: tuple[str, ...] = ()  # what of the conversations is not kept, as codes
 
 
 def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
@@ -201,6 +190,7 @@ class Battles(Importer):
         Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
         Field("conversation_a", gettext_lazy("Conversation A")),
         Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("full_conversation", gettext_lazy("Both conversations")),
         Field("response_a", gettext_lazy("Response A"), False, ALSO["conversation_a"][1:]),
         Field("response_b", gettext_lazy("Response B"), False, ALSO["conversation_b"][1:]),
         Field("tstamp", gettext_lazy("Time of the verdict"), False, ALSO["tstamp"]),
@@ -216,7 +206,8 @@ class Battles(Importer):
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()
-        both_bad, times = 0, Times(reader, "tstamp", rows)
+        both_bad, whole, times = 0, 0, Times(reader, "tstamp", rows)
+        lost: list[str] = []
         for row in rows:
             raw = self.raw(reader, row)
             found = _battle(_Line(row.line, checked.problems, reader.mapping, times), raw, UNNAMED)
@@ -227,13 +218,22 @@ class Battles(Importer):
                 left[print_of(battle)] -= 1
                 checked.there += 1
                 continue
-            checked.good.append(battle._asdict(), len(battle.left[1]) + len(battle.right[1]))
+            weight = sum(map(len, (battle.left[1], battle.right[1], *battle.chats)))
+            checked.good.append(battle._asdict(), weight)
+            whole += sum(map(bool, battle.chats))
+            lost += battle.notes
             models |= {battle.left[0], battle.right[0]}
             judges.add(battle.judge)
             both_bad += battle.both_bad
         times.note()
         if checked.good:
             checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
+        if whole:
+            kept = _("%(conversations)s kept whole")
+            checked.facts.append(kept % {"conversations": plural(whole, "conversation")})
+        if texts := note_texts(lost):
+            note = _("In the conversations: %(notes)s.")
+            checked.notes.append(note % {"notes": ", ".join(texts)})
         if both_bad:
             checked.facts.append(
                 _("%(both_bad)s where both were bad, counted as ties")
@@ -286,8 +286,8 @@ class _Line:
         value = column_value(raw, column)
         if isinstance(value, list):
             value = ", ".join(map(str, value))
-        elif column == "judge" and (names := texts_in_cell(value)):
-            value = ", ".join(names)
+        elif column == "judge" and (names := list_of(value)):
+            value = ", ".join(map(as_text, names))
         value = "" if value is None else str(value).strip().replace("\x00", "")
         if len(value) > LIMITS[column]:
             most = LIMITS[column]
@@ -321,10 +321,8 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         )
     number = str(raw.get("turn") or "")
     turn = int(number) if number.isdigit() and len(number) < 4 else 0
-    sides = [
-        _read_conversation(line, raw, column, turn)
-        for column in ("conversation_a", "conversation_b")
-    ]
+    chats = [_read_side(line, raw, side, turn) for side in ("a", "b")]
+    sides = [_texts_of(chat) for chat in chats]
     if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
         line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
@@ -332,10 +330,19 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         topic = f"{topic[:70]}, turn {turn}"
     if len(line.problems) > before:
         return None
-    left, right = zip(models, (said for _, said in sides), strict=True)
-    query = sides[0][0] or sides[1][0] or prompt_of(column_value(raw, "prompt"))
+    left, right = zip(models, (text for _, text, _ in sides), strict=True)
     return Battle(
-        line.number, topic, query, left, right, WINNERS[verdict], who, at, verdict == BOTH_BAD
+        line.number,
+        topic,
+        sides[0][0] or sides[1][0] or _prompt_of(raw),
+        left,
+        right,
+        WINNERS[verdict],
+        who,
+        at,
+        verdict == BOTH_BAD,
+        chats=(sides[0][2], sides[1][2]),
+        notes=tuple(note for chat in chats for note in chat.notes),
     )
 
 
@@ -368,29 +375,38 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     return VERDICTS.get(said, "tie")
 
 
-def _read_conversation(
-    line: _Line, raw: Mapping[str, Any], column: str, turn: int
-) -> tuple[str, str]:
-    """Return the user's words and the assistant's up to a turn; empty where there are none."""
-    turns = column_value(raw, column)
-    if isinstance(turns, str) and not raw.get(column):  # a response beside its prompt
-        answers = texts_in_cell(turns)
-        if answers is None:
-            return "", turns.replace("\x00", "")
-        turns = alternating(texts_in_cell(column_value(raw, "prompt")) or [], answers)
-    if isinstance(turns, str) and turns.lstrip().startswith("["):  # a cell of a table
-        try:
-            turns = read_json(turns, any_text=True)
-        except Unreadable:
-            turns = [None]
-    if turns is None:
-        return "", ""
-    if not is_conversation(turns):
+def _read_side(line: _Line, raw: Mapping[str, Any], side: str, turn: int) -> Chat:
+    """Return the conversation of a side up to a turn; an empty one where there is none."""
+    column = f"conversation_{side}"
+    found = {
+        "full_conversation": raw.get("full_conversation"),
+        column: raw.get(column),
+        f"response_{side}": column_value({**raw, column: None}, column),
+        "prompt": column_value(raw, "prompt"),
+    }
+    try:
+        return read_side(found, side, turn)
+    except UnreadableRecord:
+        shown = as_text(raw.get(column))
         line.add_error(
-            column, turns, _("This is not a conversation."), _("A list of {role, content}.")
+            column, shown, _("This is not a conversation."), _("A list of {role, content}.")
         )
-        return "", ""
-    return read_turns(until_turn(turns, turn))
+        return Chat(turns=())
+
+
+def _texts_of(chat: Chat) -> tuple[str, str, str]:
+    """Return question, text under judgment, and the conversation where it is more than these."""
+    plain = question_and_answer(chat)
+    if plain is not None:
+        return (*plain, "")
+    return opening_of(chat), plain_text(chat), dump_chat(chat)
+
+
+def _prompt_of(raw: Mapping[str, Any]) -> str:
+    """Return the prompt, or the prompts of a list of them as one text."""
+    prompt = column_value(raw, "prompt")
+    rows = list_of(prompt) or [prompt]
+    return "\n\n".join(as_text(one) for one in rows if one)
 
 
 def _moment(line: _Line, raw: Any) -> dt.datetime | None:
