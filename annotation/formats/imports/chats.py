@@ -29,6 +29,7 @@ from annotation.files.reading.sources import Source
 from annotation.files.reading.tables import Table
 from annotation.formats.imports.candidates import key_of, topic_of_query
 from annotation.formats.imports.labels import KnownItems
+from crowdqc.files.json_input import read_json
 from crowdqc.numbers import plural
 
 CHAT, CHAT_B = "chat", "chat_b"
@@ -106,6 +107,10 @@ def _row_of(record: ChatRecord) -> dict[str, str]:
 
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def _load(text: str) -> Any:
+    return read_json(text, any_text=True)
 
 
 def _facts(chat: Chat) -> dict[str, Any]:
@@ -254,12 +259,12 @@ class _Items:
 
 
 def _facts_of(row: Row) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(row.values["facts"])
+    found: list[dict[str, Any]] = _load(row.values["facts"])
     return found
 
 
 def _chat(text: str) -> Chat:
-    return load_chat(json.loads(text))
+    return load_chat(_load(text))
 
 
 def _key(given: str, facts: Mapping[str, Any], end: str) -> str:
@@ -275,7 +280,7 @@ def _key(given: str, facts: Mapping[str, Any], end: str) -> str:
 def _meta(row: Row, system: str) -> dict[str, str]:
     """What is kept with an item: columns of the record, its model, target and scores."""
     values = row.values
-    found: dict[str, str] = json.loads(values["meta"]) if values.get("meta") else {}
+    found: dict[str, str] = _load(values["meta"]) if values.get("meta") else {}
     more = {
         "system": values.get(system, ""),
         **{name: values.get(name, "") for name in ("target", "winner", "judge", "topic")},
@@ -293,7 +298,7 @@ def _meta(row: Row, system: str) -> dict[str, str]:
 
 
 def _scores(values: Mapping[str, str]) -> list[Any]:
-    found: list[Any] = json.loads(values["scores"]) if values.get("scores") else []
+    found: list[Any] = _load(values["scores"]) if values.get("scores") else []
     return found[:200]
 
 
