@@ -217,11 +217,8 @@ class _Items:
 
     def items_of(self, row: Row) -> list[dict[str, Any]]:
         """Return the new items of a row; where all are there already, count it. Raises Refused."""
-        sides = [one for one in SIDES if row.values.get(one[0])]
-        made = [
-            self._item(row, side, facts, is_one=len(sides) == 1)
-            for side, facts in zip(sides, _facts_of(row), strict=True)
-        ]
+        sides = _sides(row)
+        made = [self._item(row, side, facts, is_one=len(sides) == 1) for side, facts in sides]
         new = [one for one in made if isinstance(one, dict)]
         if not new and any(one == "there" for one in made):
             self.reader.checked.there += 1
@@ -256,6 +253,12 @@ class _Items:
         self.totals.add(facts)
         fixed: dict[str, Any] = {"text": "", "expected": {}, "file": None, "address": ""}
         return {"key": key, "meta": meta, "chat": chat, **fixed}
+
+
+def _sides(row: Row) -> list[tuple[tuple[str, str, str], dict[str, Any]]]:
+    """The conversations of a row: their columns, and what was counted of each."""
+    sides = [one for one in SIDES if row.values.get(one[0])]
+    return list(zip(sides, _facts_of(row) if sides else [], strict=True))
 
 
 def _facts_of(row: Row) -> list[dict[str, Any]]:
@@ -335,12 +338,14 @@ class ChatTexts(Importer):
         topics, systems, unnamed, verdicts = set[str](), set[str](), 0, 0
         for row in rows:
             with reader:
-                values, facts = row.values, _facts_of(row)
-                sides = [one for one in SIDES if values.get(one[0])]
+                values, sides = row.values, _sides(row)
+                if not sides:
+                    mend = gettext_noop("Leave the row out.")
+                    reader.refuse(row, CHAT, gettext_noop("There is no conversation."), mend)
                 query = opening_of(_chat(values[CHAT]))[:MAX_QUERY]
                 topic = values.get("topic", "")[:MAX_TOPIC] or topic_of_query(query)
                 texts = []
-                for (name, system, _end), one in zip(sides, facts, strict=True):
+                for (name, system, _end), one in sides:
                     source = values.get(system, "")[:MAX_NAME] or UNNAMED
                     unnamed += not values.get(system)
                     texts.append(_text(values[name], one, topic, query, source))
@@ -356,7 +361,7 @@ class ChatTexts(Importer):
                     checked.there += 1
                 else:
                     verdicts += bool(values.get("winner"))
-                    for one in facts:
+                    for _side, one in sides:
                         totals.add(one)
                     topics.add(topic)
                     systems |= {one["system"] for one in texts}
