@@ -32,6 +32,7 @@ from crowdqc.files.json_input import Unreadable, read_json
 MAX_META, MAX_COLUMNS = 2_000, 100  # characters of a value that is kept, and values
 MAX_NAME = 200
 MAX_NAMED = 12  # fields that a note names
+ESCAPED = 6  # characters of JSON that one character may take
 SHORT_RESULT = 2_000  # characters of a result in a conversation that is too large
 Winner = Literal["model_a", "model_b", "tie", "both_bad", ""]
 
@@ -125,8 +126,9 @@ class Builder:
     alone make no turn. Text that follows a result in one message begins a new turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, name_by_id: bool = False) -> None:
         self.turns: list[_Turn] = []
+        self.name_by_id = name_by_id  # results without their call are called by its id
         self.notes: Counter[str] = Counter()
         self.unread: dict[str, None] = {}
         self._head: dict[str, Any] | None = None
@@ -210,7 +212,8 @@ class Builder:
             waiting.result, waiting.is_error, waiting.seconds = shown, is_error, seconds
         else:
             self.notes["orphan_results"] += 1
-            self._append({"role": "tool", "name": name or id}).parts.extend(shown)
+            called = id or name if self.name_by_id else name or id
+            self._append({"role": "tool", "name": called}).parts.extend(shown)
         self._turn, self._filled = None, True
 
     def _waiting(self, id: str, name: str) -> _Call | None:
@@ -281,6 +284,8 @@ def fit_document(chat: Chat, most: int = MAX_DOCUMENT) -> Chat:
 
     What is still too large loses its last turns. Each step is noted.
     """
+    if ESCAPED * _characters(chat) <= most:
+        return chat
     for step in (_without_images, _with_short_results):
         if len(dump_chat(chat)) <= most:
             return chat
@@ -293,6 +298,16 @@ def fit_document(chat: Chat, most: int = MAX_DOCUMENT) -> Chat:
             chat.model_copy(update={"turns": chat.turns[:keep], "spans": spans}), notes
         )
     return chat
+
+
+def _characters(chat: Chat) -> int:
+    """About as many characters as a conversation has; a field or a mark counts some, too."""
+    size = len(chat.tools) + sum(len(span.attributes) + 600 for span in chat.spans)
+    for turn in chat.turns:
+        parts = [*turn.parts, *(part for call in turn.calls for part in call.result or ())]
+        size += 200 + sum(len(call.arguments) + 300 for call in turn.calls)
+        size += sum(len(getattr(part, "text", getattr(part, "data", ""))) + 60 for part in parts)
+    return size
 
 
 def _without_images(chat: Chat) -> Chat:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.chats.model import Chat
+from annotation.chats.model import MAX_TEXT, Chat, clean_text
 from annotation.chats.readers.base import (
     Builder,
     ChatPair,
@@ -159,6 +159,22 @@ def read_side(raw: Mapping[str, Any], side: str, turn: int = 0) -> Chat:
         return conversation(own, turn=turn)
     prompts = next((parse_json(raw[name]) for name in PROMPTS if raw.get(name)), None)
     return _answered(prompts, raw.get(f"response_{side}"))
+
+
+def plain_texts(value: Any) -> tuple[str, str] | None:
+    """Return question and answer of a list of two plain messages, without building a conversation.
+
+    Most battles are these. None of anything else, which ``read_side`` reads.
+    """
+    messages = parse_json(value)
+    if not (isinstance(messages, list) and len(messages) == 2):
+        return None
+    for message, role in zip(messages, ("user", "assistant"), strict=True):
+        plain = isinstance(message, dict) and message.keys() == {"role", "content"}
+        if not (plain and message["role"] == role and isinstance(message["content"], str)):
+            return None
+    texts = [clean_text(message["content"]) for message in messages]
+    return (texts[0], texts[1]) if max(map(len, texts)) <= MAX_TEXT else None
 
 
 def _answered(prompts: Any, given: Any) -> Chat:

@@ -7,7 +7,7 @@ OpenInference, OpenLLMetry, Vercel's AI SDK, MLflow, and what Langfuse's SDK wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -110,8 +110,12 @@ def read_span(
     *,
     name: str = "",
     kind: Kind | None = None,
+    skip: Callable[[list[Any]], int] = lambda messages: 0,
 ) -> SpanContent:
-    """Read one span; ``kind`` where the source says it in another way than by attributes."""
+    """Read one span; ``kind`` where the source says it in another way than by attributes.
+
+    ``skip`` says how many of the messages sent are known, so that they are not read again.
+    """
     flat = flatten(attributes)
     for event in events:
         if event.get("name") == DETAILS:
@@ -120,12 +124,12 @@ def read_span(
     scores = tuple(_scores(flat, events))
     if kind in ("tool", "retriever"):
         return SpanContent(kind, call=_call(flat, name), scores=scores)
-    sent, made = Builder(), Builder()
+    sent, made = Builder(name_by_id=True), Builder()
     before, after = _messages(flat, events)
     if not before and not after and kind in ("model", "agent"):
         given = _first(flat, INPUTS), _first(flat, OUTPUTS)
         before, after = _sides(*given)
-    add_messages(sent, before)
+    add_messages(sent, before[skip(before) :])
     _take_results(sent)
     add_messages(made, after)
     usage = usage_of(

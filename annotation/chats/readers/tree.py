@@ -145,12 +145,15 @@ def _cycle_starts(nodes: Mapping[str, _Node]) -> set[str]:
 def read_trace(spans: Iterable[TraceSpan]) -> Trace:
     """Make the conversation and the tree of one trace."""
     listed, counts = order_spans(spans)
-    contents = [
-        read_span(node.span.attributes, node.span.events, name=node.span.name, kind=node.span.kind)
-        for node in listed
-    ]
-    history = _History()
     in_time = sorted(range(len(listed)), key=lambda at: _rank(listed[at].span))
+    known, read = _KnownMessages(), dict[int, SpanContent]()
+    for at in in_time:
+        span = listed[at].span
+        read[at] = read_span(
+            span.attributes, span.events, name=span.name, kind=span.kind, skip=known.skip
+        )
+    contents = [read[at] for at in range(len(listed))]
+    history = _History()
     made = {at: history.add(contents[at]) for at in in_time if contents[at].kind == "model"}
     if not history.turns:
         made |= _from_outer(history, listed, contents)
@@ -290,6 +293,26 @@ def _from_outer(
     return made
 
 
+class _KnownMessages:
+    """Messages that were sent before: a longer history begins with a shorter one."""
+
+    MOST = 16  # histories of agents beside each other
+
+    def __init__(self) -> None:
+        self._lists: list[list[int]] = []
+
+    def skip(self, messages: list[Any]) -> int:
+        """Count the first messages that an earlier span sent as its whole history."""
+        prints = [hash(json.dumps(one, sort_keys=True, default=str)) for one in messages]
+        known = [one for one in self._lists if prints[: len(one)] == one]
+        longest = max(known, key=len, default=[])
+        if longest:
+            self._lists.remove(longest)
+        self._lists = [*self._lists[-self.MOST :], prints]
+        # The same history again is read whole: its answer is another try.
+        return len(longest) if len(longest) < len(prints) else 0
+
+
 class _History:
     """The turns of a trace, each once; results come to their calls from wherever they stand."""
 
@@ -359,17 +382,23 @@ class _History:
     def _merge(self, at: int, other: Turn) -> None:
         """Take results and facts that a later copy of a turn has."""
         own = self.turns[at]
-        calls = tuple(
-            mine.model_copy(update={"result": theirs.result, "is_error": theirs.is_error})
-            if mine.result is None and theirs.result is not None
-            else mine
-            for mine, theirs in zip(own.calls, other.calls, strict=True)
-        )
-        facts = {
-            name: getattr(own, name) or getattr(other, name)
+        update: dict[str, Any] = {
+            name: value
             for name in ("model", "tokens_in", "tokens_out", "started", "seconds")
+            if not getattr(own, name) and (value := getattr(other, name))
         }
-        self.turns[at] = own.model_copy(update={"calls": calls, **facts})
+        if any(
+            mine.result is None and theirs.result is not None
+            for mine, theirs in zip(own.calls, other.calls, strict=True)
+        ):
+            update["calls"] = tuple(
+                mine.model_copy(update={"result": theirs.result, "is_error": theirs.is_error})
+                if mine.result is None and theirs.result is not None
+                else mine
+                for mine, theirs in zip(own.calls, other.calls, strict=True)
+            )
+        if update:
+            self.turns[at] = own.model_copy(update=update)
 
     def _answer(self, turn: Turn) -> bool:
         """Put an orphaned result at the call of this id, where there is one without a result."""

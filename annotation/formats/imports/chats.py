@@ -6,6 +6,7 @@ beside what is compared and shown of it, so that the rest of an import is as for
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -80,6 +81,7 @@ def _rows(file: ChatFile, notes: list[str]) -> Iterator[Row | Problem]:
 def _row_of(record: ChatRecord) -> dict[str, str]:
     """Write a record as the cells of a row."""
     chats = record.chats
+    texts = [dump_chat(chat) for chat in chats]
     found = {
         "key": record.key,
         "format": record.format,
@@ -90,8 +92,8 @@ def _row_of(record: ChatRecord) -> dict[str, str]:
             [[one.name, one.value, one.explanation, one.by, one.turn] for one in record.scores]
         ),
         "meta": _dump(dict(record.meta)),
-        "facts": _dump([_facts(chat) for chat in chats]),
-        CHAT: dump_chat(chats[0]),
+        "facts": _dump([_facts(*one) for one in zip(chats, texts, strict=True)]),
+        CHAT: texts[0],
     }
     if (pair := record.pair) is not None:
         found |= {
@@ -100,7 +102,7 @@ def _row_of(record: ChatRecord) -> dict[str, str]:
             "winner": pair.winner,
             "judge": pair.judge,
             "topic": pair.topic,
-            CHAT_B: dump_chat(pair.right),
+            CHAT_B: texts[1],
         }
     return {name: value for name, value in found.items() if value}
 
@@ -113,8 +115,8 @@ def _load(text: str) -> Any:
     return read_json(text, any_text=True)
 
 
-def _facts(chat: Chat) -> dict[str, Any]:
-    """What a preview counts of a conversation."""
+def _facts(chat: Chat, text: str) -> dict[str, Any]:
+    """What a preview counts of a conversation, and its digest."""
     calls = [call for turn in chat.turns for call in turn.calls]
     parts = [part for turn in chat.turns for part in turn.parts]
     images = sum(isinstance(part, ImagePart) and bool(part.data) for part in parts)
@@ -124,7 +126,7 @@ def _facts(chat: Chat) -> dict[str, Any]:
         "images": images,
         "steps": len(chat.spans),
         "notes": list(chat.notes),
-        "digest": chat.digest(),
+        "digest": hashlib.sha256(text.encode()).hexdigest(),
     }
 
 

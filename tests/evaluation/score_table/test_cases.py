@@ -364,7 +364,7 @@ def test_each_turn_of_a_conversation_is_judged_by_itself_with_all_before_it(tmp_
     assert (first["query"], first["left"][1], first["judge"]) == ("Ask", "a1", "gpt, v2")
     assert first["chats"] == ("", "")  # question and answer are texts
     assert [turn.text for turn in chat(second["chats"][0]).turns] == ["Ask", "a1", "More", "a2"]
-    assert second["left"][1].endswith("[4] Assistant:\na2")
+    assert second["left"][1].endswith("[4] Assistant: a2")
 
 
 def chat(document: str) -> Chat:

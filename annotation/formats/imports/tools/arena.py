@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.chats.model import Chat, dump_chat
+from annotation.chats.model import dump_chat
 from annotation.chats.notes import note_texts
 from annotation.chats.readers.base import (
     UnreadableRecord,
@@ -32,7 +32,7 @@ from annotation.chats.readers.base import (
     opening_of,
     question_and_answer,
 )
-from annotation.chats.readers.pairs import OUTCOMES, VERDICTS, read_side
+from annotation.chats.readers.pairs import OUTCOMES, VERDICTS, plain_texts, read_side
 from annotation.chats.text import plain_text
 from annotation.files.reading.importer import (
     MAX_SHOWN,
@@ -321,28 +321,27 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         )
     number = str(raw.get("turn") or "")
     turn = int(number) if number.isdigit() and len(number) < 4 else 0
-    chats = [_read_side(line, raw, side, turn) for side in ("a", "b")]
-    sides = [_texts_of(chat) for chat in chats]
-    if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
+    sides = [_read_side(line, raw, side, turn) for side in ("a", "b")]
+    if len(line.problems) == before and models[0] == models[1] and sides[0].text == sides[1].text:
         line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
     if topic and turn > 1:  # each turn is judged by itself
         topic = f"{topic[:70]}, turn {turn}"
     if len(line.problems) > before:
         return None
-    left, right = zip(models, (text for _, text, _ in sides), strict=True)
+    left, right = zip(models, (one.text for one in sides), strict=True)
     return Battle(
         line.number,
         topic,
-        sides[0][0] or sides[1][0] or _prompt_of(raw),
+        sides[0].query or sides[1].query or _prompt_of(raw),
         left,
         right,
         WINNERS[verdict],
         who,
         at,
         verdict == BOTH_BAD,
-        chats=(sides[0][2], sides[1][2]),
-        notes=tuple(note for chat in chats for note in chat.notes),
+        chats=(sides[0].chat, sides[1].chat),
+        notes=(*sides[0].notes, *sides[1].notes),
     )
 
 
@@ -375,31 +374,39 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     return VERDICTS.get(said, "tie")
 
 
-def _read_side(line: _Line, raw: Mapping[str, Any], side: str, turn: int) -> Chat:
-    """Return the conversation of a side up to a turn; an empty one where there is none."""
+class _Side(NamedTuple):
+    """A side of a battle: its question, its text, and its conversation if it is more than these."""
+
+    query: str = ""
+    text: str = ""
+    chat: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def _read_side(line: _Line, raw: Mapping[str, Any], side: str, turn: int) -> _Side:
+    """Return a side up to a turn; an empty one where the row has no conversation."""
     column = f"conversation_{side}"
+    rounds = raw.get("full_conversation")
+    if not rounds and (texts := plain_texts(raw.get(column))) is not None:
+        return _Side(*texts)
     found = {
-        "full_conversation": raw.get("full_conversation"),
+        "full_conversation": rounds,
         column: raw.get(column),
         f"response_{side}": column_value({**raw, column: None}, column),
         "prompt": column_value(raw, "prompt"),
     }
     try:
-        return read_side(found, side, turn)
+        chat = read_side(found, side, turn)
     except UnreadableRecord:
         shown = as_text(raw.get(column))
         line.add_error(
             column, shown, _("This is not a conversation."), _("A list of {role, content}.")
         )
-        return Chat(turns=())
-
-
-def _texts_of(chat: Chat) -> tuple[str, str, str]:
-    """Return question, text under judgment, and the conversation where it is more than these."""
+        return _Side()
     plain = question_and_answer(chat)
     if plain is not None:
-        return (*plain, "")
-    return opening_of(chat), plain_text(chat), dump_chat(chat)
+        return _Side(*plain, notes=chat.notes)
+    return _Side(opening_of(chat), plain_text(chat), dump_chat(chat), chat.notes)
 
 
 def _prompt_of(raw: Mapping[str, Any]) -> str:
