@@ -36,6 +36,7 @@ from evaluation.rescaling import run as rescaling
 from evaluation.rescaling import scorer
 from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs.run_types import SharedPage
+from evaluation.turns import run as turn_runs
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
 
@@ -51,6 +52,7 @@ RUN_TYPES = {
         pair_runs.PAIR_CHECKS,
         pair_runs.RATINGS,
         label_runs.RUNS,
+        turn_runs.RUNS,
         replacement_runs.RUNS,
         replacement_texts.RUNS,
         writing_runs.RUNS,

@@ -58,7 +58,7 @@ def asked_items(
         rows = rows.filter(pk__in=only)
     # A text that was erased with its writer is judged by nobody.
     rows = rows.exclude(Q(first__text="") | Q(second__text=""))
-    rows = rows.select_related("group", "first", "second")
+    rows = rows.select_related("group", "first", "second", "chat")
     return list(rows.order_by("group__position", "group_id", "position", "pk"))
 
 

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task, get_worker
 from annotation.models import Task
+from annotation.work.snapshots.turns import turn_fields
 from crowdqc.errors import Missing
 from evaluation.labels import joined
 from evaluation.labels.run import LABELS
@@ -88,10 +89,17 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
                 "current": slug == view,
                 "url": reverse(name, args=[task.project_id, task.pk]) + keep,
             }
-            for slug, (label, name) in VIEWS.items()
+            for slug, (label, name) in _views(task)
         ],
     )
     return run, context
+
+
+def _views(task: Task) -> Iterable[tuple[str, tuple[Any, str]]]:
+    """The views of a task's results; those of turns where it asks about turns."""
+    yield from VIEWS.items()
+    if turn_fields(task.current):
+        yield "turns", (_("Turns"), "turn_results")
 
 
 def told_frame(
