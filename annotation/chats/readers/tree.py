@@ -232,6 +232,8 @@ def _span(node: _Node, content: SpanContent, begin: int | None, turn: int | None
         seconds = (span.end_ns - span.start_ns) / NANO
         if seconds < 0:
             seconds, note = None, note or "ends before it begins"
+    if not span.end_ns:
+        note = note or "open"
     attributes, left_out = _attributes_text(span, has_turn=turn is not None)
     return Span(
         id=clean_text(span.span_id)[:64],

@@ -175,7 +175,7 @@ def test_odd_spans_are_kept_and_noted() -> None:
     shown = {one.name: one for one in read_trace(spans).chat.spans}
     assert {name: one.note for name, one in shown.items()} == {
         "y": "cycle",
-        "x": "",
+        "x": "open",
         "z": "no parent",
         "w": "no id",
     }
