@@ -17,6 +17,7 @@ from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported,
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.formats.actions.imports import import_objects
+from annotation.formats.registry import chat_format
 from annotation.models import Answer, ItemGroup, Role
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.records.actions import locks
@@ -261,6 +262,23 @@ class TaskChecks(Endpoint):
     )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "checks")
+
+
+class TaskChats(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add conversations to the draft",
+        description=(
+            "Records in the formats of model providers and tracing tools, such as `messages` with "
+            "`role` and `content`, or `conversation_a` and `conversation_b`. A labels task gets "
+            "an item for each conversation, a task that compares or rates texts gets texts. "
+            f"{ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        return import_into(request, task_id, chat_format(task))
 
 
 class DocumentOut(serializers.Serializer[Any]):

@@ -143,6 +143,7 @@ urlpatterns = [
         ("samples", staff.TaskSamples, "samples"),
         ("attributes", staff.TaskAttributes, "attributes"),
         ("checks", staff.TaskChecks, "checks"),
+        ("chats", staff.TaskChats, "task_chats"),
         ("judge", staff.TaskJudge, "judge"),
         ("judgments", staff.TaskJudgments, "judgments"),
         ("assignments", staff.TaskAssignments, "assignments"),

@@ -13,9 +13,14 @@ from django.utils.translation import gettext_lazy
 from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics, fill_topics
-from annotation.files.reading.importer import CheckedRows, Field, Importer, Row, guess
+from annotation.chats.readers.files import holds_chats
+from annotation.files.reading.importer import CheckedRows, Field, Importer, Row, Sheet, guess
 from annotation.files.reading.recognise import is_usual
+from annotation.files.reading.sheet import sheet_of
+from annotation.files.reading.sources import Source
+from annotation.files.reading.tables import Reading, Table, open_table
 from annotation.formats.actions.answers import import_answers, import_system_answers
+from annotation.formats.actions.chats import import_chat_items, import_chat_texts
 from annotation.formats.actions.judgment_rows import (
     import_attributes,
     import_checks,
@@ -26,6 +31,7 @@ from annotation.formats.actions.ratings import import_ratings
 from annotation.formats.actions.responses import import_responses
 from annotation.formats.actions.votes import import_battle_rows
 from annotation.formats.actions.with_known import import_questions, import_texts
+from annotation.formats.imports import chats
 from annotation.formats.imports.answers import Answers, SystemAnswers
 from annotation.formats.imports.candidates import Candidates
 from annotation.formats.imports.checks import Checks
@@ -90,6 +96,11 @@ class Format:
     seen_in: str | None = None  # its rows stand in the builder, in this part (the first)
     replaces_examples: bool = False  # its rows are items: those of the draft's template go
     of_task: Callable[[Task], Importer] | None = field(default=None, repr=False)
+    # Files that are no tables: how they are opened as one, and records that came as objects. Their
+    # columns are the format's own, so that nobody maps them; ``hidden`` are not shown.
+    opens: Callable[[Source, str], Table] | None = field(default=None, repr=False)
+    reads_objects: Callable[[Iterable[Any]], Sheet] | None = field(default=None, repr=False)
+    hidden: tuple[str, ...] = ()
 
     @property
     def slug(self) -> str:
@@ -110,6 +121,14 @@ class Format:
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad."""
         return self.reader.check(rows, mapping, known)
+
+    def open_table(self, source: Source, name: str, reading: Reading | None = None) -> Table:
+        """Open a file as a table; Invalid where it cannot be read."""
+        return self.opens(source, name) if self.opens else open_table(source, name, None, reading)
+
+    def sheet_of(self, rows: Sequence[Mapping[str, Any]]) -> Sheet:
+        """Make a sheet of rows that came as objects."""
+        return self.reads_objects(rows) if self.reads_objects else sheet_of(rows)
 
     def for_task(self, task: Task) -> Format:
         """Return this format adapted to the task's questions."""
@@ -379,6 +398,40 @@ FORMATS: dict[str, Format] = {
             of_answers=True,
         ),
         Format(
+            chats.Chats(),
+            known.chat_items,
+            import_chat_items,
+            Words(
+                gettext_lazy("conversations"),
+                "conversation",
+                gettext_lazy("Import conversations"),
+                gettext_lazy(
+                    "chats and traces in the formats of model providers and tracing tools"
+                ),
+                unit="conversation",
+            ),
+            seen_in="text",
+            replaces_examples=True,
+            opens=chats.open_table,
+            reads_objects=chats.sheet_of,
+            hidden=chats.HIDDEN,
+        ),
+        Format(
+            chats.ChatTexts(),
+            known.chat_texts,
+            import_chat_texts,
+            Words(
+                gettext_lazy("conversations to be judged"),
+                "conversation",
+                gettext_lazy("Import conversations"),
+                gettext_lazy("chats, pairs and traces in the formats of arenas and tracing tools"),
+            ),
+            replaces_examples=True,
+            opens=chats.open_table,
+            reads_objects=chats.sheet_of,
+            hidden=chats.HIDDEN,
+        ),
+        Format(
             Battles(),
             known.battles,
             import_battle_rows,
@@ -394,6 +447,11 @@ FORMATS: dict[str, Format] = {
         ),
     )
 }
+
+
+CHATS = (chats.Chats.slug, chats.ChatTexts.slug)
+TEXTS = {Pairs.slug, Candidates.slug}  # told apart by the columns of the file
+ITEM_KINDS = {*TEXTS, LabelItems.slug}  # as which a file of conversations may be chosen
 
 
 def _not_alone(**given: Any) -> int:
@@ -454,6 +512,36 @@ def get_format(slug: str) -> Format:
             _("There is no format %(format)s.") % {"format": repr(slug)},
             fields={"kind": ", ".join(FORMATS)},
         ) from None
+
+
+def chat_format(task: Task) -> str:
+    """The format in which a task takes conversations; Invalid where it takes none."""
+    kinds = kinds_of(task)
+    found = next((one for one in CHATS if one in kinds), "")
+    if not found:
+        raise Invalid(
+            _("This task takes no conversations."),
+            fields={"task": _("A task that labels items, compares or rates texts.")},
+        )
+    return found
+
+
+def recognise_upload(kinds: Sequence[str], kind: str, name: str, content: Source) -> str:
+    """Tell which of a task's kinds a file is that was chosen as ``kind``.
+
+    Conversations, pairs and texts are told apart by the file; ``kind`` where it cannot be read.
+    """
+    chats_kind = next((one for one in CHATS if one in kinds), "")
+    if chats_kind and kind in ITEM_KINDS and holds_chats(content, name):
+        return chats_kind
+    if kind not in TEXTS or not set(kinds) >= TEXTS:
+        return kind
+    try:
+        table = open_table(content, name)
+        next(iter(table.events), None)  # the first row of JSON Lines names the columns
+    except Invalid:
+        return kind
+    return recognise_texts(table.columns)
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:

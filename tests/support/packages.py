@@ -16,6 +16,7 @@ PACKAGE_ORDER = (
     "annotation.access",
     "annotation.notifications",
     "annotation.files",
+    "annotation.chats",
     "annotation.accounts",
     "annotation.lists",
     "annotation.pair_design",

@@ -108,7 +108,7 @@ def _open(
     """The table of a file, or of the one file in a packed file (``is_packed``)."""
     head = source.head()
     if head.startswith(GZIP) and not is_packed:
-        inner, inner_name = _unpacked(source, limits), name.removesuffix(".gz")
+        inner, inner_name = unpack(source, limits), name.removesuffix(".gz")
         return _open(inner, inner_name, limits, reading, is_packed=True)
     if table := _binary(source, head, limits):
         return table
@@ -161,8 +161,8 @@ def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Lim
     return Table(kind, encoding.name, encoding.note, "", names, events, notes)
 
 
-def _unpacked(source: Source, limits: Limits) -> Source:
-    """The file in a gzip file."""
+def unpack(source: Source, limits: Limits) -> Source:
+    """Return the file in a gzip file; Invalid where it is damaged or too large."""
     held, size = Spool[bytes](), 0
     try:
         with gzip.GzipFile(fileobj=stream(source)) as packed:

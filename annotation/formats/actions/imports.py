@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from annotation.authoring.actions.examples import remove_examples
 from annotation.authoring.selectors.examples import has_examples
 from annotation.files.reading.importer import Sheet
-from annotation.files.reading.sheet import check_size, read, sheet_of
+from annotation.files.reading.sheet import check_size, read, spooled
+from annotation.files.reading.sources import of_bytes
 from annotation.formats.registry import get_format
 from annotation.formats.selectors.imports import CheckedFile, check_rows, examine_candidates
 from annotation.models import Project, Task, User
@@ -82,7 +83,7 @@ def import_content(
         by=by,
         task=task,
         kind=kind,
-        sheet=read(content, name),
+        sheet=spooled(get_format(kind).open_table(of_bytes(content), name)),
         name=name,
         mapping=mapping,
         leave_out_bad=leave_out_bad,
@@ -103,7 +104,9 @@ def import_objects(
 
     ``line`` of a bad row in Invalid's ``rows`` is its place in ``rows``, from 1.
     """
-    return import_sheet(by=by, task=task, kind=kind, sheet=sheet_of(rows), name=name)
+    return import_sheet(
+        by=by, task=task, kind=kind, sheet=get_format(kind).sheet_of(rows), name=name
+    )
 
 
 @transaction.atomic

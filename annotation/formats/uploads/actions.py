@@ -18,11 +18,10 @@ from django.utils.translation import gettext as _
 from annotation.accounts import quotas
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import GZIP, ZIP, Source, of_bytes, refuse_foreign
-from annotation.files.reading.tables import open_table
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
-from annotation.formats.registry import TABLES, format_for, get_format, recognise_texts
+from annotation.formats.registry import TABLES, format_for, get_format
 from annotation.formats.uploads import naming
 from annotation.formats.uploads.addresses import parse_address
 from annotation.formats.uploads.staging import ACTIVE, ENDED, hash_of, parts_of
@@ -60,16 +59,6 @@ def keep_file(
         file.mapping = dict(mapping)
         file.save(update_fields=["mapping"])
     return file
-
-
-def kind_of_texts(kind: str, name: str, content: Source) -> str:
-    """The kind of a file of texts by its columns; ``kind`` where it cannot be read."""
-    try:
-        table = open_table(content, name)
-        next(iter(table.events), None)  # the first row of JSON Lines names the columns
-    except Invalid:
-        return kind
-    return recognise_texts(table.columns)
 
 
 @transaction.atomic

@@ -26,7 +26,7 @@ from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.imports.tables.base import LOOKED_AT
 from annotation.formats.imports.tables.native import unfold
-from annotation.formats.registry import recognise_table
+from annotation.formats.registry import get_format, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
 from annotation.formats.uploads.addresses import fetch
@@ -217,9 +217,10 @@ def _read_rows(file: ImportFile) -> None:
     """
     file.parts.all().delete()
     source, stored = source_of(file), file.stored_id
-    table = open_table(source, file.name, reading=reading_of(file))
     if file.task_id is None:
-        table = unfold(table)
+        table = unfold(open_table(source, file.name, reading=reading_of(file)))
+    else:
+        table = get_format(file.kind).open_table(source, file.name, reading_of(file))
     places: dict[str, int] = {}
     rows, unreadable = _Parts(file, Kind.ROWS), _Parts(file, Kind.UNREADABLE)
     first: list[Any] = []

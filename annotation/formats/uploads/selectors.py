@@ -78,6 +78,7 @@ def view_of(file: ImportFile, one: Format) -> View:
         return View("bad", str(NOTHING), _("The file cannot be imported."))
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
+    shown = [name for name in file.sheet["columns"] if name and name not in one.hidden]
     state, word, sentence = _ready(file, words.unit)
     return View(
         state,
@@ -97,16 +98,13 @@ def view_of(file: ImportFile, one: Format) -> View:
         notes=tuple(found["notes"]),
         unread=() if one.reader.keeps_columns else tuple(found["unread"]),
         tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
-        columns=tuple(
-            {"name": name, "field": mapping.get(name, "")} for name in file.sheet["columns"] if name
-        ),
+        columns=tuple({"name": name, "field": mapping.get(name, "")} for name in shown),
         first_rows=tuple(
             {
                 "line": line,
                 "values": [
-                    {"text": values.get(name, ""), "read": name in mapping}
-                    for name in file.sheet["columns"]
-                    if name
+                    {"text": values.get(name, ""), "read": name in mapping or one.opens is not None}
+                    for name in shown
                 ],
             }
             for line, values in file.sheet["first"]

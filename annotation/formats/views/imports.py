@@ -17,13 +17,11 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.examples import count_examples
 from annotation.files.reading import limits
 from annotation.formats.forms import bad_rows_file, chosen_columns, typed_address, uploaded
-from annotation.formats.registry import Format, format_for, kinds_of
+from annotation.formats.registry import Format, format_for, kinds_of, recognise_upload
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task, User
 from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.web.htmx import page_or_fragment
-
-TEXTS = {"pairs", "candidates"}  # told apart by the columns of the file
 
 
 @login_required
@@ -70,8 +68,7 @@ def _store_file(request: HttpRequest, user: User, task: Task, kind: str) -> Impo
             by=user, project=task.project, task=task, kind=kind, address=address
         )
     name, content = uploaded(request)
-    if kind in TEXTS and set(kinds_of(task)) >= TEXTS:
-        kind = actions.kind_of_texts(kind, name, content)
+    kind = recognise_upload(kinds_of(task), kind, name, content)
     return actions.keep_file(by=user, task=task, kind=kind, name=name, content=content)
 
 

@@ -149,7 +149,7 @@ class Labels(TaskType):
         "corrections",
         *TaskType.exports,
     )
-    imports = ("label_items", "labels", "known_answers")
+    imports = ("label_items", "chats", "labels", "known_answers")
     label_studio = LabelsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:

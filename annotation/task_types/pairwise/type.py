@@ -170,7 +170,7 @@ class Pairwise(TaskType):
         "kto",
         *TaskType.exports,
     )
-    imports = ("pairs", "candidates", "judgments", "arena")
+    imports = ("pairs", "candidates", "chat_texts", "judgments", "arena")
     label_studio = PairsInLabelStudio()
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:

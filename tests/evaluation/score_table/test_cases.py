@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from annotation.chats.model import Chat, load_chat
 from annotation.files.reading.tables import Reading
-from annotation.formats.imports.tools.turns import read_turns
 from annotation.formats.selectors.imports import check_rows
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file
@@ -388,10 +388,16 @@ def test_each_turn_of_a_conversation_is_judged_by_itself_with_all_before_it(tmp_
     first, second, *_ = found.checked.good
     assert (first["topic"], second["topic"]) == ("q0", "q0, turn 2")
     assert (first["query"], first["left"][1], first["judge"]) == ("Ask", "a1", "gpt, v2")
-    assert second["left"][1] == "a1\n\n**User:** More\n\na2"
+    assert first["chats"] == ("", "")  # question and answer are texts
+    assert [turn.text for turn in chat(second["chats"][0]).turns] == ["Ask", "a1", "More", "a2"]
+    assert second["left"][1].endswith("[4] Assistant: a2")
 
 
-def test_calls_of_tools_are_part_of_what_is_judged() -> None:
+def chat(document: str) -> Chat:
+    return load_chat(json.loads(document))
+
+
+def test_calls_of_tools_are_part_of_what_is_judged(tmp_path: Path) -> None:
     call = {"function": {"name": "find", "arguments": '{"q": 1}'}}
     turns = [
         *talk("Ask"),
@@ -399,9 +405,15 @@ def test_calls_of_tools_are_part_of_what_is_judged() -> None:
         {"role": "tool", "content": "42"},
         *talk("", "It is 42.")[1:],
     ]
-    assert read_turns(turns) == (
-        "Ask",
-        '**Tool call:** `find({"q": 1})`\n\n**Tool:** 42\n\nIt is 42.',
+    rows = [battle(n, conversation_a=turns, conversation_b=talk("Ask", "b")) for n in range(6)]
+    _, found = found_in(tmp_path, dumped(*rows), "battles.jsonl")
+    one = found.checked.good[0]
+    assert (one["query"], one["right"], one["chats"][1]) == ("Ask", ("wren", "b"), "")
+    (call_made,) = chat(one["chats"][0]).turns[1].calls
+    assert (call_made.name, call_made.arguments, call_made.result_text) == (
+        "find",
+        '{"q": 1}',
+        "42",
     )
 
 
@@ -411,8 +423,9 @@ def test_lists_of_turns_in_cells_are_conversations(tmp_path: Path) -> None:
     rows = [f"{n},owl,wren,{said},{n % 2},{1 - n % 2}" for n in range(6)]
     _, found = found_in(tmp_path, text(head, *rows))
     one = found.checked.good[0]
-    assert (one["query"], one["left"][1]) == ("Ask", "a1\n\n**User:** More")
-    assert one["right"][1] == "b1\n\n**User:** More\n\nb2"
+    assert one["query"] == "Ask"
+    sides = [[turn.text for turn in chat(side).turns] for side in one["chats"]]
+    assert sides == [["Ask", "a1", "More", ""], ["Ask", "b1", "More", "b2"]]
 
 
 def test_preferences_by_sign_are_sides_and_ties(tmp_path: Path) -> None:

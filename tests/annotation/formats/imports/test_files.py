@@ -17,6 +17,7 @@ from annotation.files.reading.sheet import read, sheet_of
 from annotation.formats.imports import authors, labels
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.candidates import KnownCandidates
+from annotation.formats.imports.chats import KnownChatTexts
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judgment_lines import KnownJudgments
 from annotation.formats.imports.known_answers import KnownFields
@@ -152,6 +153,8 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
             KnownRatings(),
             labels.KnownItems(),
             labels.KnownLabels(),
+            labels.KnownItems(),
+            KnownChatTexts(),
             {},
         ),
         strict=True,
