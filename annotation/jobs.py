@@ -21,6 +21,7 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
+from annotation.traces.actions import settle as traces
 from annotation.work.actions import leases, reading
 from crowdqc import limits
 from crowdqc.database.locks import try_lock
@@ -173,6 +174,19 @@ def back_up_now() -> str:
 def look_after_files() -> int:
     """Queue files again whose worker died, and delete those whose days are over."""
     return export_files.resume_abandoned() + export_files.expire() + uploads.resume_abandoned()
+
+
+@shared_task(ignore_result=True, **HOUR)
+def settle_traces() -> int:
+    """Settle traces that are quiet, and draw some of them for review; return how many."""
+    with try_lock("settle_traces") as mine:
+        return traces.settle_due() if mine else 0
+
+
+@shared_task(ignore_result=True, **HOUR)
+def delete_old_traces() -> int:
+    """Delete traces whose days are over; return how many."""
+    return traces.delete_expired()
 
 
 DUE: Mapping[str, tuple[Task, Callable[[], bool]]] = {

@@ -63,5 +63,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
     },
     "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
     "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
+    "settle-traces": {"task": "annotation.jobs.settle_traces", "schedule": 10.0},
+    "delete-old-traces": {"task": "annotation.jobs.delete_old_traces", "schedule": 3600.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }

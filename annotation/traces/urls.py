@@ -1,0 +1,12 @@
+"""Addresses of traces: where applications send them, and pages of a project."""
+
+from django.urls import path
+
+from annotation.traces.views import receiving
+
+urlpatterns = [
+    path("otel/v1/traces", receiving.receive_traces, name="traces_receive"),
+    path("api/public/otel/v1/traces", receiving.receive_traces, name="traces_receive_langfuse"),
+    path("api/public/scores", receiving.receive_scores, name="traces_receive_scores"),
+]
+project_patterns: list = []
