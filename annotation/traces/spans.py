@@ -104,7 +104,7 @@ def clean_span(span: ReceivedSpan, masker: Masker) -> CleanSpan:
     attributes = _clean(_decode(kept), masker)
     events = [
         {
-            "name": storable_text(str(one.get("name", "")), MAX_NAME),
+            "name": storable_text(masker.mask_text(str(one.get("name", ""))), MAX_NAME),
             "attributes": _clean(_decode(one.get("attributes") or {}), masker),
         }
         for one in span.events[:MAX_EVENTS]

@@ -10,8 +10,9 @@ from django.db import transaction
 from annotation.models import Trace, TraceSource
 from annotation.traces.actions.receive import touch_traces
 from annotation.traces.figures import MOST_SCORES, score_value, split_scores
+from annotation.traces.masks import Masker
 from annotation.traces.settings import read_settings
-from annotation.traces.spans import is_valid_id
+from annotation.traces.spans import is_valid_id, storable_text
 
 MOST_AT_ONCE = 1000
 
@@ -23,7 +24,16 @@ def receive_scores(*, source: TraceSource, rows: Sequence[Mapping[str, Any]]) ->
     A row has ``traceId``, ``name`` and ``value`` (a number, true or false, or a word). Comments are
     not kept.
     """
-    named = [(str(row.get("traceId") or ""), str(row.get("name") or "")[:80], row) for row in rows]
+    settings = read_settings(source.settings)
+    masker = Masker(settings.masks, settings.own_masks)
+    named = [
+        (
+            str(row.get("traceId") or ""),
+            storable_text(masker.mask_text(str(row.get("name") or "")), 80),
+            row,
+        )
+        for row in rows
+    ]
     given = [
         (trace_id.replace("-", "").lower(), name, number)
         for trace_id, name, row in named
@@ -35,7 +45,6 @@ def receive_scores(*, source: TraceSource, rows: Sequence[Mapping[str, Any]]) ->
     touch_traces(source.pk, {trace_id: 0 for trace_id, _, _ in given})
     names = {trace_id for trace_id, _, _ in given}
     found = Trace.objects.select_for_update().filter(source=source, trace_id__in=names)
-    settings = read_settings(source.settings)
     for trace in found.order_by("trace_id"):
         rated = {name: value for trace_id, name, value in given if trace_id == trace.trace_id}
         judged, feedback = split_scores(rated)
