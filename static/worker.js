@@ -5,6 +5,7 @@ import "./js/rate.js";
 import "./js/judge.js";
 import "./js/label/label.js";
 import "./js/label/media.js";
+import "./js/label/chat.js";
 import { startAnswering } from "./js/answer.js";
 
 if (document.querySelector("#work[data-assignment]")) startAnswering();

@@ -24,7 +24,7 @@ MAX_IMAGE = 5 * 2**20  # characters of one image as a data address
 MAX_DOCUMENT = 16 * 2**20  # characters of a stored conversation
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 IMAGE_DATA = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
-# Controls but tab and line feed, directions that turn neighbouring text round, halves of surrogates.
+# Controls but tab and line feed, marks that turn neighbouring text round, halves of surrogates.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 
@@ -56,7 +56,7 @@ class ReasoningPart(_Form):
 
 
 class ImagePart(_Form):
-    """An image as a data address of an allowed type; empty ``data``: it was not kept, ``note`` why."""
+    """An image as a data address of an allowed type; without ``data`` the ``note`` says why."""
 
     kind: Literal["image"] = "image"
     data: str = ""

@@ -1,4 +1,4 @@
-"""A conversation as plain text: what models read, searches search and exports without turns hold."""
+"""A conversation as plain text, for models, search, and exports without turns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def shorten_blocks(blocks: Sequence[str], most: int) -> str:
     whole = "\n\n".join(blocks)
     if len(whole) <= most or len(blocks) < 2:
         return whole[:most]
-    first, kept, room = blocks[0][: most // 3], [], most - min(len(blocks[0]), most // 3) - 60
+    first, kept = blocks[0][: most // 3], list[str]()
+    room = most - len(first) - 60
     for block in reversed(blocks[1:]):
         if kept and len(block) + 2 > room:
             break

@@ -12,7 +12,7 @@ from annotation.models.answers import (
 )
 from annotation.models.assignments import Assignment, AssignmentItem, Recording, Transcript
 from annotation.models.audit import AuditEntry, Heartbeat
-from annotation.models.candidates import Candidate, System
+from annotation.models.candidates import Candidate, ChatContent, System
 from annotation.models.corrections import Correction
 from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile
@@ -59,6 +59,7 @@ __all__ = [
     "AssignmentItem",
     "AuditEntry",
     "Candidate",
+    "ChatContent",
     "ChoiceValue",
     "Consent",
     "ConsentText",

@@ -27,6 +27,21 @@ class System(models.Model):
         return f"{self.name}, {self.prompt_strategy}" if self.prompt_strategy else self.name
 
 
+class ChatContent(models.Model):
+    """A conversation (``annotation.chats.model``) that items and candidates show; never changed."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="chats")
+    digest = models.CharField(max_length=64)
+    document = models.JSONField()
+    turns = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "digest"], name="chat_once_a_project")
+        ]
+
+
 class Candidate(models.Model):
     """A frozen text under judgment. Its text never changes (a trigger); pairs refer to it."""
 
@@ -35,6 +50,10 @@ class Candidate(models.Model):
     topic = models.CharField(max_length=80)
     query = models.TextField(blank=True)
     text = models.TextField()
+    # The conversation that is judged; the text is then the same as plain text.
+    chat = models.ForeignKey(
+        ChatContent, on_delete=models.PROTECT, null=True, blank=True, related_name="candidates"
+    )
     style = models.CharField(max_length=60, blank=True)
     origin = models.CharField(max_length=60, blank=True)
     # Whose text it is in rankings; people of one origin and style are one source.

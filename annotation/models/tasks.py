@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import F, Q
 
-from annotation.models.candidates import Candidate
+from annotation.models.candidates import Candidate, ChatContent
 from annotation.models.files import MediaFile
 from annotation.models.people import Membership, Panel, Project, User
 
@@ -188,6 +188,10 @@ class Item(models.Model):
     # The image or sound that it shows; its question is then the description of that.
     media = models.ForeignKey(
         MediaFile, on_delete=models.PROTECT, null=True, blank=True, related_name="items"
+    )
+    # The conversation that it shows; its question is then the same as plain text.
+    chat = models.ForeignKey(
+        ChatContent, on_delete=models.PROTECT, null=True, blank=True, related_name="items"
     )
     # How a pair is shown: 0 drawn for each worker, 1 as stored, -1 turned.
     side = models.SmallIntegerField(default=0)

@@ -152,8 +152,11 @@ def _restored_group(group: ItemGroup, draft: TaskVersion) -> ItemGroup | None:
 
 
 _GROUP_CONTENT = ("title", "passage", "passages", "look_back")
-_SHOWN = ("first_id", "second_id", "side", "repeat", "expected", "known_why", "media_id")
-_WORDING = ("question", "settings", "expected", "known_why", "media_id")
+_SHOWN = (
+    *("first_id", "second_id", "side", "repeat", "expected", "known_why"),
+    *("media_id", "chat_id"),
+)
+_WORDING = ("question", "settings", "expected", "known_why", "media_id", "chat_id")
 _ITEM_CONTENT = (*_WORDING, "group_id")
 
 

@@ -110,7 +110,7 @@ UNREAD = CompiledQuery(
 )
 WITH_TEXTS = CompiledQuery(
     lambda: Item.objects.filter(pk=Placeholder("pk")).select_related(
-        "group", "first", "second", "media"
+        "group", "first__chat", "second__chat", "media", "chat"
     )
 )
 

@@ -12,10 +12,12 @@ from django.utils.translation import gettext as _
 from annotation.authoring.actions.drafts import draft_of, lock_draft
 from annotation.authoring.actions.items import STEP, clean_question, default_group
 from annotation.authoring.actions.media import to_fetch
+from annotation.chats.model import Chat
+from annotation.chats.storage import item_content, keep_rows
 from annotation.formats.actions.answers import Rows
 from annotation.formats.actions.judgment_rows import store_rows
 from annotation.formats.actions.judgments import Vote
-from annotation.models import Item, Task, User
+from annotation.models import ChatContent, Item, Task, User
 from annotation.records.actions.audit import record
 from annotation.records.actions.bulk import refresh_plans
 from crowdqc import queue
@@ -30,7 +32,8 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
     """Add checked rows (key, text, expected, meta) to the draft; returns how many are new.
 
     Keys that are there already are skipped, so that a file taken in twice adds nothing. Rows may
-    name a ``file`` of the project, or the ``address`` of one, which a job fetches.
+    name a ``file`` of the project, or the ``address`` of one, which a job fetches; or hold a
+    ``chat`` (``annotation.chats.model.dump_chat``), whose plain text is then the item's.
     """
     shown = task.versions.order_by("-number").first() or draft_of(task, by=by)
     there = set(task.items.in_version(shown.number).values_list("key", flat=True))
@@ -42,15 +45,15 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
     if task.project.media_files.select_for_update().filter(pk__in=named).count() < len(named):
         raise Conflict(_("A file that the table names was deleted meanwhile. Upload it again."))
     last = task.items.aggregate(m=Max("position"))["m"] or 0
+    chats = keep_rows(task.project, new)
     Item.objects.bulk_create(
         [
             Item(
                 task=task,
                 group=group,
                 key=row["key"],
-                question=clean_question(row["text"]),
                 position=last + STEP * number,
-                settings=_settings_of(row, by),
+                **_content_of(row, by, chats),
                 media_id=row.get("file"),
                 expected=row["expected"] or None,
                 since=draft.number,
@@ -64,6 +67,17 @@ def import_label_items(*, by: User, task: Task, rows: Rows, name: str = "") -> i
     refresh_plans(len(new))
     record(by=by, project=task.project, action="items.import", on=task, file=name, new=len(new))
     return len(new)
+
+
+def _content_of(
+    row: Mapping[str, Any], by: User, chats: Mapping[str, tuple[ChatContent, Chat]]
+) -> dict[str, Any]:
+    """The columns of a row's item: its text or conversation, and its settings."""
+    settings = _settings_of(row, by)
+    if not row.get("chat"):
+        return {"question": clean_question(row["text"]), "settings": settings}
+    found = item_content(*chats[row["chat"]])
+    return {**found, "settings": {**settings, **found["settings"]}}
 
 
 def _settings_of(row: Mapping[str, Any], by: User) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from annotation.accounts.named.actions import systems_by_name, workers_named
+from annotation.chats.storage import keep_rows
 from annotation.models import (
     Answer,
     Candidate,
+    ChatContent,
     ChoiceValue,
     Membership,
     Project,
@@ -36,13 +38,15 @@ def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") ->
     """Add texts under their keys; returns how many are new and how many were there already.
 
     Rows hold key, topic, text and system (a name), and may hold query, style, origin,
-    prompt_strategy and author: a worker's id in the file, or their pseudonym in the project.
+    prompt_strategy, author (a worker's id in the file, or their pseudonym in the project), and
+    chat: a conversation (``annotation.chats.model.dump_chat``), of which text is the plain text.
     Raises Invalid, and adds nothing, where a key is there with another text or topic.
     """
     with transaction.atomic():
         project = _locked(project)
         fresh = _fresh(project, rows)
         systems = systems_by_name(project, fresh)
+        chats = keep_rows(project, fresh)
         authors = workers_named(project, {row["author"] for row in fresh if row.get("author")})
         made = [
             _candidate(
@@ -50,6 +54,7 @@ def add_candidates(*, by: User, project: Project, rows: Rows, name: str = "") ->
                 row,
                 systems[row["system"], row.get("prompt_strategy", "")],
                 authors[row["author"]] if row.get("author") else None,
+                chats[row["chat"]][0] if row.get("chat") else None,
             )
             for row in fresh
         ]
@@ -126,7 +131,11 @@ def _fresh(project: Project, rows: Rows) -> list[Mapping[str, Any]]:
 
 
 def _candidate(
-    project: Project, row: Mapping[str, Any], system: System, author: Membership | None
+    project: Project,
+    row: Mapping[str, Any],
+    system: System,
+    author: Membership | None,
+    chat: ChatContent | None,
 ) -> Candidate:
     return Candidate(
         project=project,
@@ -138,6 +147,7 @@ def _candidate(
         origin=row.get("origin", ""),
         system=system,
         author=author,
+        chat=chat,
         words=words_in(row["text"]),
     )
 

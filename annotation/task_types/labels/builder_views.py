@@ -20,6 +20,7 @@ from annotation.authoring.views.builder.parts import (
     entry_of,
     segments,
 )
+from annotation.chats.units import PER
 from annotation.models import Item
 from annotation.task_types.labels import page as labeling
 from annotation.task_types.labels.content import CONTENTS, FILES
@@ -52,9 +53,10 @@ class FieldRow:
     def kind_label(self) -> str:
         """The kind in words, with the range of a scale."""
         own = self.field
+        kind = str(KINDS[own["kind"]])
         if own["kind"] == SCALE:
-            return gettext("Scale, %(low)s to %(high)s") % {"low": own["low"], "high": own["high"]}
-        return str(KINDS[own["kind"]])
+            kind = gettext("Scale, %(low)s to %(high)s") % {"low": own["low"], "high": own["high"]}
+        return f"{kind} · {PER[own['per']]}" if own.get("per") else kind
 
     @property
     def shown_when(self) -> str:
@@ -171,6 +173,7 @@ class LabelsBuilder(BuilderParts):
             "comparisons": COMPARISONS.items(),
             "colors": COLORS,
             "contents": CONTENTS.items(),
+            "parts_of_chat": PER.items(),
             "takes_files": build.version.settings["content"] in FILES,
         }
         if place.part == "fields":

@@ -18,12 +18,14 @@ from crowdqc.errors import Invalid
 from crowdqc.web.terms import Words
 
 TEXT, MARKDOWN, TABLE, IMAGE, AUDIO = "text", "markdown", "table", "image", "audio"
+CONVERSATION = "conversation"
 CONTENTS: Mapping[str, Words] = {
     TEXT: gettext_lazy("Text"),
     MARKDOWN: gettext_lazy("Markdown"),
     TABLE: gettext_lazy("Table"),
     IMAGE: gettext_lazy("Image"),
     AUDIO: gettext_lazy("Audio"),
+    CONVERSATION: gettext_lazy("Conversation"),
 }
 # Their items show a file; the text of the item is its description.
 FILES: Mapping[str, str] = {IMAGE: "image/", AUDIO: "audio/"}

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.chats.units import LONGEST_UNIT, MARK, PER, WHOLE
 from annotation.files.reading.values import plain_value
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, MAX_POINTS, name_of, text, truth
@@ -33,6 +34,8 @@ KINDS: Mapping[str, Words] = {
 }
 WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
 TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
+# What can be asked about each turn or call of a conversation.
+PER_UNIT = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE, NUMBER, SHORT_TEXT, LONG_TEXT})
 CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
 SINGLE_CODES = frozenset({CHOOSE_ONE, SCALE})  # answered by one of a known list of codes
 UNSURE, NOTHING = "unsure", "nothing"  # codes that no option may have
@@ -44,6 +47,7 @@ COMPARISONS: Mapping[str, Words] = {
 }
 COLORS = ("blue", "orange", "purple", "green", "red", "grey")
 MAX_FIELDS, MAX_OPTIONS, MAX_CODE, MAX_CONDITIONS = 30, 200, 40, 10
+MAX_UNIT_NAME = 40 - LONGEST_UNIT - len(MARK)
 MADE = 24  # characters of a name that is made of a label: values have to fit behind it
 NUMBERED = Decimal(1_000_000_000)
 SHORT = 300  # characters of a short text
@@ -141,8 +145,75 @@ def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequenc
         **_numbers(row, where, kind),
         **_counts(row, where),
     }
+    found |= _units(row, where, name, kind)
     found["ask_if"] = _conditions(row.get("ask_if") or [], where, before)
     _check_options(found, where)
+    _check_units(found, where, before)
+    return found
+
+
+def _units(row: Mapping[str, Any], where: str, name: str, kind: str) -> Row:
+    """The key "per" of a field about turns or calls of a conversation; fields of the whole: {}."""
+    per = str(row.get("per") or WHOLE)
+    if per not in PER:
+        raise Invalid(
+            _("%(where)s: there is no part %(per)s.") % {"where": where, "per": repr(per[:40])},
+            fields={where: ", ".join(filter(None, PER))},
+        )
+    if not per:
+        return {}
+    if kind not in PER_UNIT:
+        raise Invalid(
+            _("%(where)s: %(kind)s is asked about the whole conversation only.")
+            % {"where": where, "kind": KINDS[kind]},
+            fields={where: _("Choose another kind, or the whole conversation.")},
+        )
+    if len(name) > MAX_UNIT_NAME:
+        raise Invalid(
+            _("%(where)s: the short name is too long for a field about turns.") % {"where": where},
+            fields={where: _("%(most)s characters at most.") % {"most": MAX_UNIT_NAME}},
+        )
+    return {"per": per}
+
+
+def _check_units(field: Row, where: str, before: Sequence[Row]) -> None:
+    """Invalid where a field depends on one that is asked about other parts than its own."""
+    per = {row["name"]: row.get("per", WHOLE) for row in before}
+    for row in field["ask_if"]:
+        if per[row["field"]] not in (WHOLE, field.get("per", WHOLE)):
+            raise Invalid(
+                _("%(where)s depends on %(name)s, which is asked about other parts.")
+                % {"where": where, "name": row["field"]},
+                fields={where: _("Choose a field about the same parts.")},
+            )
+
+
+def item_fields(settings: Mapping[str, Any]) -> list[Row]:
+    """List the fields as they are asked of one item, one for each turn or call they are about.
+
+    ``settings``: the version's with the item's over them, whose ``units`` come from its
+    conversation. A field of a unit is named "NAME@UNIT" and has the unit under "unit"; its
+    conditions look at the same unit.
+    """
+    units = settings.get("units") or {}
+    found: list[Row] = []
+    about = {row["name"]: row.get("per", WHOLE) for row in settings["fields"]}
+    for row in settings["fields"]:
+        per = row.get("per", WHOLE)
+        if not per:
+            found.append(row)
+            continue
+        for unit in units.get(per, ()):
+            conditions = [
+                {
+                    **one,
+                    "field": f"{one['field']}{MARK}{unit}" if about[one["field"]] else one["field"],
+                }
+                for one in row["ask_if"]
+            ]
+            found.append(
+                {**row, "name": f"{row['name']}{MARK}{unit}", "unit": unit, "ask_if": conditions}
+            )
     return found
 
 
@@ -215,6 +286,8 @@ def _check_options(field: Row, where: str) -> None:
                 fields={one: _("A point of the scale.")},
             )
         longest = len(field["name"]) + 1 + len(value)
+        if field.get("per"):
+            longest += len(MARK) + LONGEST_UNIT
         if field["kind"] in (CHOOSE_SEVERAL, RANK) and longest > MAX_CODE:
             raise Invalid(
                 _("%(one)s: %(field)s.%(value)s is too long.")

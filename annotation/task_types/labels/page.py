@@ -15,8 +15,16 @@ from django.utils.html import linebreaks
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
+from annotation.chats.page import chat_page
 from annotation.models import Item
-from annotation.task_types.labels.content import FILES, MARKDOWN, TABLE, caption_of, render_table
+from annotation.task_types.labels.content import (
+    CONVERSATION,
+    FILES,
+    MARKDOWN,
+    TABLE,
+    caption_of,
+    render_table,
+)
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
     CHOOSE_SEVERAL,
@@ -25,6 +33,7 @@ from annotation.task_types.labels.fields import (
     SCALE,
     SPANS,
     UNSURE,
+    item_fields,
     label_of,
     points_of,
 )
@@ -77,6 +86,7 @@ class FieldLine:
     step: Any
     least: int
     most: int
+    unit: str = ""  # the turn or call of a conversation that it is about
 
     @property
     def segmented(self) -> bool:
@@ -120,25 +130,39 @@ def page(
     named: bool = False,
 ) -> dict[str, Any]:
     """Return the context of label.html for an item."""
-    found = lines(settings["fields"], draft, seed=seed)
+    found = lines(item_fields(settings), draft, seed=seed)
     still = [line for line in found if line.asked and line.is_open]
     marked = next((line for line in found if line.kind == SPANS), None)
+    by_unit: dict[str, list[FieldLine]] = {}
+    for line in found:
+        if line.unit:
+            by_unit.setdefault(line.unit, []).append(line)
     return {
-        "lines": found,
+        "lines": [line for line in found if not line.unit],
         "named": named,
         "still_open": len(still),
         "current": next(iter([*still, *(line for line in found if line.asked)]), None),
         "marked": marked,
-        **_shown(item, settings, plain=marked is not None),
+        **_shown(item, settings, by_unit, plain=marked is not None),
         "about": render_markdown(item.group.passage) if item.group.passage.strip() else "",
+        "has_units": bool(by_unit),
         "has_keys": any(line.options for line in found),
         "unsure_offered": any(line.unsure for line in found),
     }
 
 
-def _shown(item: Item, settings: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
-    """The item's text as HTML, or its file; ``kind``: what sort of content that is."""
+def _shown(
+    item: Item,
+    settings: Mapping[str, Any],
+    by_unit: Mapping[str, list[FieldLine]],
+    *,
+    plain: bool,
+) -> dict[str, Any]:
+    """The item's text as HTML, its conversation or its file; ``kind``: which of these."""
     kind = settings.get("content")
+    if item.chat is not None and not plain:
+        hides = bool(settings.get("hide_system"))
+        return {"kind": CONVERSATION, "chat": chat_page(item.chat, by_unit, hides_system=hides)}
     if kind in FILES:
         media = item.media if item.media_id else None
         caption = caption_of(settings, item.settings.get("meta", {}))
@@ -195,6 +219,7 @@ def _line(
         step=row["step"],
         least=row["min"],
         most=row["max"],
+        unit=row.get("unit", ""),
     )
 
 

@@ -67,7 +67,7 @@ def check_answers(
         answer = read_answer(draft, one, length=length)
         if not answer.given and one["required"]:
             raise Invalid(
-                _("“%(one)s” is not answered yet.") % {"one": one["question"]},
+                _("“%(one)s” is not answered yet.") % {"one": field_name(one)},
                 fields={one["name"]: _("Answer it.")},
             )
         if answer.given:
@@ -147,7 +147,13 @@ def read_answer(draft: Mapping[str, Any], one: Field, *, length: int | None = No
 
 def _refuse(one: Field, wrong: str, mend: str, **told: object) -> Invalid:
     """Return the error of a field as a sentence; %(field)s and names in ``told`` are filled in."""
-    return Invalid(wrong % {"field": one["question"], **told}, fields={one["name"]: mend})
+    return Invalid(wrong % {"field": field_name(one), **told}, fields={one["name"]: mend})
+
+
+def field_name(one: Field) -> str:
+    """Return the question of a field, with the turn or call that it is asked about."""
+    unit = one.get("unit")
+    return f"{one['question']} [{unit}]" if unit else str(one["question"])
 
 
 def _chosen(one: Field, raw: str) -> Answered:

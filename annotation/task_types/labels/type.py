@@ -51,6 +51,7 @@ from annotation.task_types.base import ITEM_TEXT, TaskType, Values, known_rules,
 from annotation.task_types.known import CHOICE, POINT, WORDS, KnownField
 from annotation.task_types.labels.content import (
     CONTENTS,
+    CONVERSATION,
     FILES,
     IMAGE,
     MAX_CAPTION,
@@ -68,6 +69,7 @@ from annotation.task_types.labels.fields import (
     TEXTS,
     WITH_OPTIONS,
     clean_fields,
+    item_fields,
     label_of,
     new_field,
     points_of,
@@ -167,6 +169,7 @@ class Labels(TaskType):
             **known_rules(raw),
             "break_after": whole_number(raw, "break_after", 0, 0, 200),
             "skippable": truth(raw.get("skippable", False)),
+            **({"hide_system": True} if truth(raw.get("hide_system", False)) else {}),
         }
 
     def known_fields(self, settings: Mapping[str, Any]) -> list[KnownField]:
@@ -221,7 +224,7 @@ class Labels(TaskType):
     ) -> Values | None:
         if draft.get("skipped") and settings["skippable"] and not self.is_answered(draft):
             return None
-        fields = settings["fields"]
+        fields = item_fields(settings)
         names = {row["name"] for row in fields}
         for key in draft:
             name = key.removeprefix(PREFIX).partition(".")[0]
@@ -236,7 +239,7 @@ class Labels(TaskType):
     def in_words(self, draft: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Summarise a draft: its answers in the order of the fields."""
         found = []
-        for one in asked_fields(draft, settings["fields"]):
+        for one in asked_fields(draft, item_fields(settings)):
             try:
                 answer = read_answer(draft, one)
             except Invalid:
@@ -253,6 +256,8 @@ class Labels(TaskType):
                 ]
             if said:
                 asked = one["question"].rstrip()
+                if one.get("unit"):
+                    asked = f"{one['unit']}. {asked}"
                 mark = " " if asked.endswith(("?", ":", "？", "؟")) else ": "
                 found.append(f"{asked}{mark}{', '.join(said)}")
         return "; ".join(found)
@@ -263,7 +268,10 @@ class Labels(TaskType):
     def pooled_by(self, settings: Mapping[str, Any]) -> object:
         """Return name, kind and options of the fields; wording alone may change."""
         return tuple(
-            (row["name"], row["kind"], tuple(option["value"] for option in row["options"]))
+            (
+                *(row["name"], row["kind"], tuple(option["value"] for option in row["options"])),
+                *([row["per"]] if row.get("per") else []),
+            )
             for row in settings["fields"]
         )
 
@@ -302,7 +310,8 @@ def stored_in_words(answer: Answer) -> str:
     for row in answer.spans.all():
         spans.setdefault(PREFIX + row.field, []).append([row.start, row.end, row.target])
     draft |= {key: json.dumps(rows) for key, rows in spans.items()}
-    return Labels().in_words(draft, answer.version.settings).replace("; ", "\n")
+    settings = {**answer.version.settings, **answer.item.settings}
+    return Labels().in_words(draft, settings).replace("; ", "\n")
 
 
 def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
@@ -318,9 +327,9 @@ def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
                     "why": error.fields["question"].rstrip("."),
                 }
                 return [Missing(said, "text", key)]
+    found = _missing_conversations(items, settings)
     if content not in FILES:
-        return []
-    found = []
+        return found
     without = items.exclude(media__type__startswith=FILES[content]).order_by("position")
     lacking = list(without.values_list("key", flat=True))
     if lacking:
@@ -343,6 +352,21 @@ def missing_content(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
             )
         )
     return found
+
+
+def _missing_conversations(items: Any, settings: Mapping[str, Any]) -> list[Missing]:
+    """List items without a conversation, or fields about turns where items show none."""
+    if settings["content"] == CONVERSATION:
+        lacking = items.filter(chat__isnull=True).order_by("position").first()
+        if lacking is None:
+            return []
+        wrong = gettext("Item %(key)s has no conversation") % {"key": lacking.key}
+        return [Missing(wrong, "text", lacking.key)]
+    per = [n for n, row in enumerate(settings["fields"], 1) if row.get("per")]
+    if not per:
+        return []
+    wrong = gettext("Field %(number)s is about turns, and items show no conversations")
+    return [Missing(wrong % {"number": per[0]}, "fields")]
 
 
 def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
