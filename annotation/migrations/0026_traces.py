@@ -6,147 +6,317 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('annotation', '0020_estimated_seconds'),
+        ("annotation", "0025_chats"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='TraceSource',
+            name="TraceSource",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('otlp', 'Sends traces (OpenTelemetry)'), ('phoenix', 'Phoenix'), ('langfuse', 'Langfuse'), ('langsmith', 'LangSmith')], default='otlp', max_length=10)),
-                ('name', models.CharField(max_length=80)),
-                ('prefix', models.CharField(blank=True, max_length=8)),
-                ('digest', models.CharField(max_length=64, null=True, unique=True)),
-                ('settings', models.JSONField(default=dict)),
-                ('api_url', models.CharField(blank=True, max_length=300)),
-                ('api_project', models.CharField(blank=True, max_length=200)),
-                ('key_sealed', models.BinaryField(blank=True, default=bytes)),
-                ('cursor', models.JSONField(default=dict)),
-                ('next_at', models.DateTimeField(blank=True, null=True)),
-                ('error', models.CharField(blank=True, max_length=300)),
-                ('sends_scores', models.BooleanField(default=False)),
-                ('last_seen_at', models.DateTimeField(blank=True, null=True)),
-                ('rejected', models.PositiveBigIntegerField(default=0)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='trace_sources', to='annotation.project')),
-                ('task', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='trace_sources', to='annotation.task')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("otlp", "Sends traces (OpenTelemetry)"),
+                            ("phoenix", "Phoenix"),
+                            ("langfuse", "Langfuse"),
+                            ("langsmith", "LangSmith"),
+                        ],
+                        default="otlp",
+                        max_length=10,
+                    ),
+                ),
+                ("name", models.CharField(max_length=80)),
+                ("prefix", models.CharField(blank=True, max_length=8)),
+                ("digest", models.CharField(max_length=64, null=True, unique=True)),
+                ("settings", models.JSONField(default=dict)),
+                ("api_url", models.CharField(blank=True, max_length=300)),
+                ("api_project", models.CharField(blank=True, max_length=200)),
+                ("key_sealed", models.BinaryField(blank=True, default=bytes)),
+                ("cursor", models.JSONField(default=dict)),
+                ("next_at", models.DateTimeField(blank=True, null=True)),
+                ("error", models.CharField(blank=True, max_length=300)),
+                ("sends_scores", models.BooleanField(default=False)),
+                ("last_seen_at", models.DateTimeField(blank=True, null=True)),
+                ("rejected", models.PositiveBigIntegerField(default=0)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="trace_sources",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="trace_sources",
+                        to="annotation.task",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name', 'pk'],
+                "ordering": ["name", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='Trace',
+            name="Trace",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('trace_id', models.CharField(max_length=64)),
-                ('state', models.CharField(choices=[('receiving', 'Receiving'), ('settled', 'Not drawn'), ('queued', 'Drawn for review')], db_default='receiving', default='receiving', max_length=10)),
-                ('first_seen_at', models.DateTimeField()),
-                ('last_seen_at', models.DateTimeField()),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
-                ('is_due', models.BooleanField(db_default=True, default=True)),
-                ('received', models.PositiveIntegerField(db_default=0, default=0)),
-                ('late', models.PositiveIntegerField(db_default=0, default=0)),
-                ('digest', models.CharField(blank=True, db_default='', default='', max_length=64)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('title', models.CharField(blank=True, db_default='', default='', max_length=200)),
-                ('service', models.CharField(blank=True, db_default='', default='', max_length=120)),
-                ('seconds', models.FloatField(blank=True, null=True)),
-                ('spans_kept', models.PositiveIntegerField(db_default=0, default=0)),
-                ('turns', models.PositiveIntegerField(db_default=0, default=0)),
-                ('errors', models.PositiveIntegerField(db_default=0, default=0)),
-                ('size', models.PositiveIntegerField(db_default=0, default=0)),
-                ('dropped', models.PositiveIntegerField(db_default=0, default=0)),
-                ('masked', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
-                ('feedback', models.FloatField(blank=True, null=True)),
-                ('score', models.FloatField(blank=True, null=True)),
-                ('scores', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
-                ('base_inclusion', models.FloatField(blank=True, null=True)),
-                ('inclusion', models.FloatField(blank=True, null=True)),
-                ('stratum', models.CharField(blank=True, db_default='', default='', max_length=120)),
-                ('drawn_by', models.CharField(blank=True, db_default='', default='', max_length=20)),
-                ('item', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='trace', to='annotation.item')),
-                ('source', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='traces', to='annotation.tracesource')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("trace_id", models.CharField(max_length=64)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("receiving", "Receiving"),
+                            ("settled", "Not drawn"),
+                            ("queued", "Drawn for review"),
+                        ],
+                        db_default="receiving",
+                        default="receiving",
+                        max_length=10,
+                    ),
+                ),
+                ("first_seen_at", models.DateTimeField()),
+                ("last_seen_at", models.DateTimeField()),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
+                ("is_due", models.BooleanField(db_default=True, default=True)),
+                ("received", models.PositiveIntegerField(db_default=0, default=0)),
+                ("late", models.PositiveIntegerField(db_default=0, default=0)),
+                ("digest", models.CharField(blank=True, db_default="", default="", max_length=64)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("title", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                (
+                    "service",
+                    models.CharField(blank=True, db_default="", default="", max_length=120),
+                ),
+                ("seconds", models.FloatField(blank=True, null=True)),
+                ("spans_kept", models.PositiveIntegerField(db_default=0, default=0)),
+                ("turns", models.PositiveIntegerField(db_default=0, default=0)),
+                ("errors", models.PositiveIntegerField(db_default=0, default=0)),
+                ("size", models.PositiveIntegerField(db_default=0, default=0)),
+                ("dropped", models.PositiveIntegerField(db_default=0, default=0)),
+                (
+                    "masked",
+                    models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
+                ),
+                ("feedback", models.FloatField(blank=True, null=True)),
+                ("score", models.FloatField(blank=True, null=True)),
+                (
+                    "scores",
+                    models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
+                ),
+                ("base_inclusion", models.FloatField(blank=True, null=True)),
+                ("inclusion", models.FloatField(blank=True, null=True)),
+                (
+                    "stratum",
+                    models.CharField(blank=True, db_default="", default="", max_length=120),
+                ),
+                (
+                    "drawn_by",
+                    models.CharField(blank=True, db_default="", default="", max_length=20),
+                ),
+                (
+                    "item",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="trace",
+                        to="annotation.item",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="traces",
+                        to="annotation.tracesource",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='TraceSpan',
+            name="TraceSpan",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('span_id', models.CharField(max_length=64)),
-                ('parent_id', models.CharField(blank=True, db_default='', default='', max_length=64)),
-                ('name', models.CharField(max_length=200)),
-                ('kind', models.CharField(default='other', max_length=10)),
-                ('start_ns', models.BigIntegerField(null=True)),
-                ('end_ns', models.BigIntegerField(null=True)),
-                ('is_error', models.BooleanField(default=False)),
-                ('message', models.CharField(blank=True, db_default='', default='', max_length=1000)),
-                ('attributes', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
-                ('events', models.JSONField(default=list)),
-                ('dropped', models.PositiveIntegerField(db_default=0, default=0)),
-                ('masked', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
-                ('size', models.PositiveIntegerField(db_default=0, default=0)),
-                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='spans', to='annotation.trace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("span_id", models.CharField(max_length=64)),
+                (
+                    "parent_id",
+                    models.CharField(blank=True, db_default="", default="", max_length=64),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("kind", models.CharField(default="other", max_length=10)),
+                ("start_ns", models.BigIntegerField(null=True)),
+                ("end_ns", models.BigIntegerField(null=True)),
+                ("is_error", models.BooleanField(default=False)),
+                (
+                    "message",
+                    models.CharField(blank=True, db_default="", default="", max_length=1000),
+                ),
+                (
+                    "attributes",
+                    models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
+                ),
+                ("events", models.JSONField(default=list)),
+                ("dropped", models.PositiveIntegerField(db_default=0, default=0)),
+                (
+                    "masked",
+                    models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
+                ),
+                ("size", models.PositiveIntegerField(db_default=0, default=0)),
+                (
+                    "trace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="spans",
+                        to="annotation.trace",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='TraceView',
+            name="TraceView",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='views', to='annotation.trace')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "trace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="views",
+                        to="annotation.trace",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='TraceScore',
+            name="TraceScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('span_id', models.CharField(blank=True, max_length=64)),
-                ('name', models.CharField(max_length=80)),
-                ('identity', models.CharField(max_length=80)),
-                ('label', models.CharField(blank=True, max_length=80)),
-                ('value', models.FloatField(blank=True, null=True)),
-                ('comment', models.TextField(blank=True)),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('done', 'Sent'), ('failed', 'Failed')], default='waiting', max_length=8)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('next_at', models.DateTimeField()),
-                ('error', models.CharField(blank=True, max_length=300)),
-                ('done_at', models.DateTimeField(blank=True, null=True)),
-                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outgoing', to='annotation.trace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("span_id", models.CharField(blank=True, max_length=64)),
+                ("name", models.CharField(max_length=80)),
+                ("identity", models.CharField(max_length=80)),
+                ("label", models.CharField(blank=True, max_length=80)),
+                ("value", models.FloatField(blank=True, null=True)),
+                ("comment", models.TextField(blank=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "Waiting"), ("done", "Sent"), ("failed", "Failed")],
+                        default="waiting",
+                        max_length=8,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("next_at", models.DateTimeField()),
+                ("error", models.CharField(blank=True, max_length=300)),
+                ("done_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "trace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="outgoing",
+                        to="annotation.trace",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['next_at'], name='trace_score_due')],
-                'constraints': [models.UniqueConstraint(fields=('trace', 'span_id', 'name', 'identity'), name='trace_score_once')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["next_at"],
+                        name="trace_score_due",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("trace", "span_id", "name", "identity"), name="trace_score_once"
+                    )
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='tracesource',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('project', 'name'), name='trace_source_once'),
+            model_name="tracesource",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("ended_at__isnull", True)),
+                fields=("project", "name"),
+                name="trace_source_once",
+            ),
         ),
         migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(condition=models.Q(('is_due', True)), fields=['last_seen_at'], name='trace_due'),
+            model_name="trace",
+            index=models.Index(
+                condition=models.Q(("is_due", True)), fields=["last_seen_at"], name="trace_due"
+            ),
         ),
         migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(fields=['source', 'state', '-settled_at'], name='trace_by_state'),
+            model_name="trace",
+            index=models.Index(fields=["source", "state", "-settled_at"], name="trace_by_state"),
         ),
         migrations.AddConstraint(
-            model_name='trace',
-            constraint=models.UniqueConstraint(fields=('source', 'trace_id'), name='trace_once_a_source'),
+            model_name="trace",
+            constraint=models.UniqueConstraint(
+                fields=("source", "trace_id"), name="trace_once_a_source"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='tracespan',
-            constraint=models.UniqueConstraint(fields=('trace', 'span_id'), name='span_once_a_trace'),
+            model_name="tracespan",
+            constraint=models.UniqueConstraint(
+                fields=("trace", "span_id"), name="span_once_a_trace"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='traceview',
-            constraint=models.UniqueConstraint(fields=('trace', 'user'), name='trace_view_once'),
+            model_name="traceview",
+            constraint=models.UniqueConstraint(fields=("trace", "user"), name="trace_view_once"),
         ),
     ]

@@ -132,7 +132,7 @@ MASKS: Mapping[str, Mask] = {
         gettext_lazy("API keys"),
         re.compile(rf"(?<![A-Za-z0-9_])(?:{_KEYS})"),
         tuple(
-            "AKIA ASIA gh glpat- xox _live_ _test_ sk- pk- lsv2_ hf_ cqc_ AIza ya29. SG. eyJ".split()
+            "AKIA ASIA gh glpat- xox _live_ _test_ sk- pk- lsv2_ hf_ cqc_ AIza ya29 SG. eyJ".split()
         ),
         _random_length,
     ),

@@ -1,4 +1,6 @@
-"""Coverage of the failure rate of traces, under uneven draws: ``python -m tests.studies.trace_rates``.
+"""Coverage of the failure rate of traces under uneven draws.
+
+``python -m tests.studies.trace_rates``.
 
 Populations of traces with a judge of known quality; traces are drawn by rules for random ones,
 errors and low scores, and errors are reviewed first, so that some are never reviewed.

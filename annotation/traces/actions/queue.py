@@ -11,15 +11,16 @@ from django.utils.translation import gettext as _
 
 from annotation.authoring.actions import drafts, tasks
 from annotation.authoring.actions.items import STEP, default_group
-from annotation.chats.text import plain_text
+from annotation.chats.model import MAX_DOCUMENT, Chat, Turn, dump_chat, text_part
+from annotation.chats.storage import item_content, keep_chat
 from annotation.models import Item, Task, Trace, TraceSource, User
 from annotation.records.actions.audit import record
+from annotation.task_types.labels.content import CONVERSATION
 from annotation.traces.drawing import Facts, priority_of
 from annotation.traces.settings import SourceSettings, read_settings
 from annotation.traces.tree import StoredSpan, build_chat
 from crowdqc.errors import Conflict, Invalid
 
-LONGEST_QUESTION = 20_000
 OUTCOME_FIELDS: tuple[dict[str, Any], ...] = (
     {
         "name": "outcome",
@@ -70,7 +71,10 @@ def create_queue(*, by: User, source: TraceSource, reviews: int, title: str = ""
             "Read the conversation, with the steps that led to each answer. Decide whether it "
             "fails: whether the user did not get what they needed, or got something wrong."
         ),
-        "settings": {"fields": [dict(one) for one in OUTCOME_FIELDS]},
+        "settings": {
+            "content": CONVERSATION,
+            "fields": [dict(one) for one in OUTCOME_FIELDS],
+        },
     }
     tasks.edit_draft(by=by, task=task, fields=fields)
     set_queue(by=by, source=source, task=task)
@@ -108,7 +112,7 @@ def add_to_queue(
     rows = Task.objects.select_for_update(no_key=True, of=("self",)).select_related("current")
     task = rows.get(pk=source.task_id)
     version = task.current or drafts.lock_draft(task, by=source.created_by)
-    chat = build_chat(spans, hide_system=settings.hide_system)
+    chat = _reviewable(build_chat(spans, hide_system=settings.hide_system))
     group = task.groups.filter(until__isnull=True).order_by("position", "pk").first()
     if group is None:
         group = default_group(task, by=source.created_by)
@@ -118,15 +122,29 @@ def add_to_queue(
         group=group,
         key=f"trace-{trace.pk}",
         position=last + STEP,
-        question=(plain_text(chat) or trace.title or "?")[:LONGEST_QUESTION],
         since=version.number,
         redundancy=version.redundancy,
         priority=priority_of(facts, trace.scores, trace.drawn_by, fails_below=settings.fails_below),
-        **keep(source, chat),
+        **item_content(keep_chat(source.project, chat), chat),
     )
     return trace.item
 
 
-def keep(source: TraceSource, chat: Any) -> dict[str, Any]:
-    """Fields of an item that hold the conversation."""
-    return {}
+def _reviewable(chat: Chat) -> Chat:
+    """A conversation that can be stored: with a turn, and below the limit of its size."""
+    if not chat.turns:
+        empty = Turn(role="tool", parts=(text_part("No messages were recorded, only steps."),))
+        chat = chat.model_copy(update={"turns": (empty,)})
+    if len(dump_chat(chat)) > MAX_DOCUMENT:
+        spans = tuple(one.model_copy(update={"attributes": ""}) for one in chat.spans)
+        chat = chat.model_copy(update={"spans": spans})
+    cut = 0
+    while len(dump_chat(chat)) > MAX_DOCUMENT and len(chat.turns) > 1:
+        keep = len(chat.turns) // 2
+        cut += len(chat.turns) - keep
+        spans = tuple(
+            one.model_copy(update={"turn": None}) if (one.turn or 0) > keep else one
+            for one in chat.spans
+        )
+        chat = chat.model_copy(update={"turns": chat.turns[:keep], "spans": spans})
+    return chat.model_copy(update={"notes": (*chat.notes, f"turns_cut:{cut}")}) if cut else chat

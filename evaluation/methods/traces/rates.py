@@ -91,15 +91,29 @@ def estimate_rates(reviewed: Reviewed, population: Population, *, level: float =
     by_rule = population.count.sum(axis=1)
     blind = np.bincount(population.blind, by_rule, minlength=strata).astype(np.int64)
     own = population.blind[reviewed.stratum]
-    people = _claim("failure_people", reviewed.value, weight, own, blind, level)
+    people = _claim(
+        "failure_people", reviewed.value, weight, cell=own, count=blind, level=level
+    )
     cell = 3 * reviewed.stratum + reviewed.verdict + 1
-    both = _claim("failure_both", reviewed.value, weight, cell, population.count.ravel(), level)
+    both = _claim(
+        "failure_both",
+        reviewed.value,
+        weight,
+        cell=cell,
+        count=population.count.ravel(),
+        level=level,
+    )
     judged = reviewed.verdict != NO_JUDGE
     agrees = np.where(reviewed.verdict == 1, reviewed.value, 1 - reviewed.value)
     seen = population.count.copy()
     seen[:, 0] = 0
     agreement = _claim(
-        "judge_agrees", agrees[judged], weight[judged], cell[judged], seen.ravel(), level
+        "judge_agrees",
+        agrees[judged],
+        weight[judged],
+        cell=cell[judged],
+        count=seen.ravel(),
+        level=level,
     )
     size = max(population.size, 1)
     return Rates(
@@ -125,6 +139,7 @@ def _claim(
     compared: str,
     value: FloatArray,
     weight: FloatArray,
+    *,
     cell: IntArray,
     count: IntArray,
     level: float,
