@@ -23,6 +23,7 @@ TABS = (
         "tasks",
         ("task", "import", "recruitment", "announcement", "announcements"),
     ),
+    ("Traces", "trace_list", "traces", ("trace",)),
     (
         "People",
         "people",
@@ -106,6 +107,7 @@ def _project_nav(
             "current": current is not None and current[0] == label,
         }
         for label, address, count, _ in TABS
+        if address != "trace_list" or counts["sources"] or _belongs(name, ("trace",))
     ]
 
 

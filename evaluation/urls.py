@@ -34,6 +34,7 @@ PACKAGES = (
     "panels",
     "bundles",
     "items",
+    "traces",
 )
 RUN, TASK = "runs/<int:run_id>/", "tasks/<int:task_id>/"
 # Every package may link to runs, so their addresses belong to none.

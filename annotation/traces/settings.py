@@ -102,7 +102,7 @@ def clean_settings(raw: dict[str, Any]) -> dict[str, Any]:
         return SourceSettings.model_validate(raw).model_dump(mode="json")
     except ValidationError as error:
         wrong = {
-            ".".join(str(part) for part in one["loc"]) or "settings": one["msg"]
+            str(one["loc"][0]) if one["loc"] else "settings": one["msg"]
             for one in error.errors(include_url=False, include_input=False)
         }
         raise Invalid(_("The settings cannot be saved."), fields=wrong) from None

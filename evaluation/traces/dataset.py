@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from django.db.models import Case, Count, IntegerField, Q, Value, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    ExpressionWrapper,
+    IntegerField,
+    Q,
+    Value,
+    When,
+)
 
 from annotation.models import Project, Trace, TraceSource
 from annotation.traces.selectors import Review, live_sources, reviews_of
@@ -81,9 +90,12 @@ def read_study(project: Project, sources: Sequence[TraceSource] | None = None) -
         sources = list(live_sources(project))
     rows = Trace.objects.filter(source__in=sources, inclusion__isnull=False)
     counted = list(
-        rows.annotate(verdict=verdict_rule(sources))
+        rows.annotate(
+            verdict=verdict_rule(sources),
+            is_zero=ExpressionWrapper(Q(inclusion__lte=0), output_field=BooleanField()),
+        )
         .order_by()
-        .values_list("source", "stratum", "verdict", zero=Q(inclusion__lte=0))
+        .values_list("source", "stratum", "verdict", "is_zero")
         .annotate(n=Count("pk"), queued=Count("item"))
     )
     names = sorted({(source, stratum) for source, stratum, *_ in counted})

@@ -5,17 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import (
     Case,
     Count,
-    Exists,
     F,
     IntegerField,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
+    Value,
     When,
 )
 from django.db.models.functions import Coalesce
@@ -114,21 +115,33 @@ def drawn_traces(project: Project, sources: Sequence[TraceSource]) -> QuerySet[T
         fails=number(own.filter(code__in=failing)),
         passes=number(own.exclude(code__in=failing)),
         verdict=verdict_rule(sources),
-        is_open=Case(
-            When(Exists(Trace.objects.filter(pk=OuterRef("pk"), item__held__lt=F("item__redundancy"))), then=0),
-            default=1,
+        is_complete=Case(
+            When(item__held__lt=F("item__redundancy"), then=Value(0)),
+            default=Value(1),
+            output_field=IntegerField(),
         ),
-    )  # fmt: skip
+    )
+
+
+def row_of(trace: Trace, *, hidden: bool) -> TraceRow:
+    """A drawn trace with what people and the judge say of it."""
+    rows = drawn_traces(trace.source.project, [trace.source]).filter(pk=trace.pk)
+    return _row(rows.get(), hidden=hidden)
+
+
+def _row(one: Any, *, hidden: bool) -> TraceRow:
+    """A row of ``drawn_traces``."""
+    return TraceRow(one, one.fails, one.passes, one.verdict, hidden, rule_label(one.drawn_by))
 
 
 def trace_listing(access: Access) -> Listing:
     """Drawn traces of the project, those that wait first, the oldest on top."""
     sources = list(live_sources(access.project))
     rows = drawn_traces(access.project, sources)
-    complete = Q(is_open=1)
+    complete = Q(is_complete=1)
     agree = Q(fails=0) | Q(passes=0)
     views = [
-        Choice("waiting", _("Waiting"), Q(is_open=0), rows.filter(is_open=0).count()),
+        Choice("waiting", _("Waiting"), Q(is_complete=0), rows.filter(is_complete=0).count()),
         Choice("differ", _("People differ"), Q(fails__gt=0, passes__gt=0)),
         Choice(
             "judge",
@@ -144,27 +157,15 @@ def trace_listing(access: Access) -> Listing:
     ]
     now = timezone.now()
     days = [
-        Choice(
-            str(n), _("%(n)s days") % {"n": n}, Q(settled_at__gt=now - dt.timedelta(days=n))
-        )
+        Choice(str(n), _("%(n)s days") % {"n": n}, Q(settled_at__gt=now - dt.timedelta(days=n)))
         for n in DAYS
     ]
 
-    def read(found: list[Trace]) -> list[TraceRow]:
+    def read(found: list[Any]) -> list[TraceRow]:
         hidden = still_reviews(access, found)
-        shown = [one.pk for one in found if one.pk not in hidden and one.is_open == 0]  # type: ignore[attr-defined]
+        shown = [one.pk for one in found if one.pk not in hidden and not one.is_complete]
         log_views(by=access.user, traces=shown)
-        return [
-            TraceRow(
-                one,
-                one.fails,  # type: ignore[attr-defined]
-                one.passes,  # type: ignore[attr-defined]
-                one.verdict,  # type: ignore[attr-defined]
-                one.pk in hidden,
-                rule_label(one.drawn_by),
-            )
-            for one in found
-        ]
+        return [_row(one, hidden=one.pk in hidden) for one in found]
 
     return Listing(
         slug="traces",
@@ -180,7 +181,7 @@ def trace_listing(access: Access) -> Listing:
             Column("judge", _("Judge"), sort=("score",)),
             Column("errors", _("Errors"), sort=("errors",), number=True, down=True, shown=False),
             Column("seconds", _("Time"), sort=("seconds",), number=True, down=True, shown=False),
-            Column("state", _("State"), sort=("is_open", "settled_at")),
+            Column("state", _("State"), sort=("is_complete", "settled_at")),
         ),
         template="evaluation/traces/_row.html",
         order="state",
@@ -193,5 +194,5 @@ def trace_listing(access: Access) -> Listing:
             Filter("days", _("Since"), days),
         ),
         read=read,
-        name_of=lambda trace: str(trace),
+        name_of=str,
     )

@@ -9,16 +9,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_access
+from annotation.chats.page import view_chat
 from annotation.lists.pages import list_page
 from annotation.traces.actions.settle import read_spans
 from annotation.traces.actions.views import log_views
-from annotation.traces.selectors import find_trace_of, live_sources, still_reviews
+from annotation.traces.selectors import find_trace_of, still_reviews
 from annotation.traces.settings import read_settings
 from annotation.traces.tree import build_chat
 from crowdqc.errors import NotAllowed
 from evaluation.results.findings import arrange
 from evaluation.traces import results
-from evaluation.traces.listing import TraceRow, drawn_traces, rule_label, trace_listing
+from evaluation.traces.listing import row_of, trace_listing
+from evaluation.traces.steps import step_rows
 
 
 @login_required
@@ -50,13 +52,14 @@ def trace(request: HttpRequest, project_id: int, trace_id: int) -> HttpResponse:
     spans, _totals = read_spans(found)
     chat = build_chat(spans, hide_system=settings.hide_system)
     hidden = found.pk in still_reviews(access, [found])
-    row = None
-    if found.item_id:
-        rows = drawn_traces(access.project, list(live_sources(access.project)))
-        one = rows.filter(pk=found.pk).first()
-        if one is not None:
-            row = TraceRow(one, one.fails, one.passes, one.verdict, hidden, rule_label(one.drawn_by))  # type: ignore[attr-defined]  # noqa: E501
+    row = row_of(found, hidden=hidden) if found.item_id else None
     if not hidden:
         log_views(by=access.user, traces=[found.pk])
-    context = {"trace": found, "chat": chat, "row": row, "hidden": hidden, "settings": settings}
+    context = {
+        "trace": found,
+        "chat": view_chat(chat, facts=True),
+        "steps": step_rows(chat),
+        "row": row,
+        "hidden": hidden,
+    }
     return render(request, "evaluation/traces/trace.html", context)

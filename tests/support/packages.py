@@ -56,6 +56,7 @@ PACKAGE_ORDER = (
     "evaluation.people",
     "evaluation.items",
     "evaluation.official",
+    "evaluation.traces",
     "evaluation.overview",
     "evaluation.published",
     "evaluation.bundles",

@@ -39,6 +39,7 @@ OUTCOME_FIELDS: tuple[dict[str, Any], ...] = (
         "label": "Kind of failure",
         "question": "What kind of failure?",
         "kind": "choose_several",
+        "required": False,
         "options": [
             {"value": "says_done", "label": "Says done, is not"},
             {"value": "wrong_tool", "label": "Wrong tool"},
@@ -48,7 +49,13 @@ OUTCOME_FIELDS: tuple[dict[str, Any], ...] = (
         ],
         "ask_if": [{"field": "outcome", "is": "is", "values": ["fail"]}],
     },
-    {"name": "note", "label": "Note", "question": "Note", "kind": "long_text"},
+    {
+        "name": "note",
+        "label": "Note",
+        "question": "Note",
+        "kind": "long_text",
+        "required": False,
+    },
 )
 
 
