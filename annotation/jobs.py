@@ -21,6 +21,7 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
+from annotation.traces.actions import exchange
 from annotation.traces.actions import settle as traces
 from annotation.work.actions import leases, reading
 from crowdqc import limits
@@ -189,8 +190,17 @@ def delete_old_traces() -> int:
     return traces.delete_expired()
 
 
+@shared_task(ignore_result=True)
+def exchange_traces() -> int:
+    """Read traces from the tools that hold them, and send reviews back; return how many."""
+    with try_lock("exchange_traces") as mine:
+        done = exchange.exchange_due() if mine else None
+    return done.spans + done.scores if done else 0
+
+
 DUE: Mapping[str, tuple[Task, Callable[[], bool]]] = {
     "send_payments": (send_payments, payment_sending.is_due),
     "deliver_hooks": (deliver_hooks, deliver.is_due),
     "fetch_media": (fetch_media, media.is_due),
+    "exchange_traces": (exchange_traces, exchange.is_due),
 }

@@ -64,7 +64,6 @@ EXCEPTIONS = {
     "evaluation.llm.endpoints.probe.request_probe": "the model says since when it is asked",
     "traces.actions.receive.receive": "a program sends them; every span is a row",
     "traces.actions.scores.receive_scores": "a program sends them; the trace holds them",
-    "traces.actions.settle.settle_due": "the clock does it; the trace says when and how",
     "traces.actions.settle.delete_expired": "the clock does it: traces kept for their days",
     "evaluation.operations.actions.take_samples": "the clock does it: figures of the moment",
     "evaluation.llm.endpoints.probe.request_names": "the endpoint says since when it is asked",

@@ -13,6 +13,7 @@ from annotation.models import TraceSource
 from annotation.traces.masks import MASKS
 from annotation.traces.settings import Rule, SourceSettings
 from crowdqc.errors import Invalid
+from crowdqc.numbers import parse_real
 
 NUM = {"class": "mid num"}
 
@@ -190,16 +191,15 @@ class SettingsForm(forms.Form):
 
 def _attribute_rule(line: str) -> dict[str, Any]:
     match = re.fullmatch(r"\s*([^\s=]{1,120})(?:=(.{1,200}?))?\s+([\d.]{1,8})\s*%\s*", line)
-    try:
-        share = float(match[3]) / 100 if match else -1.0
-    except ValueError:
-        share = -1.0
-    if match is None or not 0 <= share <= 1:
+    percent = parse_real(match[3], 0, 100) if match else None
+    if match is None or percent is None:
         raise Invalid(
             _("A rule cannot be read."),
             fields={"attributes": _("Write key=value 20%%, not “%(line)s”.") % {"line": line[:60]}},
         )
-    return Rule(kind="attribute", share=share, key=match[1], value=match[2] or "").model_dump()
+    return Rule(
+        kind="attribute", share=percent / 100, key=match[1], value=match[2] or ""
+    ).model_dump()
 
 
 class QueueForm(forms.Form):

@@ -26,7 +26,7 @@ from django.utils.translation import gettext as _
 from annotation.access import Access
 from annotation.lists.definition import Choice, Column, Filter, Listing
 from annotation.models import ChoiceValue, Project, Trace, TraceSource
-from annotation.traces.actions.views import log_views
+from annotation.traces.actions.seen import log_views
 from annotation.traces.selectors import live_sources, still_reviews
 from annotation.traces.settings import read_settings
 from evaluation.traces.dataset import verdict_rule
@@ -46,7 +46,7 @@ class TraceRow:
     rule: str
 
     @property
-    def done(self) -> int:
+    def submitted(self) -> int:
         """Reviews given or in work, at most those wanted."""
         item = self.trace.item
         return 0 if item is None else item.held
@@ -58,7 +58,7 @@ class TraceRow:
 
     @property
     def missing(self) -> int:
-        return self.wanted - self.done
+        return self.wanted - self.submitted
 
     @property
     def people_differ(self) -> bool:

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.access import get_access
 from annotation.chats.page import view_chat
 from annotation.lists.pages import list_page
+from annotation.traces.actions.seen import log_views
 from annotation.traces.actions.settle import read_spans
-from annotation.traces.actions.views import log_views
 from annotation.traces.selectors import find_trace_of, still_reviews
 from annotation.traces.settings import read_settings
 from annotation.traces.tree import build_chat

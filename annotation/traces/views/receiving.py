@@ -22,6 +22,7 @@ from annotation.traces.actions import scores
 from annotation.traces.actions.receive import receive
 from annotation.traces.tokens import find_source
 from crowdqc.errors import DomainError, Invalid, LimitExceeded
+from crowdqc.files.json_input import read_json
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = "10"
@@ -86,10 +87,7 @@ def receive_traces(request: HttpRequest, source: TraceSource) -> HttpResponse:
 def receive_scores(request: HttpRequest, source: TraceSource) -> HttpResponse:
     """Take scores and feedback as Langfuse's clients send them: an object, or a list of them."""
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
-    try:
-        sent: Any = json.loads(otlp.decompress(request.body, encoding))
-    except (ValueError, RecursionError):
-        raise otlp.BadBody("The body is not JSON.") from None
+    sent: Any = read_json(otlp.decompress(request.body, encoding), replace=True)
     rows = sent if isinstance(sent, list) else [sent]
     if not all(isinstance(row, dict) for row in rows) or len(rows) > scores.MOST_AT_ONCE:
         raise Invalid("Send a score, or a list of 1,000 at most.")

@@ -1,4 +1,4 @@
-"""OTLP bodies: protobuf and JSON, both kinds of ids, limits, and replies as the specification has them."""
+"""OTLP bodies: protobuf and JSON, both kinds of ids, limits, and replies."""
 
 from __future__ import annotations
 

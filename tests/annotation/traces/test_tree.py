@@ -40,7 +40,7 @@ def said(role: str, text: str) -> dict[str, Any]:
 IDS = st.sampled_from("abcdefgh")
 SPANS = st.lists(
     st.builds(
-        lambda own, parent, start, end: span(own, parent, start, end),
+        span,
         IDS,
         st.one_of(st.just(""), IDS, st.just("missing")),
         st.one_of(st.none(), st.integers(0, 5)),
