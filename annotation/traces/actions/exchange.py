@@ -98,7 +98,7 @@ def read_page(source: TraceSource) -> tuple[int, bool]:
         "cursor": page.cursor,
     }
     _note(
-        source, cursor=cursor, error="", next_at=timezone.now() + (EVERY if at_end else EVERY * 0)
+        source, cursor=cursor, error="", next_at=timezone.now() + EVERY * at_end
     )
     return received.stored, not at_end
 
