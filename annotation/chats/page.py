@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.template.defaultfilters import filesizeformat
@@ -134,6 +134,42 @@ def view_chat(
     return ChatView(
         turns, tuple(_note(note) for note in chat.notes), any(turn.calls for turn in chat.turns)
     )
+
+
+@dataclass(frozen=True)
+class PairView:
+    """Two conversations as shown beside each other: what both begin with, and the rest of each."""
+
+    shared: ChatView
+    sides: tuple[ChatView, ChatView]
+    first_difference: int | None  # the number of the turn; None: they are the same
+
+
+def pair_page(first: ChatContent, second: ChatContent) -> PairView:
+    """Return two stored conversations as shown, their common beginning apart."""
+    chats = chat_of(first), chat_of(second)
+    same = shared_turns(*chats)
+    shared = Chat(turns=chats[0].turns[:same])
+    sides = tuple(
+        replace(view, turns=view.turns[same:]) for view in (view_chat(chat) for chat in chats)
+    )
+    ends = same == max(len(chat.turns) for chat in chats)
+    return PairView(view_chat(shared), (sides[0], sides[1]), None if ends else same + 1)
+
+
+def shared_turns(first: Chat, second: Chat) -> int:
+    """Count the turns that both conversations begin with, whatever ids, models and times say."""
+    same = 0
+    for one, other in zip(first.turns, second.turns, strict=False):
+        if _content(one) != _content(other):
+            break
+        same += 1
+    return same
+
+
+def _content(turn: Turn) -> object:
+    calls = tuple((call.name, call.arguments, call.result, call.is_error) for call in turn.calls)
+    return turn.role, turn.parts, calls
 
 
 def view_turn(

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from annotation.chats.model import Chat, ImagePart, ReasoningPart, ToolCall, Turn, part_text
+from annotation.chats.model import Chat, ReasoningPart, ToolCall, Turn, part_text
 
 ROLE_NAMES = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
 MAX_PLAIN = 100_000  # characters
 
 
-def plain_text(chat: Chat, *, most: int = MAX_PLAIN) -> str:
-    """Write all turns as text, each under its role; the middle is left out above ``most``."""
-    blocks = [turn_text(turn, number) for number, turn in chat.numbered()]
+def plain_text(chat: Chat, *, most: int = MAX_PLAIN, system: bool = False) -> str:
+    """Write turns as text, each after its number and role; the middle is left out above ``most``.
+
+    Without ``system`` the instructions to the model are left out, so that titles and lists begin
+    with what the user wrote.
+    """
+    blocks = [
+        turn_text(turn, number)
+        for number, turn in chat.numbered()
+        if system or turn.role != "system"
+    ]
     return shorten_blocks(blocks, most)
 
 
 def turn_text(turn: Turn, number: int) -> str:
     """Write one turn as text: its role, its texts, and a line for each call and result."""
-    lines = [f"[{number}] {ROLE_NAMES[turn.role]}:"]
-    lines += [call_text(call) for call in turn.calls]
-    lines += [
-        part_text(part) for part in turn.parts if not isinstance(part, ReasoningPart | ImagePart)
-    ]
-    images = sum(isinstance(part, ImagePart) for part in turn.parts)
-    lines += ["[image]"] * images
-    return "\n".join(filter(None, lines))
+    lines = [call_text(call) for call in turn.calls]
+    lines += [part_text(part) for part in turn.parts if not isinstance(part, ReasoningPart)]
+    return f"[{number}] {ROLE_NAMES[turn.role]}: " + "\n".join(filter(None, lines))
 
 
 def call_text(call: ToolCall) -> str:

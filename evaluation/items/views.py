@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_item, get_task
+from annotation.chats.page import chat_page
 from annotation.lists.pages import list_page
 from evaluation.items.listing import answer_listing, item_listing
 from evaluation.items.selectors import item_page
@@ -41,4 +42,6 @@ def task_item(request: HttpRequest, project_id: int, task_id: int, item_id: int)
     _, task, item = get_item(request, project_id, task_id, item_id)
     shown = item_page(task, item, request.GET.get("page"))
     context = {"task": task, "title": title_of(task), "item": item, "shown": shown}
+    if item.chat is not None:
+        context["chat"] = chat_page(item.chat, facts=True)
     return render(request, "evaluation/items/item.html", context)

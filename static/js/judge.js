@@ -77,7 +77,7 @@ const sideOf = (name) => page().querySelector(`[data-side=${name}]`);
 function onScreen(part) {
   // On a phone the other response keeps its place, unseen.
   if (getComputedStyle(part).visibility === "hidden") return false;
-  const { top, bottom, height } = part.querySelector(".reading").getBoundingClientRect();
+  const { top, bottom, height } = (part.querySelector(".chat, .reading") ?? part).getBoundingClientRect();
   const bar = document.querySelector(".work-bar").offsetHeight;
   const foot = narrow.matches ? page().querySelector(".work-actions").offsetHeight : 0;
   const visible = Math.min(bottom, innerHeight - foot) - Math.max(top, bar);

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.models import Candidate, Item
+from annotation.chats.page import ChatView, PairView, chat_page, pair_page
+from annotation.models import Candidate, ChatContent, Item
 from annotation.task_types.pairwise import type as pairwise
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from annotation.task_types.rating import type as rating
@@ -46,6 +47,7 @@ class CandidateText:
     html: SafeString
     words: int
     cited: int  # different sources
+    chat: ChatView | None = None  # the conversation that it is
 
     @property
     def name(self) -> str:
@@ -136,8 +138,11 @@ def _mark(html: str, known: set[int]) -> tuple[SafeString, int]:
 
 def candidate_context(text: Candidate, side: str, known: set[int]) -> CandidateText:
     """A candidate as the page shows it; ``known``: the numbers of sources that are on the page."""
+    words = text.words or words_in(text.text)
+    if text.chat is not None:
+        return CandidateText(side, SafeString(""), words, 0, chat_page(text.chat))
     html, cited = _mark(render_markdown(text.text, breaks=True), known)
-    return CandidateText(side, html, text.words or words_in(text.text), cited)
+    return CandidateText(side, html, words, cited)
 
 
 def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
@@ -146,6 +151,17 @@ def texts(item: Item, *, flipped: bool, known: set[int]) -> list[CandidateText]:
     sides = (LEFT, RIGHT) if len(found) == 2 else ("text",)
     ordered = found[::-1] if flipped else found
     return [candidate_context(text, side, known) for text, side in zip(ordered, sides, strict=True)]
+
+
+def chats(item: Item, *, flipped: bool) -> PairView | None:
+    """Return the item's two conversations in displayed order; None unless it has two."""
+    rows = [text.chat for text in (item.first, item.second) if text is not None]
+    if flipped:
+        rows.reverse()
+    match rows:
+        case [ChatContent() as left, ChatContent() as right]:
+            return pair_page(left, right)
+    return None
 
 
 def lines(settings: Mapping[str, Any], draft: Mapping[str, Any]) -> list[Line]:
@@ -214,8 +230,12 @@ def page(
     known = {source.number for source in found if source.number is not None}
     asked = lines(settings, draft)
     still_open = sum(not line.answered for line in asked)
+    shown, pair = texts(item, flipped=flipped, known=known), chats(item, flipped=flipped)
+    if pair is not None:
+        shown = [replace(text, chat=side) for text, side in zip(shown, pair.sides, strict=True)]
     return {
-        "shown": texts(item, flipped=flipped, known=known),
+        "shown": shown,
+        "pair": pair,
         "sources": found,
         "sources_label": _("Show the %(number)s sources") % {"number": len(known)}
         if len(known) > 1

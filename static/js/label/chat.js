@@ -34,11 +34,18 @@ function fold() {
   return true;
 }
 
+// The beginning that two conversations share.
+function share() {
+  const shared = document.querySelector("#work [data-shared]");
+  if (shared) shared.open = !shared.open;
+  return Boolean(shared);
+}
+
 document.addEventListener("keydown", (event) => {
   if (!chat() || event.defaultPrevented || event.isComposing || !hasSingleKeys()) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   if (event.target.closest("textarea, input[type=text], select")) return;
   const key = event.key.toLowerCase();
-  const done = key === "j" ? go(1) : key === "k" ? go(-1) : key === "t" && fold();
+  const done = key === "j" ? go(1) : key === "k" ? go(-1) : key === "t" ? fold() : key === "s" && share();
   if (done) event.preventDefault();
 });

@@ -1,0 +1,90 @@
+"""Workers rate conversations turn by turn, and compare two of them, on a desktop and a phone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, expect
+
+from annotation.models import Answer, ChoiceValue
+from tests.annotation.chats.made import make_chat_task
+from tests.annotation.chats.test_pairs import chat_of, make_chat_pair
+from tests.browser.sign_in import sign_in
+from tests.support import factories
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PICTURES = os.environ.get("CROWDQC_PICTURES", "")
+SIZES = {"wide": {"width": 1360, "height": 900}, "phone": {"width": 360, "height": 740}}
+
+
+def picture(page: Page, name: str) -> None:
+    """Keep a picture of the whole page, where a folder for them is named."""
+    if PICTURES:
+        page.screenshot(path=str(Path(PICTURES) / f"{name}.png"), full_page=True)
+
+
+def opened(browser: Browser, world: factories.World, url: str, size: str) -> Page:
+    """A page of the worker of a world in a browser of this size."""
+    context = browser.new_context(viewport=SIZES[size])  # type: ignore[arg-type]
+    sign_in(context, world.worker.user, url)
+    return context.new_page()
+
+
+def test_worker_rates_turns_by_key(browser: Browser, live_server: Any) -> None:
+    world = factories.make_world()
+    task = make_chat_task(world.project, n=1)
+    found = factories.claim(task, world.worker)
+    page = opened(browser, world, live_server.url, "wide")
+    page.goto(live_server.url + reverse("work_item", args=[found.pk, 1]))
+    picture(page, "chat-wide")
+    expect(page.locator("[data-turn]")).to_have_count(5)
+    page.keyboard.press("5")  # helpful, turn 3
+    page.keyboard.press("Tab")
+    page.keyboard.press("3")  # no problem
+    page.keyboard.press("t")
+    expect(page.locator("#call-3c1")).to_have_attribute("open", "")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("2")
+    page.keyboard.press("Tab")
+    page.keyboard.press("2")  # not solved
+    expect(page.locator("[data-next]")).to_have_attribute("aria-disabled", "false")
+    picture(page, "chat-answered")
+    page.locator("[data-next]").click()
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("h1")).to_be_visible()
+    page.wait_for_url("**/done/**")
+    stored = dict(ChoiceValue.objects.values_list("field", "code"))
+    assert stored == {
+        "helpful@3": "5",
+        "problem@3": "none",
+        "helpful@5": "1",
+        "problem@5": "made_up",
+        "solved": "no",
+    }
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_conversations_fit_the_screen(browser: Browser, live_server: Any, size: str) -> None:
+    world = factories.make_world()
+    task = make_chat_task(world.project, n=1)
+    found = factories.claim(task, world.worker)
+    pair = make_chat_pair(
+        world.project,
+        chat_of("Hi", "Hello, what can I do?", "Move my flight to 6 December."),
+        chat_of("Hi", "Hello, what can I do?", "Cancel my flight.", "It is cancelled."),
+    )
+    judged = factories.claim(pair, world.worker)
+    page = opened(browser, world, live_server.url, size)
+    for name, number in (("chat", found.pk), ("pair", judged.pk)):
+        page.goto(live_server.url + reverse("work_item", args=[number, 1]))
+        picture(page, f"{name}-{size}")
+        over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert over <= 0, name
+    assert not Answer.objects.exists()
