@@ -11,7 +11,8 @@ import datetime as dt
 import hashlib
 import hmac
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.conf import settings as django_settings
@@ -46,13 +47,17 @@ Kind, State = TraceSource.Kind, TraceScore.State
 CONNECTORS = {Kind.PHOENIX: Phoenix, Kind.LANGFUSE: Langfuse, Kind.LANGSMITH: LangSmith}
 
 
-def connect(source: TraceSource) -> Connector:
+@contextmanager
+def connect(source: TraceSource) -> Iterator[Connector]:
     """The client of a source that is read; DomainError where its key cannot be opened."""
     key = ""
     if source.key_sealed:
         key = unseal(bytes(source.key_sealed), PURPOSE, "The key of this source")
     connector: Connector = CONNECTORS[Kind(source.kind)](source.api_url, source.api_project, key)
-    return connector
+    try:
+        yield connector
+    finally:
+        connector.caller.close()
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -84,7 +89,8 @@ def read_page(source: TraceSource) -> tuple[int, bool]:
     """Read one page of a source: how many spans it had, and whether there is more."""
     window = _window(source)
     try:
-        page = connect(source).read(window)
+        with connect(source) as tool:
+            page = tool.read(window)
         received = receive(source=source, spans=page.spans, rejected=page.rejected)
         receive_scores(source=source, rows=page.scores)
     except (SourceError, DomainError) as error:
@@ -97,9 +103,7 @@ def read_page(source: TraceSource) -> tuple[int, bool]:
         "end": window.end.isoformat() if more else "",
         "cursor": page.cursor,
     }
-    _note(
-        source, cursor=cursor, error="", next_at=timezone.now() + EVERY * at_end
-    )
+    _note(source, cursor=cursor, error="", next_at=timezone.now() + EVERY * at_end)
     return received.stored, not at_end
 
 
@@ -238,20 +242,8 @@ def _send(row: TraceScore) -> bool:
     """Send a score and note what came of it; whether it arrived."""
     trace = row.trace
     try:
-        connect(trace.source).send(
-            OutgoingScore(
-                key=hashlib.sha256(
-                    f"{trace.trace_id}/{row.span_id}/{row.name}/{row.identity}".encode()
-                ).hexdigest()[:32],
-                trace_id=trace.trace_id,
-                span_id=row.span_id,
-                name=row.name,
-                identity=row.identity,
-                label=row.label,
-                value=row.value,
-                comment=row.comment,
-            )
-        )
+        with connect(trace.source) as tool:
+            tool.send(_outgoing(row))
     except (SourceError, DomainError) as error:
         final = getattr(error, "final", False) or row.attempts >= MAX_TRIES
         TraceScore.objects.filter(pk=row.pk).update(
@@ -262,6 +254,21 @@ def _send(row: TraceScore) -> bool:
         return False
     TraceScore.objects.filter(pk=row.pk).update(state=State.DONE, error="", done_at=timezone.now())
     return True
+
+
+def _outgoing(row: TraceScore) -> OutgoingScore:
+    """A score as it is sent; its key is the same at every try."""
+    named = f"{row.trace.trace_id}/{row.span_id}/{row.name}/{row.identity}"
+    return OutgoingScore(
+        key=hashlib.sha256(named.encode()).hexdigest()[:32],
+        trace_id=row.trace.trace_id,
+        span_id=row.span_id,
+        name=row.name,
+        identity=row.identity,
+        label=row.label,
+        value=row.value,
+        comment=row.comment,
+    )
 
 
 @dataclass(frozen=True)

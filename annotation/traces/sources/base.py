@@ -62,6 +62,8 @@ class OutgoingScore:
 class Connector(Protocol):
     """Reads spans from a tool, and sends scores to it. All raise SourceError."""
 
+    caller: Caller
+
     def read(self, window: Window) -> SpanPage:
         """Return a page of the spans that began within the window."""
 
@@ -80,10 +82,8 @@ class Caller:
             most_bytes=MOST_BYTES,
         )
 
-    def __enter__(self) -> Caller:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close its connections."""
         self.client.close()
 
     def get(self, path: str, **query: Any) -> Any:
