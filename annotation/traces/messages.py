@@ -120,13 +120,11 @@ def _of_gen_ai(attributes: Mapping[str, Any], events: Events, notes: list[str]) 
         for name, one in zip(("input", "output"), given, strict=True)
         if isinstance(one, str) and one.lstrip()[:1] in ("[", "{")
     ]
-    turns = [
-        _turns(one, notes, role) for one, role in zip(given, ("user", "assistant"), strict=True)
-    ]
+    turns = _turns(given[0], notes, "user"), _turns(given[1], notes, "assistant")
     if system:
         parts = _turns([{"role": "system", "parts": system}], notes, "system")
-        turns[0] = [*parts, *turns[0]]
-    return turns[0], turns[1]
+        return [*parts, *turns[0]], turns[1]
+    return turns
 
 
 def _of_open_inference(attributes: Mapping[str, Any], events: Events, notes: list[str]) -> Found:
@@ -140,10 +138,8 @@ def _of_open_inference(attributes: Mapping[str, Any], events: Events, notes: lis
         missing = max(messages, default=-1) + 1 - len(messages)
         if missing:
             notes.append(f"messages_missing:{name}:{missing}")
-    return tuple(  # type: ignore[return-value]
-        _turns([_unflat(sides[name][n]) for n in sorted(sides[name])], notes, role)
-        for name, role in (("input", "user"), ("output", "assistant"))
-    )
+    given = [[_unflat(messages[n]) for n in sorted(messages)] for messages in sides.values()]
+    return _turns(given[0], notes, "user"), _turns(given[1], notes, "assistant")
 
 
 def _unflat(flat: Mapping[str, Any]) -> dict[str, Any]:

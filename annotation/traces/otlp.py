@@ -116,7 +116,8 @@ def _read_protobuf(body: bytes) -> ReadBody:
         request.ParseFromString(body)
     except DecodeError:
         raise BadBody("The body is not an OTLP request.") from None
-    spans, rejected = [], 0
+    spans: list[ReceivedSpan] = []
+    rejected = 0
     for resource in request.resource_spans:
         about = _pairs(resource.resource.attributes)
         for scope in resource.scope_spans:
@@ -178,7 +179,8 @@ def _read_json(body: bytes) -> ReadBody:
 
 def read_request(request: Mapping[str, Any]) -> ReadBody:
     """Read an OTLP request that was JSON, as of a body or a file; unknown fields are ignored."""
-    spans, rejected = [], 0
+    spans: list[ReceivedSpan] = []
+    rejected = 0
     for about, span in _spans_of(request):
         try:
             if len(spans) >= MAX_SPANS_A_REQUEST:
@@ -206,7 +208,7 @@ def _get(holder: Any, name: str) -> Any:
         return None
     if name in holder:
         return holder[name]
-    return holder.get(re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name))
+    return holder.get(re.sub(r"(?=[A-Z])", "_", name).lower())
 
 
 def _listed(value: Any) -> list[Any]:

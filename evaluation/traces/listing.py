@@ -94,7 +94,7 @@ def rule_label(name: str) -> str:
     return labels.get(name, name)
 
 
-def drawn_traces(project: Project, sources: Sequence[TraceSource]) -> QuerySet[Trace]:
+def drawn_traces(project: Project, sources: Sequence[TraceSource]) -> QuerySet[Any]:
     """Drawn traces with counts of reviews that say fail and pass, and the judge's verdict."""
     rows = Trace.objects.filter(source__project=project, item__isnull=False)
     settings = [(one.pk, read_settings(one.settings)) for one in sources]

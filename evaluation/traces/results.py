@@ -135,7 +135,7 @@ def _verdict(result: TraceResult) -> Finding:
     claim, people = result.rate, result.rates.people
     if not result.study.size:
         return MESSAGES.find("traces_none")
-    values = {
+    values: dict[str, Any] = {
         "traces": plural(result.study.size, "trace"),
         "reviewed": plural(people.n, "trace"),
         "least": LEAST,

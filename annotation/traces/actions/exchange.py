@@ -2,7 +2,8 @@
 
 Spans are read by windows of time, page by page: how far is stored after each page, and windows
 overlap, as spans come late; the first of a span stays. A score is claimed in a transaction of its
-own and sent after it, under an identity that makes a second sending change nothing.
+own and sent after it, under an identity that makes a second sending change nothing. Its comment is
+kept until it has arrived.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import datetime as dt
 import hashlib
 import hmac
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -44,7 +45,11 @@ SECONDS = 40.0  # of one turn of the job
 LEASE = dt.timedelta(minutes=2)
 MAX_TRIES = 10
 Kind, State = TraceSource.Kind, TraceScore.State
-CONNECTORS = {Kind.PHOENIX: Phoenix, Kind.LANGFUSE: Langfuse, Kind.LANGSMITH: LangSmith}
+CONNECTORS: dict[str, Callable[[str, str, str], Connector]] = {
+    Kind.PHOENIX: Phoenix,
+    Kind.LANGFUSE: Langfuse,
+    Kind.LANGSMITH: LangSmith,
+}
 
 
 @contextmanager
@@ -53,7 +58,7 @@ def connect(source: TraceSource) -> Iterator[Connector]:
     key = ""
     if source.key_sealed:
         key = unseal(bytes(source.key_sealed), PURPOSE, "The key of this source")
-    connector: Connector = CONNECTORS[Kind(source.kind)](source.api_url, source.api_project, key)
+    connector = CONNECTORS[source.kind](source.api_url, source.api_project, key)
     try:
         yield connector
     finally:
@@ -252,7 +257,9 @@ def _send(row: TraceScore) -> bool:
             next_at=timezone.now() + wait_after(row.attempts),
         )
         return False
-    TraceScore.objects.filter(pk=row.pk).update(state=State.DONE, error="", done_at=timezone.now())
+    TraceScore.objects.filter(pk=row.pk).update(
+        state=State.DONE, error="", comment="", done_at=timezone.now()
+    )
     return True
 
 

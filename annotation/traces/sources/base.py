@@ -109,7 +109,7 @@ class Caller:
             raise SourceError(str(error)) from None
         if answer.status >= 300:
             final = answer.status < 500 and answer.status not in (408, 409, 425, 429)
-            raise NotThere(answer.status, final=final)
+            raise StatusError(answer.status, final=final)
         if not answer.body.strip():
             return None
         try:
@@ -118,7 +118,7 @@ class Caller:
             raise SourceError("The answer is not JSON.") from None
 
 
-class NotThere(SourceError):
+class StatusError(SourceError):
     """The tool refused, with a status code."""
 
     def __init__(self, status: int, *, final: bool) -> None:
@@ -160,6 +160,12 @@ def as_value(value: Any) -> Any:
 def as_text(value: Any) -> str:
     """A value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def dict_of(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object under a name; an empty one of anything else."""
+    value = row.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def rows_of(answer: Any, name: str) -> list[dict[str, Any]]:

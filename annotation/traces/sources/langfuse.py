@@ -8,11 +8,12 @@ from typing import Any
 from annotation.traces.sources.base import (
     PAGE,
     Caller,
-    NotThere,
     OutgoingScore,
     SpanPage,
+    StatusError,
     Window,
     as_value,
+    dict_of,
     nanoseconds,
     rows_of,
 )
@@ -44,7 +45,7 @@ class Langfuse:
                 )
                 cursor = str((answer.get("meta") or {}).get("cursor") or "")
                 return SpanPage(_spans(answer), cursor, scores)
-            except NotThere as error:
+            except StatusError as error:
                 if error.status not in (404, 405, 501) or window.cursor:
                     raise
         page = int(window.cursor.removeprefix(OLD)) if window.cursor else 1
@@ -67,7 +68,7 @@ class Langfuse:
                     toTimestamp=_stamp(window.end),
                     limit=PAGE,
                 )
-            except NotThere as error:
+            except StatusError as error:
                 if error.status in (400, 404, 405, 501):
                     continue
                 raise
@@ -111,7 +112,7 @@ def _span(row: dict[str, Any]) -> ReceivedSpan:
         "langfuse.observation.metadata": row.get("metadata"),
         "session.id": row.get("sessionId"),
     }
-    usage = row.get("usageDetails") if isinstance(row.get("usageDetails"), dict) else {}
+    usage = dict_of(row, "usageDetails")
     attributes["gen_ai.usage.input_tokens"] = usage.get("input")
     attributes["gen_ai.usage.output_tokens"] = usage.get("output")
     parent = row.get("parentObservationId")

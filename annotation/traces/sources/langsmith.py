@@ -12,6 +12,7 @@ from annotation.traces.sources.base import (
     SourceError,
     SpanPage,
     Window,
+    dict_of,
     nanoseconds,
     rows_of,
 )
@@ -46,7 +47,7 @@ class LangSmith:
             body["cursor"] = window.cursor
         answer = self.caller.post("api/v1/runs/query", body)
         rows = rows_of(answer, "runs")
-        cursors = answer.get("cursors") if isinstance(answer.get("cursors"), dict) else {}
+        cursors = dict_of(answer, "cursors")
         return SpanPage(
             [_span(row) for row in rows],
             str(cursors.get("next") or ""),
@@ -97,8 +98,8 @@ def _plain(value: Any) -> str:
 
 
 def _span(row: dict[str, Any]) -> ReceivedSpan:
-    extra = row.get("extra") if isinstance(row.get("extra"), dict) else {}
-    metadata = extra.get("metadata") if isinstance(extra.get("metadata"), dict) else {}
+    extra = dict_of(row, "extra")
+    metadata = dict_of(extra, "metadata")
     attributes = {
         "langsmith.span.kind": str(row.get("run_type") or ""),
         "inputs": row.get("inputs"),
@@ -120,7 +121,7 @@ def _span(row: dict[str, Any]) -> ReceivedSpan:
 
 
 def _scores(row: dict[str, Any]) -> list[dict[str, Any]]:
-    stats = row.get("feedback_stats") if isinstance(row.get("feedback_stats"), dict) else {}
+    stats = dict_of(row, "feedback_stats")
     return [
         {
             "traceId": _plain(row.get("trace_id") or row.get("id")),

@@ -8,10 +8,11 @@ from urllib.parse import quote
 from annotation.traces.sources.base import (
     PAGE,
     Caller,
-    NotThere,
     OutgoingScore,
     SpanPage,
+    StatusError,
     Window,
+    dict_of,
     flat,
     nanoseconds,
     rows_of,
@@ -52,14 +53,14 @@ class Phoenix:
                     span_ids=ids[start : start + AT_ONCE],
                     limit=1000,
                 )
-            except NotThere as error:
+            except StatusError as error:
                 if error.status in (404, 422):  # nothing is annotated, or an older version
                     continue
                 raise
             for row in rows_of(answer, "data"):
                 if str(row.get("identifier") or "").startswith("crowdqc-"):
                     continue  # what was sent from here
-                result = row.get("result") if isinstance(row.get("result"), dict) else {}
+                result = dict_of(row, "result")
                 value = result.get("score")
                 people = str(row.get("annotator_kind", "")).upper() == "HUMAN"
                 found.append(
@@ -96,10 +97,10 @@ class Phoenix:
 
 
 def _span(row: dict[str, Any]) -> ReceivedSpan:
-    context = row.get("context") if isinstance(row.get("context"), dict) else {}
+    context = dict_of(row, "context")
     attributes = dict(flat(row.get("attributes") or {}))
     attributes.setdefault("openinference.span.kind", str(row.get("span_kind") or ""))
-    events = row.get("events") if isinstance(row.get("events"), list) else []
+    events: list[Any] = row["events"] if isinstance(row.get("events"), list) else []
     return ReceivedSpan(
         trace_id=str(context.get("trace_id") or ""),
         span_id=str(context.get("span_id") or ""),

@@ -251,7 +251,9 @@ def test_reviews_go_back_once_under_a_name_per_reviewer(
     names = [one.pseudonym.encode() for one in source.project.memberships.all() if one.pseudonym]
     assert not any(name in got.body for name in names for got in sent)
     assert exchange.send_due() == 0
-    TraceScore.objects.update(state="waiting", next_at=timezone.now())  # as if no answer had come
+    # As if no answer had come.
+    TraceScore.objects.update(state="waiting", next_at=timezone.now())
+    TraceScore.objects.filter(name="crowdqc outcome").update(comment="It lies.")
     before = len(server.got)
     exchange.send_due()
     assert {got.body for got in server.got[before:]} == {got.body for got in sent}
