@@ -22,6 +22,8 @@ from annotation.chats.model import IMAGE_DATA
 from crowdqc.web.terms import Words
 
 DEEPEST = 64
+MOST_KNOWN = 2_000  # texts that a masker remembers
+SHORTEST = 6  # characters of a text in which one of our rules can match
 MASKED = re.compile(r"\[[A-Z][A-Z0-9_]*\]?")  # what a replacement looks like
 
 
@@ -206,6 +208,8 @@ class Masker:
         chosen = set(names)
         self.rules = [(name, mask) for name, mask in MASKS.items() if name in chosen]
         self.rules[:0] = [(one.name, Mask(one.name, re.compile(one.pattern))) for one in own]
+        # Histories repeat the same texts in every span of a request.
+        self._known: dict[str, tuple[str, dict[str, int]]] = {}
         self._names_secrets = "password" in chosen
         self.counts = Counter[str]()
 
@@ -213,14 +217,31 @@ class Masker:
         """Replace every match by "[NAME]"; an image as a data address stays as it is."""
         if text.startswith("data:image/") and IMAGE_DATA.match(text):
             return text
-        for name, mask in self.rules:
-            if not mask.hints or any(hint in text for hint in mask.hints):
-                text = self._apply(name, mask, text)
-        return text
+        known = self._known.get(text)
+        if known is None:
+            known = self._mask(text)
+            if len(self._known) < MOST_KNOWN:
+                self._known[text] = known
+        masked, counts = known
+        self.counts.update(counts)
+        return masked
 
-    def _apply(self, name: str, mask: Mask, text: str) -> str:
+    def _mask(self, text: str) -> tuple[str, dict[str, int]]:
+        """A text masked, with the number of replacements by rule."""
+        counts: dict[str, int] = {}
+        for name, mask in self.rules:
+            if len(text) < SHORTEST and name in MASKS:
+                continue
+            if not mask.hints or any(hint in text for hint in mask.hints):
+                text, number = self._apply(name, mask, text)
+                if number:
+                    counts[name] = number
+        return text, counts
+
+    def _apply(self, name: str, mask: Mask, text: str) -> tuple[str, int]:
         """Replace the matches of one rule; what stands behind a replaced part is looked at too."""
-        kept, done, position = [], 0, 0
+        kept: list[str] = []
+        done = position = 0
         while (match := mask.pattern.search(text, position)) is not None:
             group = next((one for one in ("secret", "bare") if _has(match, one)), None)
             start, end = match.span(group) if group else match.span()
@@ -228,9 +249,8 @@ class Masker:
             if length:
                 kept += [text[done:start], f"[{name.upper()}]"]
                 done = start + length
-                self.counts[name] += 1
             position = max(start + length, match.end() if not length else 0, match.start() + 1)
-        return "".join([*kept, text[done:]])
+        return "".join([*kept, text[done:]]) if kept else text, len(kept) // 2
 
     def mask_value(self, value: Any, depth: int = 0) -> Any:
         """Mask all texts of a JSON value, also those of keys; a deeper one than 64 is left out."""

@@ -109,7 +109,7 @@ def clean_span(span: ReceivedSpan, masker: Masker) -> CleanSpan:
         }
         for one in span.events[:MAX_EVENTS]
     ]
-    attributes, events, left_out = _within(attributes, events)
+    attributes, events, left_out, size = _within(attributes, events)
     return CleanSpan(
         span.trace_id,
         span.span_id,
@@ -124,7 +124,7 @@ def clean_span(span: ReceivedSpan, masker: Masker) -> CleanSpan:
         events,
         dropped + left_out,
         {name: n - before[name] for name, n in masker.counts.items() if n > before[name]},
-        len(json.dumps([attributes, events], ensure_ascii=False).encode()),
+        size,
     )
 
 
@@ -198,17 +198,19 @@ _ODD = re.compile("[\x00\ud800-\udfff]")
 
 def _within(
     attributes: dict[str, Any], events: list[dict[str, Any]]
-) -> tuple[dict[str, Any], list[dict[str, Any]], int]:
-    """Leave out the largest attributes until the span is within its limit; how many went."""
+) -> tuple[dict[str, Any], list[dict[str, Any]], int, int]:
+    """Leave out the largest attributes until the span is within its limit: how many went, and its
+    size in bytes then."""
     left_out = 0
     sizes = {key: len(json.dumps(value)) for key, value in attributes.items()}
-    total = sum(sizes.values()) + len(json.dumps(events))
+    of_events = len(json.dumps(events)) if events else 0
+    total = sum(sizes.values()) + of_events
     if total > MAX_SPAN and events:
-        total -= len(json.dumps(events))
+        total -= of_events
         left_out, events = len(events), []
     while total > MAX_SPAN:
         largest = max(sizes, key=lambda key: (sizes[key], key))
         total -= sizes.pop(largest)
         attributes = {key: value for key, value in attributes.items() if key != largest}
         left_out += 1
-    return attributes, events, left_out
+    return attributes, events, left_out, total
