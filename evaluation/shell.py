@@ -23,6 +23,7 @@ TABS = (
         "tasks",
         ("task", "import", "recruitment", "announcement", "announcements"),
     ),
+    ("Traces", "trace_list", "traces", ("trace",)),
     (
         "People",
         "people",
@@ -109,7 +110,8 @@ def _project_nav(
             "current": current is not None and current[0] == label,
         }
         for label, address, count, _ in TABS
-        if access.is_staff or address in OF_VIEWERS
+        if (access.is_staff or address in OF_VIEWERS)
+        and (address != "trace_list" or counts["sources"] or _belongs(name, ("trace",)))
     ]
 
 

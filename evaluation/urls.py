@@ -35,6 +35,7 @@ PACKAGES = (
     "bundles",
     "items",
     "turns",
+    "traces",
 )
 RUN, TASK = "runs/<int:run_id>/", "tasks/<int:task_id>/"
 # Every package may link to runs, so their addresses belong to none.

@@ -194,6 +194,9 @@ GET: dict[str, str] = {
     "notice_stop": PUBLIC, "hook_list": STAFF, "hook_new": REQUESTER,
     "hook": STAFF, "hook_step": POST_ONLY, "hook_remove": POST_ONLY, "hook_redeliver": POST_ONLY,
     "stepup_resume": SIGNED_IN,
+    "traces_receive": POST_ONLY, "traces_receive_langfuse": POST_ONLY,
+    "traces_receive_scores": POST_ONLY, "trace_sources": STAFF, "trace_source_new": REQUESTER,
+    "trace_source": STAFF, "trace_list": STAFF, "trace": STAFF,
     "project_settings_security": STAFF, "installation_security": "LNNNN",
     "project_settings_factor": POST_ONLY,
 }  # fmt: skip
@@ -202,6 +205,10 @@ GET: dict[str, str] = {
 # 401, 403 or 404) or done. A manager's money buttons are closed to others.
 WRITE_STAFF, WRITE_REQUESTER, WRITE_MANAGER = "LNFXX", "LNFXF", "LNFFX"
 POST: dict[str, str] = {
+    # By the token of a source alone (tests/annotation/traces).
+    "traces_receive": "CCCCC", "traces_receive_langfuse": "CCCCC",
+    "traces_receive_scores": "CCCCC", "trace_list": WRITE_STAFF,
+    "trace_source_new": WRITE_REQUESTER, "trace_source": WRITE_REQUESTER,
     **access_api.POST,
     "task_build_field": WRITE_REQUESTER, "task_build_field_step": WRITE_REQUESTER,
     "task_build_known": WRITE_REQUESTER, "task_build_media": WRITE_REQUESTER,
@@ -447,6 +454,9 @@ OPENED_ELSEWHERE = {
     "work_transcript": "test_only_a_confirmed_transcript_is_used_as_the_words_of_a_person",
 }  # fmt: skip
 POSTED_ELSEWHERE = {
+    "traces_receive": "test_an_application_sends_spans_with_its_token_and_nothing_else",
+    "traces_receive_langfuse": "test_langfuse_clients_send_with_the_token_as_password",
+    "traces_receive_scores": "test_scores_of_langfuse_clients_are_kept_by_name",
     "account_session_end": "test_one_device_or_all_others_are_signed_out",
     "platform_hook": "test_a_returned_submission_frees_its_slots_once",
     "panel_note": "test_the_preview_follows_the_rule_and_the_button_lets_in",

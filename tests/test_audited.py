@@ -65,6 +65,11 @@ EXCEPTIONS = {
     "evaluation.free_text.encoding.encode_next": "a part of a run, which was asked for",
     "evaluation.free_text.encoding.resume_waiting": "a part of a run, which was asked for",
     "evaluation.llm.endpoints.probe.request_probe": "the model says since when it is asked",
+    "traces.actions.seen.log_views": "a log itself, which is only added to",
+    "evaluation.traces.listing.trace_listing": "notes who saw what, in that log",
+    "traces.actions.receive.receive": "a program sends them; every span is a row",
+    "traces.actions.scores.receive_scores": "a program sends them; the trace holds them",
+    "traces.actions.settle.delete_expired": "the clock does it: traces kept for their days",
     "evaluation.operations.actions.take_samples": "the clock does it: figures of the moment",
     "evaluation.llm.endpoints.probe.request_names": "the endpoint says since when it is asked",
 }

@@ -48,6 +48,7 @@ from annotation.models.recruitment import (
 from annotation.models.roles import RoleGrant
 from annotation.models.security import SecurityEvent
 from annotation.models.tasks import Exclusion, Item, ItemGroup, Task, TaskVersion
+from annotation.models.traces import Trace, TraceScore, TraceSource, TraceSpan, TraceView
 
 __all__ = [
     "AccountMail",
@@ -113,6 +114,11 @@ __all__ = [
     "Task",
     "TaskVersion",
     "TextValue",
+    "Trace",
+    "TraceScore",
+    "TraceSource",
+    "TraceSpan",
+    "TraceView",
     "Transcript",
     "UsedEntry",
     "User",

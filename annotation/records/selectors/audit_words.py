@@ -53,6 +53,13 @@ SENTENCES: dict[str, Words] = {
     "consent.change": gettext_lazy("wrote version {number} of the consent text"),
     "consent.give": gettext_lazy("agreed to be recorded"),
     "consent.withdraw": gettext_lazy("took the agreement back"),
+    "traces.source": gettext_lazy("connected a source of traces"),
+    "traces.settings": gettext_lazy("changed the settings of a source of traces"),
+    "traces.token": gettext_lazy("renewed the token of a source of traces"),
+    "traces.end": gettext_lazy("ended a source of traces"),
+    "traces.queue": gettext_lazy("chose the review queue of a source of traces"),
+    "traces.draw": gettext_lazy("drew {drawn} traces for review"),
+    "traces.send": gettext_lazy("sent {scores} scores back to a source of traces"),
     "live.end": gettext_lazy("ended a live evaluation ({reason})"),
     "live.open": gettext_lazy("opened a live evaluation"),
     "live.raise": gettext_lazy(
@@ -296,6 +303,7 @@ FAMILIES = {
     "task": gettext_lazy("Tasks"),
     "transcript": gettext_lazy("Transcripts"),
     "token": gettext_lazy("Tokens"),
+    "traces": gettext_lazy("Traces"),
     "summeval": gettext_lazy("Imported summaries"),
     "topics": gettext_lazy("Topics"),
     "upload": gettext_lazy("Uploads"),
@@ -306,6 +314,7 @@ FAMILIES = {
 }
 # What an entry is about, by the name of its table.
 OBJECTS = {
+    "tracesource": gettext_lazy("source of traces"),
     "apitoken": gettext_lazy("token"),
     "llmcall": gettext_lazy("call"),
     "ownprompt": gettext_lazy("prompt"),
