@@ -17,6 +17,7 @@ from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported,
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.formats.actions.imports import import_objects
+from annotation.formats.registry import format_for, kinds_of
 from annotation.models import Answer, ItemGroup, Role
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.records.actions import locks
@@ -90,6 +91,42 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
     report = import_objects(by=access.user, task=task, kind=kind, rows=rows, name="API")
     told = {"rows": report.rows, "new": report.new, "used": report.tally.used}
     return Response({**told, "left_out": dict(report.tally.left_out)}, status=CREATED)
+
+
+class ImportColumnOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    label = serializers.CharField()
+    required = serializers.BooleanField()
+
+
+class ImportOut(serializers.Serializer[Any]):
+    """A kind of rows that a task takes."""
+
+    kind = serializers.CharField(source="slug")
+    title = serializers.CharField()
+    items = serializers.BooleanField(
+        source="replaces_examples", help_text="Its rows are items; else they belong to items"
+    )
+    columns = ImportColumnOut(many=True, source="fields")
+
+
+class TaskImports(Endpoint):
+    @extend_schema(responses=ImportOut(many=True), summary="Kinds of rows that a task takes")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        kinds = [format_for(task, kind) for kind in kinds_of(task)]
+        return Response(ImportOut(kinds, many=True).data)
+
+
+class TaskImport(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Import rows of one kind",
+        description=f"`tasks/{{id}}/imports/` lists the kinds with their columns. {ALL_OR_NONE}",
+    )
+    def post(self, request: Request, task_id: int, kind: str) -> Response:
+        return import_into(request, task_id, kind)
 
 
 class TaskItems(Listing):

@@ -136,6 +136,8 @@ urlpatterns = [
         ("publish", staff.TaskPublish, "task_publish"),
         ("move", staff.TaskMove, "task_move"),
         ("items", staff.TaskItems, "items"),
+        ("imports", staff.TaskImports, "imports"),
+        ("imports/<slug:kind>", staff.TaskImport, "import"),
         ("answers", staff.TaskAnswers, "answers"),
         ("system-answers", staff.TaskSystemAnswers, "system_answers"),
         ("topics", staff.TaskTopics, "topics"),

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access, get_task_by_id
-from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScore, WorkerScore
@@ -254,6 +254,29 @@ class RunDetail(Endpoint):
     @extend_schema(responses=RunWithFindings, summary="One run, with its progress and findings")
     def get(self, request: Request, run_id: int) -> Response:
         return Response(RunWithFindings(run_for(request, run_id)).data)
+
+
+class ProjectRuns(Listing):
+    pagination_class = Newest
+
+    @extend_schema(responses=RunOut(many=True), summary="Runs of a project, newest first")
+    def get(self, request: Request, project_id: int) -> Response:
+        project = get_access(request, project_id).project
+        return self.page(selectors.runs_of(project), RunOut)
+
+
+class ProjectRun(Endpoint):
+    @extend_schema(
+        responses=RunWithFindings,
+        summary="One run by the number that pages show",
+        description="The same as `runs/{id}/`, whose id other addresses of runs take.",
+    )
+    def get(self, request: Request, project_id: int, number: int) -> Response:
+        project = get_access(request, project_id).project
+        run = selectors.runs_of(project).filter(number=number).first()
+        if run is None:
+            raise Missing("There is no run of this number in the project.")
+        return Response(RunWithFindings(run).data)
 
 
 class RunCancel(Endpoint):

@@ -59,6 +59,8 @@ GET: dict[str, str] = {
     "api_task_publish": CALL,
     "api_task_move": CALL,
     "api_items": STAFF,
+    "api_imports": STAFF,
+    "api_import": CALL,
     "api_answers": STAFF,
     "api_system_answers": CALL,
     "api_judgments": CALL,
@@ -124,6 +126,8 @@ GET: dict[str, str] = {
     "api_methods": STAFF,
     "api_runs": STAFF,
     "api_run": STAFF,
+    "api_project_runs": STAFF,
+    "api_project_run": STAFF,
     "api_run_cancel": CALL,
     "api_run_calls": STAFF,
     "api_scores_workers": STAFF,
@@ -187,6 +191,7 @@ POST: dict[str, str] = {
     "api_task_publish": REQUESTER,
     "api_task_move": REQUESTER,
     "api_items": REQUESTER,
+    "api_import": REQUESTER,
     "api_answers": REQUESTER,
     "api_system_answers": REQUESTER,
     "api_judgments": REQUESTER,
@@ -284,6 +289,7 @@ PLACES = {
     "api_file": ("file_id", "export_id"),
     "api_file_content": ("file_id", "export_id"),
     "api_round": ("assignment_id", "submitted_id"),
+    "api_project_run": ("number", "run_number"),
 }
 
 
