@@ -22,9 +22,9 @@ from drf_spectacular.generators import SchemaGenerator
 
 import crowdqc_client
 from crowdqc_client import AsyncClient, Client, ConnectionFailed, Invalid, ServerError, cli
-from evaluation.runs import engine
 from tests.support import factories as make
 from tests.support.import_graph import ROOT
+from tests.support.studies.by_client import make_labelled
 
 FOLDER = ROOT / "client"
 PACKAGE = FOLDER / "crowdqc_client"
@@ -111,29 +111,9 @@ def client(live_server: Any) -> Iterator[Client]:
         yield client
 
 
-def labelled(client: Client) -> tuple[int, int]:
-    """A task whose items three workers labelled, scored by MACE; ids of the task and its run."""
-    project = client.projects.create("Sentiment")
-    task = client.tasks.create(project.id, "Mood", type="labels")
-    options = [{"value": value, "label": value} for value in ("good", "bad")]
-    field = {"name": "mood", "label": "Mood", "kind": "choose_one", "options": options}
-    client.tasks.update(task.id, settings={"fields": [field]}, redundancy=3)
-    client.items.add(task.id, [{"item_id": f"t{n}", "text": f"Text {n}"} for n in range(4)])
-    client.tasks.publish(task.id)
-    rows = [
-        {"item_id": f"t{n}", "worker_id": worker, "label": "good" if n % 2 else "bad"}
-        for n in range(4)
-        for worker in ("w1", "w2", "w3")
-    ]
-    client.answers.add(task.id, rows, kind="labels")
-    run = client.runs.start(task.id, params={"restarts": 2})
-    engine.execute(run.id)
-    return task.id, run.number
-
-
 @pytest.mark.django_db(transaction=True)
 def test_results_are_read_as_records_and_tables_in_both_halves(client: Client) -> None:
-    task, number = labelled(client)
+    _, task, number = make_labelled(client)
     labels = client.results.labels(task, run=number)
     records = labels.to_records()
     assert {row["item_id"]: row["label"] for row in records} == {
@@ -235,7 +215,7 @@ def test_a_refusal_is_an_error_of_its_kind_with_its_fields(client: Client) -> No
     assert client.server.token not in repr(client.server)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_wheel_holds_the_client_alone_and_needs_nothing_of_the_server(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],

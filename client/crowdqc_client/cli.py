@@ -108,7 +108,10 @@ def describe(kind: Any) -> str | None:
         return ", ".join(map(str, inner))
     if typing.get_origin(kind) is Sequence:
         return "of rows"
-    texts = {read_object: "as JSON", read_list: "separated by commas, or as JSON"}
+    texts: dict[Callable[[str], Any], str] = {
+        read_object: "as JSON",
+        read_list: "separated by commas, or as JSON",
+    }
     return texts.get(reader_of(kind))
 
 

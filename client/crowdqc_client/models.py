@@ -940,6 +940,16 @@ class TokenOut(Model):
     expires_at: AwareDatetime
 
 
+class TokenScopesOut(Model):
+    """
+    What a token may do; its project is null where it is good for all of its owner's.
+    """
+
+    scopes: list[str]
+    project: Annotated[int | None, Field(...)]
+    expires_at: AwareDatetime
+
+
 class TopicOut(Model):
     """
     A topic; its passages are ranked, the first is cited by ``settings.first_number``.

@@ -14,7 +14,7 @@ NO_RUN = "CNFNN"  # no run is finished here
 GET: dict[str, str] = {
     "api_schema": PUBLIC,
     "api_docs": PUBLIC,
-    "api_token": "M",
+    "api_token": "CXXXX",
     "api_unknown": "NNNNN",
     "api_projects": SIGNED_IN,
     "api_project": "CNOOO",
