@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from crowdqc_client import Client
-
 from evaluation.runs import engine
 
 
