@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 from rest_framework.views import APIView
 
+from annotation.accounts.plugins import api as plugins
 from annotation.accounts.roles import api as roles
 from annotation.api import (
     conversations,
@@ -84,6 +85,7 @@ urlpatterns = [
     *endpoints(
         "projects/<int:project_id>/",
         ("consent-texts", project.ConsentTexts, "consent_texts"),
+        ("plugins", plugins.ProjectPlugins, "plugins"),
         ("staff", project.Staff, "staff"),
         ("workers", project.Workers, "workers"),
         ("people/<int:membership_id>", project.Person, "person"),
