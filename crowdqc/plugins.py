@@ -23,6 +23,7 @@ from crowdqc.api import (
     RowFormat,
     TextRule,
 )
+from crowdqc.numbers import parse_whole
 
 GROUP = "crowdqc.plugins"
 BETWEEN = "__"  # no name of crowdqc's own has it, so that none is taken twice
@@ -166,11 +167,10 @@ def _entry_point(name: str) -> EntryPoint:
 
 
 def _require_version(wanted: str) -> None:
-    match = re.fullmatch(r"(\d+)\.(\d+)", wanted)
+    major, minor = (parse_whole(part, high=999) for part in wanted.partition(".")[::2])
     offered = ".".join(map(str, API_VERSION))
-    if match is None:
+    if major is None or minor is None:
         raise PluginError(f"It names no version of crowdqc.api such as {offered}: {wanted!r}.")
-    major, minor = int(match[1]), int(match[2])
     if major != API_VERSION[0] or minor > API_VERSION[1]:
         raise PluginError(f"It needs crowdqc.api {wanted}, and this is {offered}.")
 

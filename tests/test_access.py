@@ -388,6 +388,9 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 OWNERS = ("operations", "operations_report", "installation_security")
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
+    "api_token": "test_a_token_says_what_it_may_do_and_a_session_has_none",
+    "run_estimates":
+        "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",
     "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
     "metrics": "test_nobody_reads_metrics_without_the_token",
     "readyz": "test_ready_with_a_fresh_heartbeat",

@@ -12,6 +12,7 @@ import sys
 import threading
 import venv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -182,13 +183,20 @@ class Unsteady(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-@pytest.fixture
-def unsteady() -> Iterator[str]:
-    Unsteady.keys = []
-    with HTTPServer(("127.0.0.1", 0), Unsteady) as server:
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A server on this machine; its address."""
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+@pytest.fixture
+def unsteady() -> Iterator[str]:
+    Unsteady.keys = []
+    with serving(Unsteady) as address:
+        yield address
 
 
 def test_a_request_without_an_answer_is_repeated_under_one_key(unsteady: str) -> None:
@@ -205,6 +213,50 @@ def test_a_change_is_not_repeated_and_patience_ends(unsteady: str) -> None:
         Unsteady.keys = ["first"]
         with pytest.raises(ServerError, match="down"), Client(unsteady, "t", attempts=1) as hasty:
             hasty.request("POST", "/api/projects/", body={})
+
+
+class Backend(BaseHTTPRequestHandler):
+    """An ML backend as Label Studio has it: what ends in an even number is good."""
+
+    def do_GET(self) -> None:
+        self.reply({"status": "UP", "model_class": "EvenOrOdd"} if self.path == "/health" else {})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert self.path == "/predict" and "Authorization" not in self.headers
+        assert '<Choices name="mood" toName="text"' in body["label_config"]
+        labels = [
+            "bad" if task["data"]["text"][-1] in "13579" else "good" for task in body["tasks"]
+        ]
+        regions = [
+            {"from_name": "mood", "to_name": "text", "type": "choices", "value": {"choices": [one]}}
+            for one in labels
+        ]
+        results = [{"result": [region], "score": 0.9} for region in regions]
+        self.reply({"results": results})
+
+    def reply(self, body: Any) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *words: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backend_of_label_studio_labels_a_task_as_a_system(client: Client) -> None:
+    _, task, _ = make_labelled(client)
+    with serving(Backend) as address:
+        assert client.answers.predict(task, address) == 4
+        assert client.answers.predict(task, address) == 0  # they are there
+    answers = client.answers.list(task, author="system").to_list()
+    assert {answer.system for answer in answers} == {"EvenOrOdd"}
+    assert {answer.item_id: answer.choices["mood"] for answer in answers} == {
+        "t0": "good", "t1": "bad", "t2": "good", "t3": "bad",
+    }  # fmt: skip
 
 
 @pytest.mark.django_db(transaction=True)

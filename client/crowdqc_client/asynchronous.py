@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, Unpack
 
 import httpx2
 
-from crowdqc_client import bodies, frames, models
+from crowdqc_client import bodies, frames, ml_backend, models
 from crowdqc_client.base import Amount
 from crowdqc_client.core import (
     FINISHED,
@@ -302,6 +302,30 @@ class AsyncAnswers(AsyncResource):
         """
         path = f"/api/tasks/{task}/imports/{kind}/"
         return await self._client.fetch(models.Imported, "POST", path, {"rows": list(rows)})
+
+    async def predict(
+        self, task: int, backend: str, *, system: str = "", timeout: float = 120.0
+    ) -> int:
+        """Have an ML backend of Label Studio label all items of a task; return how many labels.
+
+        ``backend`` is its address, which may hold a name and password. Its labels come in as those
+        of a system, under the backend's own name or ``system``, and never as votes of people.
+        """
+        described = await self._client.tasks.get(task)
+        fields = ml_backend.choice_fields(described)
+        config = ml_backend.label_config(fields)
+        items = await self._client.items.list(task).to_list()
+        rows: list[dict[str, Any]] = []
+        # Its own connections: the token goes to the crowdqc server alone.
+        async with httpx2.AsyncClient(timeout=timeout) as http:
+            root = backend.rstrip("/")
+            system = system or ml_backend.backend_name(read_json(await http.get(f"{root}/health")))
+            for start in range(0, len(items), ml_backend.BATCH):
+                batch = items[start : start + ml_backend.BATCH]
+                body = ml_backend.predict_body(described, config, batch)
+                response = await http.post(f"{root}/predict", json=body)
+                rows += ml_backend.predicted_rows(read_json(response), batch, fields, system)
+        return (await self.add(task, rows, kind="labels")).new if rows else 0
 
     async def count(self, answer: int, counts: bool, *, reason: str = "") -> models.AnswerOut:
         """Include an answer in results, or leave it out."""

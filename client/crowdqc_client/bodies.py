@@ -255,6 +255,11 @@ class PlanIn(TypedDict):
     params: dict[str, Any]
 
 
+class PluginIn(TypedDict):
+    name: str
+    enabled: bool
+
+
 class ProjectIn(TypedDict):
     name: str
     currency: NotRequired[str]

@@ -672,6 +672,20 @@ class PendingOut(Model):
     gives: Annotated[Decimal | None, Field(description="By the rule and this run, proposed anew")]
 
 
+class PluginOut(Model):
+    """
+    A plug-in of this installation; ``title`` is empty where it is no longer loaded.
+    """
+
+    name: str
+    title: str
+    package: str
+    methods: list[str]
+    text_rules: list[str]
+    row_formats: list[str]
+    enabled: bool
+
+
 class PreviewLineOut(Model):
     assignment: int
     worker: str

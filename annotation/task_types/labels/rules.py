@@ -222,7 +222,7 @@ def _ruled(one: Field, raw: str) -> str:
     try:
         return str(rule.check(raw))
     except ValueError as error:
-        raise _refuse(one, _("“%(field)s”: %(reason)s"), str(error), reason=error) from error
+        raise Invalid(str(error), fields={one["name"]: str(error)}) from error
     except Exception:
         logger.exception("The check %s failed.", one["rule"])
         return raw
