@@ -28,6 +28,7 @@ from crowdqc_client.core import (
     read_json,
     read_model,
 )
+from crowdqc_client.errors import ConnectionFailed
 
 PAGE = 500  # rows in one request
 Row = Mapping[str, Any]
@@ -307,15 +308,19 @@ class Answers(Resource):
         config = ml_backend.label_config(fields)
         items = self._client.items.list(task).to_list()
         rows: list[dict[str, Any]] = []
+        root = backend.rstrip("/")
         # Its own connections: the token goes to the crowdqc server alone.
         with httpx2.Client(timeout=timeout) as http:
-            root = backend.rstrip("/")
-            system = system or ml_backend.backend_name(read_json(http.get(f"{root}/health")))
-            for start in range(0, len(items), ml_backend.BATCH):
-                batch = items[start : start + ml_backend.BATCH]
-                body = ml_backend.predict_body(described, config, batch)
-                response = http.post(f"{root}/predict", json=body)
-                rows += ml_backend.predicted_rows(read_json(response), batch, fields, system)
+            try:
+                health = read_json(http.get(f"{root}/health"))
+                system = system or ml_backend.backend_name(health)
+                for start in range(0, len(items), ml_backend.BATCH):
+                    batch = items[start : start + ml_backend.BATCH]
+                    body = ml_backend.predict_body(described, config, batch)
+                    response = http.post(f"{root}/predict", json=body)
+                    rows += ml_backend.predicted_rows(read_json(response), batch, fields, system)
+            except httpx2.TransportError as failure:
+                raise ConnectionFailed(f"The backend does not answer: {failure}") from failure
         return (self.add(task, rows, kind="labels")).new if rows else 0
 
     def count(self, answer: int, counts: bool, *, reason: str = "") -> models.AnswerOut:
