@@ -33,9 +33,11 @@ class AnnotationConfig(AppConfig):
 
 
 def _check_addition(addition: Any) -> None:
-    from annotation.formats.registry import check_addition
+    from annotation.formats.registry import check_format_addition
+    from annotation.gallery.templates import check_template_addition
 
-    check_addition(addition)
+    check_format_addition(addition)
+    check_template_addition(addition)
 
 
 def _hold_payments(made_at: str) -> list[str]:

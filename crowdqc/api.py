@@ -125,6 +125,25 @@ class RowFormat:
     convert: Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
+@dataclass(frozen=True)
+class TaskTemplate:
+    """A task to begin from, of a type that crowdqc has, in the gallery of a new task.
+
+    ``type`` is free_text, labels, pairwise, rating, checklist, think_aloud or writing; ``rules``
+    are fields of its draft as the API takes them (instructions, redundancy, settings...). ``rows``
+    are example items of the kind ``into``, whose ids begin with "template-example-".
+    """
+
+    slug: str
+    title: str
+    sentence: str
+    result: str
+    type: str
+    rules: Mapping[str, Any]
+    into: str
+    rows: tuple[Mapping[str, str], ...]
+
+
 class Additions:
     """What one plug-in adds; handed to its ``register`` function.
 
@@ -137,6 +156,7 @@ class Additions:
         self.methods: list[LabelMethod] = []
         self.text_rules: list[TextRule] = []
         self.row_formats: list[RowFormat] = []
+        self.templates: list[TaskTemplate] = []
 
     def add_method(self, method: LabelMethod) -> None:
         """Add a method for labels."""
@@ -150,9 +170,13 @@ class Additions:
         """Add a format of files."""
         self.row_formats.append(row_format)
 
+    def add_template(self, template: TaskTemplate) -> None:
+        """Add a template of tasks."""
+        self.templates.append(template)
+
     def all(self) -> Sequence[Any]:
         """Return everything that was added."""
-        return [*self.methods, *self.text_rules, *self.row_formats]
+        return [*self.methods, *self.text_rules, *self.row_formats, *self.templates]
 
 
 Register = Callable[[Additions], None]

@@ -21,6 +21,7 @@ from crowdqc.api import (
     Plugin,
     PluginError,
     RowFormat,
+    TaskTemplate,
     TextRule,
 )
 from crowdqc.numbers import parse_whole
@@ -30,7 +31,7 @@ BETWEEN = "__"  # no name of crowdqc's own has it, so that none is taken twice
 LONGEST = 40  # characters of a full name, as runs store it
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 logger = logging.getLogger(__name__)
-Named = TypeVar("Named", LabelMethod, TextRule, RowFormat)
+Named = TypeVar("Named", LabelMethod, TextRule, RowFormat, TaskTemplate)
 # Called with each thing that a plug-in adds; raises PluginError where it cannot be taken.
 Check = Callable[[Any], None]
 _checks: list[Check] = []
@@ -47,6 +48,7 @@ class Loaded:
     methods: Mapping[str, LabelMethod]
     text_rules: Mapping[str, TextRule]
     row_formats: Mapping[str, RowFormat]
+    templates: Mapping[str, TaskTemplate]
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ def _load(name: str) -> Loaded:
             _by_name(name, additions.methods),
             _by_name(name, additions.text_rules),
             _by_name(name, additions.row_formats),
+            _by_name(name, additions.templates),
         )
     except PluginError:
         raise

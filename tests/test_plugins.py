@@ -224,8 +224,30 @@ def test_a_format_is_taken_where_its_plugin_is_enabled_and_names_bad_rows(
         actions.enable_plugin(by=by, project=project, name="nobody")
 
 
+@pytest.mark.django_db
+def test_a_template_is_in_the_gallery_of_projects_that_enable_its_plugin(
+    example: plugins.Loaded, client: Client
+) -> None:
+    project = make.make_project()
+    client.force_login(project.owner)
+    new = reverse("task_new", args=[project.pk])
+    begin = reverse("task_from_template", args=[project.pk, "example__authors"])
+    assert b"example__authors" not in client.get(new).content
+    assert client.post(begin).status_code == 422
+    actions.enable_plugin(by=project.owner, project=project, name="example")
+    assert b"example__authors" in client.get(new).content
+    assert client.post(begin).status_code == 302
+    task = project.tasks.get()
+    assert task.items.count() == 1 and get_type("labels").missing(task, task.versions.get()) == []
+    builder = reverse("task_build", args=[project.pk, task.pk])
+    assert b'id="b-rule"' in client.get(builder, {"part": "fields", "question": "author"}).content
+    with plugins.replaced(plugins.Plugins()):
+        assert client.post(begin).status_code == 422
+        assert client.get(builder).status_code == 200
+
+
 GOOD = """
-from crowdqc.api import Additions, TextRule, RowFormat, FileColumn, plugin
+from crowdqc.api import TaskTemplate, TextRule, RowFormat, plugin
 def register(additions):
     additions.add_text_rule(TextRule("upper", "Upper case", str.upper))
     {more}
@@ -249,6 +271,13 @@ register = plugin(api="{api}", title="Test")(register)
         (
             GOOD.format(api="1.0", more='additions.add_text_rule(TextRule("upper", "Again", str))'),
             "same name",
+        ),
+        (
+            GOOD.format(
+                api="1.0",
+                more='additions.add_template(TaskTemplate("x", *["maze"] * 4, {}, "items", ()))',
+            ),
+            "'maze'",
         ),
         ("register = print", "not declared"),
         ("import nothing_of_this_name", "cannot be imported"),

@@ -486,7 +486,7 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def check_addition(addition: object) -> None:
+def check_format_addition(addition: object) -> None:
     """Raise PluginError for a plug-in's format of rows that nothing here reads."""
     if isinstance(addition, RowFormat) and addition.into not in FORMATS:
         known = ", ".join(FORMATS)

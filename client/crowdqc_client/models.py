@@ -683,6 +683,7 @@ class PluginOut(Model):
     methods: list[str]
     text_rules: list[str]
     row_formats: list[str]
+    templates: list[str]
     enabled: bool
 
 

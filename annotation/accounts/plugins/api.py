@@ -31,6 +31,7 @@ class PluginOut(serializers.Serializer[Any]):
     methods = serializers.ListField(child=serializers.CharField())
     text_rules = serializers.ListField(child=serializers.CharField())
     row_formats = serializers.ListField(child=serializers.CharField())
+    templates = serializers.ListField(child=serializers.CharField())
     enabled = serializers.BooleanField(source="is_enabled")
 
 

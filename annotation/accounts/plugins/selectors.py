@@ -38,6 +38,7 @@ class PluginRow:
     methods: list[str]
     text_rules: list[str]
     row_formats: list[str]
+    templates: list[str]
     is_enabled: bool
 
     @property
@@ -60,10 +61,11 @@ def _loaded_rows(enabled: set[str]) -> Iterator[PluginRow]:
             [method.title for method in plugin.methods.values()],
             [rule.label for rule in plugin.text_rules.values()],
             [row_format.title for row_format in plugin.row_formats.values()],
+            [template.title for template in plugin.templates.values()],
             name in enabled,
         )
 
 
 def _missing_rows(enabled: set[str]) -> Iterator[PluginRow]:
     for name in sorted(enabled - set(plugins.current().loaded)):
-        yield PluginRow(name, "", "", [], [], [], True)
+        yield PluginRow(name, "", "", [], [], [], [], True)

@@ -1,4 +1,4 @@
-"""An example plug-in of crowdqc: a method for labels, a check of ORCID ids, an import format."""
+"""An example plug-in of crowdqc: a method, a check of ORCID ids, a template, a format."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from crowdqc.api import (
     LabelVotes,
     Option,
     RowFormat,
+    TaskTemplate,
     TextRule,
     plugin,
 )
@@ -85,11 +86,47 @@ def convert_survey(row: Mapping[str, str]) -> Mapping[str, str]:
     return {"item_id": f"response-{row['response']}", "text": text}
 
 
+AUTHORS = TaskTemplate(
+    slug="authors",
+    title="Authors of comments",
+    sentence="Workers judge a comment and find its author.",
+    result="Labels, and ORCID ids in one form",
+    type="labels",
+    rules={
+        "instructions": "Read the comment. Then look its author up.",
+        "redundancy": 3,
+        "settings": {
+            "fields": [
+                {
+                    "name": "mood",
+                    "question": "What is its mood?",
+                    "kind": "choose_one",
+                    "options": [
+                        {"value": "good", "label": "Good"},
+                        {"value": "bad", "label": "Bad"},
+                    ],
+                },
+                {
+                    "name": "author",
+                    "question": "What is the ORCID id of its author?",
+                    "kind": "short_text",
+                    "required": False,
+                    "rule": "example__orcid",
+                },
+            ]
+        },
+    },
+    into="label_items",
+    rows=({"item_id": "template-example-1", "text": "The harbour froze again."},),
+)
+
+
 @plugin(api="1.0", title="Example")
 def register(additions: Additions) -> None:
-    """Add a method, a check of text fields and an import format."""
+    """Add a method, a check of text fields, a template and an import format."""
     additions.add_method(METHOD)
     additions.add_text_rule(TextRule("orcid", "ORCID id", check_orcid))
+    additions.add_template(AUTHORS)
     additions.add_row_format(
         RowFormat(
             slug="survey",

@@ -43,4 +43,6 @@ def test_a_response_becomes_an_item_and_an_empty_one_none() -> None:
 def test_registering_adds_one_of_each() -> None:
     additions = Additions()
     register.register(additions)
-    assert [row.slug for row in additions.all()] == ["shrunken_shares", "orcid", "survey"]
+    assert [row.slug for row in additions.all()] == [
+        "shrunken_shares", "orcid", "survey", "authors",
+    ]  # fmt: skip
