@@ -63,6 +63,7 @@ runs_api = [
     path(f"{TASK}runs/", api.TaskRuns.as_view(), name="api_runs"),
     path(f"{TASK}methods/", api.TaskMethods.as_view(), name="api_methods"),
     path(RUN, api.RunDetail.as_view(), name="api_run"),
+    path("projects/<int:project_id>/runs/", api.ProjectRuns.as_view(), name="api_project_runs"),
     path(
         "projects/<int:project_id>/runs/<int:number>/",
         api.ProjectRun.as_view(),

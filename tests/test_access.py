@@ -89,7 +89,8 @@ GET: dict[str, str] = {
     "project_logs_erase": POST_ONLY, "worker_logs_erase": POST_ONLY, "people": STAFF,
     "people_remove": POST_ONLY,
     "invitation_new": STAFF, "invitation_revoke": POST_ONLY, "project_settings": STAFF,
-    "project_settings_consent": STAFF, "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
+    "project_settings_consent": STAFF, "project_plugins": STAFF, "run_estimates": NOTHING_YET,
+    "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
     "task_from_template": POST_ONLY, "task_from_file": POST_ONLY,
     "task_examples": POST_ONLY, "task_copy": POST_ONLY,
     "project_copy": POST_ONLY, "project_start_hide": POST_ONLY,
@@ -234,6 +235,7 @@ POST: dict[str, str] = {
     "invitation_revoke": WRITE_STAFF, "role_confirm": WRITE_MANAGER, "role_decline": WRITE_STAFF,
     "correction_approve": WRITE_MANAGER, "correction_decline": WRITE_MANAGER,
     "project_settings": WRITE_REQUESTER, "project_settings_consent": WRITE_REQUESTER,
+    "project_plugins": WRITE_REQUESTER,
     "task_from_template": WRITE_REQUESTER, "task_from_file": WRITE_REQUESTER,
     "task_examples": WRITE_REQUESTER,
     "task_copy": WRITE_REQUESTER, "project_copy": WRITE_REQUESTER,
@@ -426,6 +428,9 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 OWNERS = ("operations", "operations_report", "installation_security")
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
+    "api_token": "test_a_token_says_what_it_may_do_and_a_session_has_none",
+    "run_estimates":
+        "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",
     "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
     "metrics": "test_nobody_reads_metrics_without_the_token",
     "readyz": "test_ready_with_a_fresh_heartbeat",

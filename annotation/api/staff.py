@@ -17,7 +17,7 @@ from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported,
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.formats.actions.imports import import_objects
-from annotation.formats.registry import chat_format
+from annotation.formats.registry import chat_format, format_for, kinds_of
 from annotation.models import Answer, ItemGroup, Role
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.records.actions import locks
@@ -98,6 +98,43 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
     }
     told |= {"left_out": dict(report.tally.left_out), "notes": list(report.notes)}
     return Response(told, status=CREATED)
+
+
+class ImportColumnOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    label = serializers.CharField()
+    required = serializers.BooleanField()
+
+
+class ImportOut(serializers.Serializer[Any]):
+    """A kind of rows that a task takes."""
+
+    kind = serializers.CharField(source="slug")
+    title = serializers.CharField()
+    items = serializers.BooleanField(
+        source="replaces_examples", help_text="Its rows are items; else they belong to items"
+    )
+    columns = ImportColumnOut(many=True, source="fields")
+
+
+@open_to_viewers
+class TaskImports(Endpoint):
+    @extend_schema(responses=ImportOut(many=True), summary="Kinds of rows that a task takes")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        kinds = [format_for(task, kind) for kind in kinds_of(task)]
+        return Response(ImportOut(kinds, many=True).data)
+
+
+class TaskImport(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Import rows of one kind",
+        description=f"`tasks/{{id}}/imports/` lists the kinds with their columns. {ALL_OR_NONE}",
+    )
+    def post(self, request: Request, task_id: int, kind: str) -> Response:
+        return import_into(request, task_id, kind)
 
 
 @open_to_viewers

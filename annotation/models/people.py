@@ -106,6 +106,20 @@ class Project(models.Model):
         return self.name
 
 
+class ProjectPlugin(models.Model):
+    """A plug-in of this installation that a project uses, by the name of its entry point."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="plugins")
+    name = models.CharField(max_length=40)
+    enabled_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    enabled_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="project_plugin_once")
+        ]
+
+
 class QuotaOverride(models.Model):
     """How much of something a person or a project may have, where it is not what others may."""
 

@@ -47,13 +47,14 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
     start = started(found) if access.is_requester else None
     if start and (start.complete or project_id in request.session.get(HIDDEN, [])):
         start = None
+    team = overview.team_size(access.project) if start else None
     context = {
         "found": found,
         "rows": overview.filter_rows(found, show),
         "show": show,
         "shows": [(name, _(label)) for name, label in overview.SHOWS],
         "start": start,
-        **({**gallery(), "team": overview.team_size(access.project)} if start else {}),
+        **({**gallery(access.project), "team": team} if start else {}),
         "state": overview.state(found),
         "figures": overview.figures(found) if found.rows else [],
         "todos": todos(found),

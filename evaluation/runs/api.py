@@ -11,14 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_access, get_task_by_id, open_to_viewers
-from annotation.api.frame.base import Body, Listing, read
+from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScore, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
 from evaluation.runs.selectors import api_rows as selectors
-from evaluation.runs.selectors.lists import get_run
 from evaluation.runs.selectors.shown_findings import Shown, shown_findings
 
 
@@ -261,15 +260,28 @@ class RunDetail(Endpoint):
 
 
 @open_to_viewers
+class ProjectRuns(Listing):
+    pagination_class = Newest
+
+    @extend_schema(responses=RunOut(many=True), summary="Runs of a project, newest first")
+    def get(self, request: Request, project_id: int) -> Response:
+        project = get_access(request, project_id).project
+        return self.page(selectors.runs_of(project), RunOut)
+
+
+@open_to_viewers
 class ProjectRun(Endpoint):
     @extend_schema(
         responses=RunWithFindings,
-        summary="One run, by the number that pages call it",
-        description="Pages number the runs of a project from 1; all other addresses take its `id`.",
+        summary="One run by the number that pages show",
+        description="The same as `runs/{id}/`, whose id other addresses of runs take.",
     )
     def get(self, request: Request, project_id: int, number: int) -> Response:
         project = get_access(request, project_id).project
-        return Response(RunWithFindings(get_run(project, number)).data)
+        run = selectors.runs_of(project).filter(number=number).first()
+        if run is None:
+            raise Missing("There is no run of this number in the project.")
+        return Response(RunWithFindings(run).data)
 
 
 class RunCancel(Endpoint):

@@ -14,12 +14,13 @@ NO_RUN = "CNFNN"  # no run is finished here
 GET: dict[str, str] = {
     "api_schema": PUBLIC,
     "api_docs": PUBLIC,
-    "api_token": "M",
+    "api_token": "CXXXX",
     "api_unknown": "NNNNN",
     "api_projects": SIGNED_IN,
     "api_project": "CNOOO",
     "api_consent_texts": STAFF,
     "api_staff": STAFF,
+    "api_plugins": STAFF,
     "api_workers": STAFF,
     "api_person": CALL,
     "api_invitations": STAFF,
@@ -63,6 +64,8 @@ GET: dict[str, str] = {
     "api_task_publish": CALL,
     "api_task_move": CALL,
     "api_items": STAFF,
+    "api_imports": STAFF,
+    "api_import": CALL,
     "api_answers": STAFF,
     "api_system_answers": CALL,
     "api_judgments": CALL,
@@ -129,6 +132,7 @@ GET: dict[str, str] = {
     "api_methods": STAFF,
     "api_runs": STAFF,
     "api_run": STAFF,
+    "api_project_runs": STAFF,
     "api_project_run": STAFF,
     "api_run_cancel": CALL,
     "api_run_calls": STAFF,
@@ -196,6 +200,8 @@ POST: dict[str, str] = {
     "api_task_publish": REQUESTER,
     "api_task_move": REQUESTER,
     "api_items": REQUESTER,
+    "api_plugins": REQUESTER,
+    "api_import": REQUESTER,
     "api_answers": REQUESTER,
     "api_system_answers": REQUESTER,
     "api_judgments": REQUESTER,
@@ -296,6 +302,7 @@ PLACES = {
     "api_file": ("file_id", "export_id"),
     "api_file_content": ("file_id", "export_id"),
     "api_round": ("assignment_id", "submitted_id"),
+    "api_project_run": ("number", "run_number"),
 }
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
+from annotation.accounts.plugins.selectors import plugin_rows
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects.actions import is_usual_consent
@@ -219,6 +220,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "words": erasure.kept_words(project),
         "swept_days": KEPT_DAYS,
         "told": KINDS.values(),
+        "plugins": plugin_rows(project),
         "second_factor": is_second_factor_required(project, access.user),
     }
     status = 422 if form.errors else 200

@@ -396,3 +396,13 @@ class TokenOut(serializers.Serializer[Any]):
     token = serializers.CharField(help_text="Told once, and kept nowhere")
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
     expires_at = serializers.DateTimeField()
+
+
+class TokenScopesOut(serializers.ModelSerializer[ApiToken]):
+    """What a token may do; its project is null where it is good for all of its owner's."""
+
+    scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
+
+    class Meta:
+        model = ApiToken
+        fields = ("scopes", "project", "expires_at")

@@ -71,7 +71,7 @@ def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
             add_errors(form, error)
         else:
             return redirect("task_build", project_id, task.pk)
-    context = {"access": access, "project": access.project, "form": form, **gallery()}
+    context = {"access": access, "project": access.project, "form": form, **gallery(access.project)}
     status = 422 if form.errors else 200
     return render(request, "annotation/authoring/task_new.html", context, status=status)
 

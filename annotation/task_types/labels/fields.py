@@ -53,6 +53,7 @@ MADE = 24  # characters of a name that is made of a label: values have to fit be
 NUMBERED = Decimal(1_000_000_000)
 SHORT = 300  # characters of a short text
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_RULE = re.compile(r"[a-z][a-z0-9_]*__[a-z0-9_]+")
 Row = dict[str, Any]
 
 
@@ -145,6 +146,7 @@ def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequenc
         "shuffle": kind in WITH_OPTIONS and truth(row.get("shuffle", False)),
         **_numbers(row, where, kind),
         **_counts(row, where),
+        **_rule(row, where, kind),
     }
     found |= _units(row, where, name, kind)
     found["ask_if"] = _conditions(row.get("ask_if") or [], where, before)
@@ -333,6 +335,19 @@ def _numbers(row: Mapping[str, Any], where: str, kind: str) -> Row:
             fields={"step": _("Above 0, or empty.")},
         )
     return found
+
+
+def _rule(row: Mapping[str, Any], where: str, kind: str) -> Row:
+    """rule: the check of a plug-in, by its full name; kept where the plug-in is not loaded."""
+    name = str(row.get("rule") or "")
+    if kind not in TEXTS or not name:
+        return {}
+    if not _RULE.fullmatch(name):
+        raise Invalid(
+            _("%(where)s: there is no check %(name)s.") % {"where": where, "name": repr(name[:60])},
+            fields={"rule": _("Choose one.")},
+        )
+    return {"rule": name}
 
 
 def _decimal(row: Mapping[str, Any], name: str, where: str) -> int | float | None:
