@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0020_estimated_seconds"),
+        ("annotation", "0022_consent_by_type"),
     ]
 
     operations = [

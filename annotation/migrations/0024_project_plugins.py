@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0020_estimated_seconds"),
+        ("annotation", "0023_import_sources"),
     ]
 
     operations = [
