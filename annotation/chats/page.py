@@ -108,6 +108,11 @@ class ChatView:
     notes: tuple[str, ...]
     has_calls: bool
 
+    @property
+    def first_words(self) -> str:
+        """How the first turn that is no instruction begins."""
+        return next((turn.first_words for turn in self.turns if turn.role != "system"), "")
+
 
 def chat_page(
     row: ChatContent,

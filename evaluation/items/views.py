@@ -47,4 +47,5 @@ def task_item(request: HttpRequest, project_id: int, task_id: int, item_id: int)
     context = {"task": task, "title": title_of(task), "item": item, "shown": shown}
     if item.chat is not None:
         context["chat"] = chat_page(item.chat, facts=True)
+        context["heading"] = context["chat"].first_words
     return render(request, "evaluation/items/item.html", context)
