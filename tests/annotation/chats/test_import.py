@@ -70,10 +70,11 @@ def test_page_counts_turns_calls_and_losses_before_conversations_become_items() 
         "1 tool call",
         "1 image",
         "In the conversations: 1 image not kept.",
-        "Read as Chat messages (OpenAI, Hugging Face), by messages.",
+        "read as Chat messages (OpenAI, Hugging Face) (messages)",
         "kept with the items: language, score good, system",
     ):
         assert words in page, words
+    assert 'name="column:' not in page and "system_b" not in page  # nothing to map, nothing empty
     assert "[1] User: Weather?" in page and "&quot;schema&quot;" not in page
     items = {item.key: item for item in task.items.select_related("chat")}
     assert outline(chat_of(items["weather"].chat)) == WEATHER  # type: ignore[arg-type]
