@@ -21,7 +21,9 @@ from annotation.payouts.actions import sending as payment_sending
 from annotation.privacy.actions import erasure, retention
 from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
-from annotation.work.actions import leases, reading
+from annotation.traces.actions import exchange
+from annotation.traces.actions import settle as traces
+from annotation.work.actions import leases, origins, reading
 from crowdqc import limits
 from crowdqc.database.locks import try_lock
 from crowdqc.deployment.backup import schedule
@@ -46,6 +48,12 @@ def count_words_shown() -> int:
 def erase_due_logs() -> int:
     """Erase the interaction logs that were kept for as long as their workers agreed to."""
     return retention.erase_due_logs()
+
+
+@shared_task(ignore_result=True)
+def delete_due_origins() -> int:
+    """Delete hashes of devices and networks that were kept for their days."""
+    return origins.delete_due_origins()
 
 
 @shared_task(ignore_result=True)
@@ -175,8 +183,30 @@ def look_after_files() -> int:
     return export_files.resume_abandoned() + export_files.expire() + uploads.resume_abandoned()
 
 
+@shared_task(ignore_result=True, **HOUR)
+def settle_traces() -> int:
+    """Settle traces that are quiet, and draw some of them for review; return how many."""
+    with try_lock("settle_traces") as mine:
+        return traces.settle_due() if mine else 0
+
+
+@shared_task(ignore_result=True, **HOUR)
+def delete_old_traces() -> int:
+    """Delete traces whose days are over; return how many."""
+    return traces.delete_expired()
+
+
+@shared_task(ignore_result=True)
+def exchange_traces() -> int:
+    """Read traces from the tools that hold them, and send reviews back; return how many."""
+    with try_lock("exchange_traces") as mine:
+        done = exchange.exchange_due() if mine else None
+    return done.spans + done.scores if done else 0
+
+
 DUE: Mapping[str, tuple[Task, Callable[[], bool]]] = {
     "send_payments": (send_payments, payment_sending.is_due),
     "deliver_hooks": (deliver_hooks, deliver.is_due),
     "fetch_media": (fetch_media, media.is_due),
+    "exchange_traces": (exchange_traces, exchange.is_due),
 }

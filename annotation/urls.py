@@ -14,6 +14,7 @@ from annotation.payouts import urls as payouts
 from annotation.privacy import urls as privacy
 from annotation.records import urls as records
 from annotation.recruitment import urls as recruitment
+from annotation.traces import urls as traces
 from annotation.work import urls as work
 
 PROJECT = "projects/<int:project_id>/"
@@ -30,9 +31,11 @@ IN_PROJECT = (
     conversations,
     notifications,
     records,
+    traces,
 )
 urlpatterns = [
     # First what is asked for most: every address before the right one is compared with.
+    path("", include(traces)),
     path("api/", include("annotation.api.urls")),
     path("", include(work)),
     path("", include("annotation.accounts.signing.urls")),

@@ -90,6 +90,11 @@ class TurnView:
         return self.role == "system"
 
     @property
+    def text(self) -> str:
+        """The turn's texts as written."""
+        return "\n\n".join(part.name for part in self.parts if part.kind == "text")
+
+    @property
     def first_words(self) -> str:
         """The beginning of the turn's text, for its folded line."""
         return next((one_line(part.name, 90) for part in self.parts if part.kind == "text"), "")
@@ -194,11 +199,17 @@ def view_part(part: Part) -> PartView:
     """Return one part as shown."""
     if isinstance(part, TextPart):
         return PartView(
-            "text", render_markdown(part.text, breaks=True), part.text, note=_cut(part.cut)
+            "text",
+            render_markdown(part.text, breaks=True, math=True),
+            part.text,
+            note=_cut(part.cut),
         )
     if isinstance(part, ReasoningPart):
         return PartView(
-            "reasoning", render_markdown(part.text, breaks=True), part.text, note=_cut(part.cut)
+            "reasoning",
+            render_markdown(part.text, breaks=True, math=True),
+            part.text,
+            note=_cut(part.cut),
         )
     if isinstance(part, ImagePart):
         return PartView("image", name=part.alt or _("image"), data=part.data, note=part.note)

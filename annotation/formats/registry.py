@@ -10,6 +10,7 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.plugins.selectors import enabled_plugins
 from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics, fill_topics
@@ -39,6 +40,7 @@ from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
 from annotation.formats.imports.known_answers import KnownAnswersFile
 from annotation.formats.imports.labels import LabelItems, Labels
+from annotation.formats.imports.outside import Converted
 from annotation.formats.imports.pairs import Pairs
 from annotation.formats.imports.ratings import Documents, Ratings
 from annotation.formats.imports.tables.answers import AnswerTable
@@ -58,6 +60,8 @@ from annotation.pairs.actions.rating_documents import add_documents
 from annotation.pairs.actions.topics import add_pairs
 from annotation.task_types import get_type
 from annotation.work.snapshots import judgments
+from crowdqc import plugins
+from crowdqc.api import PluginError, RowFormat
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.web.terms import Words as Text
 
@@ -511,13 +515,46 @@ def recognise_texts(columns: Sequence[str]) -> str:
 
 def get_format(slug: str) -> Format:
     """The format of this name, or Invalid."""
-    try:
-        return FORMATS[slug]
-    except KeyError:
+    found = FORMATS.get(slug) or _outside_formats().get(slug)
+    if found is None:
         raise Invalid(
             _("There is no format %(format)s.") % {"format": repr(slug)},
             fields={"kind": ", ".join(FORMATS)},
-        ) from None
+        )
+    return found
+
+
+def _outside_formats() -> dict[str, Format]:
+    """Return the formats of all plug-ins that are loaded, by full name."""
+    return {
+        name: _outside_format(name, outside)
+        for plugin in plugins.current().loaded.values()
+        for name, outside in plugin.row_formats.items()
+    }
+
+
+def _outside_format(name: str, outside: RowFormat) -> Format:
+    inner = FORMATS[outside.into]
+    columns = _literal(", ".join(column.name for column in outside.columns))
+    title = _literal(outside.title)
+    return replace(
+        inner,
+        reader=Converted(name, outside, inner.reader),
+        words=replace(inner.words, do=title, columns=columns, title=title),
+        of_task=lambda task: Converted(name, outside, inner.for_task(task).reader),
+    )
+
+
+def _literal(text: str) -> str:
+    """Escape a text for ``str.format``, which fills the words of formats in."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def check_format_addition(addition: object) -> None:
+    """Raise PluginError for a plug-in's format of rows that nothing here reads."""
+    if isinstance(addition, RowFormat) and addition.into not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise PluginError(f"There is no kind of rows {addition.into!r}; there are: {known}.")
 
 
 def chat_format(task: Task) -> str:
@@ -553,20 +590,32 @@ def recognise_upload(kinds: Sequence[str], kind: str, name: str, content: Source
 def kinds_of(task: Task) -> tuple[str, ...]:
     """The kinds of files that a task takes."""
     version = task.versions.order_by("-number").first()
-    return get_type(task.type).imports_of(version.settings if version else {})
+    own = get_type(task.type).imports_of(version.settings if version else {})
+    return (*own, *_outside_kinds(task, own))
+
+
+def _outside_kinds(task: Task, own: Iterable[str]) -> list[str]:
+    """Return the formats of the project's plug-ins that are made into one of these kinds."""
+    return [
+        name
+        for plugin in enabled_plugins(task.project_id)
+        for name, outside in plugins.current().loaded[plugin].row_formats.items()
+        if outside.into in own
+    ]
 
 
 def item_format(kinds: Iterable[str]) -> str:
     """The first of these formats that holds items; empty without one."""
-    return next((kind for kind in kinds if FORMATS[kind].replaces_examples), "")
+    return next((kind for kind in kinds if get_format(kind).replaces_examples), "")
 
 
 def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:
     """The formats that the task's page names, in the words of its type."""
     type, found = get_type(task.type), []
     own = {"noun": type.answer_noun, "line": type.scales_in.removesuffix("s")}
-    for slug in type.imports_listed(settings):
-        one = FORMATS[slug]
+    listed = type.imports_listed(settings)
+    for slug in (*listed, *_outside_kinds(task, listed)):
+        one = get_format(slug)
         said = {"title": one.words.title or one.title, "columns": one.words.columns}
         said |= {"do": one.words.do, **type.import_words.get(slug, {})}
         told = {name: str(text).format(**own) for name, text in said.items()}

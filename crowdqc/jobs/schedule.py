@@ -15,6 +15,7 @@ JOB_QUEUES = {
     "annotation.jobs.deliver_hooks": "platforms",
     "annotation.jobs.fetch_media": "platforms",
     "annotation.jobs.fetch_key_set": "platforms",
+    "annotation.jobs.exchange_traces": "platforms",
     "evaluation.jobs.probe_model": "platforms",
     "evaluation.jobs.list_models": "platforms",
 }
@@ -32,6 +33,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
         "task": "annotation.jobs.remind_overdue_replies",
         "schedule": 3600.0,
     },
+    "delete-due-origins": {"task": "annotation.jobs.delete_due_origins", "schedule": 86_400.0},
     "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
     "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
     "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
@@ -63,5 +65,12 @@ PERIODIC: dict[str, dict[str, Any]] = {
     },
     "forget-told": {"task": "annotation.jobs.forget_told", "schedule": 3600.0},
     "take-samples": {"task": "evaluation.jobs.take_samples", "schedule": 300.0},
+    "settle-traces": {"task": "annotation.jobs.settle_traces", "schedule": 10.0},
+    "exchange-traces": {
+        "task": "annotation.jobs.start_if_due",
+        "args": ["exchange_traces"],
+        "schedule": 30.0,
+    },
+    "delete-old-traces": {"task": "annotation.jobs.delete_old_traces", "schedule": 3600.0},
     "tell-states": {"task": "annotation.jobs.tell_states", "schedule": 60.0},
 }

@@ -150,8 +150,10 @@ def _is_signed_in(request: HttpRequest) -> bool:
 
 
 def _has_token(request: HttpRequest) -> bool:
-    """Whether an endpoint of the API will look at a token; its page does not."""
+    """Whether an endpoint of the API, or one for traces, will look at a token; pages do not."""
     given = request.META.get("HTTP_AUTHORIZATION", "")
+    if re.match("/otel/|/api/public/", request.path_info):
+        return given[:7].lower() == "bearer " or given[:6].lower() == "basic "
     return re.match("/api/.", request.path_info) is not None and given[:6].lower() == "token "
 
 

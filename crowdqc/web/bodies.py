@@ -33,7 +33,7 @@ LIMITS = (
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
     (r"/api/token/$", SMALL),
-    (r"/(projects|api)/", FORM),
+    (r"/(projects|api|otel)/", FORM),
     (r"/work/assignments/[0-9]+/items/[0-9]+/recording/$", RECORDING),
     (r"/work/", 2 * MB),
 )
@@ -94,7 +94,7 @@ def _length(request: HttpRequest) -> int:
 
 
 def _may_be_known(request: HttpRequest) -> bool:
-    """Signed in, or a program whose token the API checks before it reads the body."""
-    if request.path_info.startswith("/api/") and "HTTP_AUTHORIZATION" in request.META:
+    """Signed in, or a program whose token is checked before its body is read."""
+    if request.path_info.startswith(("/api/", "/otel/")) and "HTTP_AUTHORIZATION" in request.META:
         return True
     return request.user.is_authenticated

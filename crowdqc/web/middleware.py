@@ -103,7 +103,7 @@ def problem_response(body: dict[str, Any], status: int) -> dict[str, Any]:
 
 def refuse(request: HttpRequest, error: DomainError, written: Sequence[str] = ()) -> HttpResponse:
     """Answer with an error as a page, a fragment or JSON, as the client accepts."""
-    if request.path.startswith("/api/"):
+    if request.path.startswith(("/api/", "/otel/")):
         body = problem_response(problem(error), error.status)
         return JsonResponse(body, status=error.status, content_type=PROBLEM)
     if "application/json" in request.headers.get("Accept", ""):

@@ -29,6 +29,7 @@ from annotation.models import (
     Role,
     RoleGrant,
     Task,
+    Trace,
 )
 from annotation.notifications.actions import notices
 from annotation.notifications.actions import webhooks as hooks
@@ -36,6 +37,7 @@ from annotation.panels.actions import panels
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions import statements
 from annotation.recruitment.platforms.entry_params import entry_token
+from annotation.traces.actions.sources import create_source
 from annotation.work.actions import exclusions
 from evaluation.checklists.making import actions as list_actions
 from evaluation.checklists.making import comparison
@@ -204,6 +206,16 @@ def second_person_values(world: factories.World) -> dict[str, Any]:
     return {"grant_id": grant.pk, "correction_id": correction.pk}
 
 
+def traces_values(project: Project) -> dict[str, Any]:
+    """A source of traces, and a trace that came from it."""
+    source, _token = create_source(by=project.owner, project=project, name="shop")
+    now = timezone.now()
+    trace = Trace.objects.create(
+        source=source, trace_id="a" * 32, first_seen_at=now, last_seen_at=now
+    )
+    return {"source_id": source.pk, "trace_id": trace.pk}
+
+
 def everything() -> tuple[dict[str, Any], dict[str, Client]]:
     """Values for every placeholder, of a project with one of each thing; a client a role."""
     world = factories.make_world(n=5)
@@ -319,6 +331,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "what": "answers",
         "form": "csv",
         **told_values(world),
+        **traces_values(project),
         **written_values(world, task),
         **second_person_values(world),
         "export_id": export_files.request_export(
@@ -338,6 +351,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "worker": world.worker.user,
         "requester": world.requester,
         "manager": world.manager,
+        "viewer": factories.make_member(project, Role.VIEWER).user,
     }
     clients = {}
     for role, user in people.items():
@@ -365,7 +379,7 @@ ITEMS = {"label_decide": "claim_id", "label_revoke": "claim_id"}  # and an item 
 def address(name: str, values: dict[str, Any]) -> str:
     """The address of a route with the placeholders filled in."""
     own = {**values, **access_api.places(name, values)}
-    if name.startswith("run"):
+    if name.startswith("run") or name == "api_project_run":
         own["number"] = values["run_number"]
     if file := FILES.get(name.partition("_")[0]):
         own["file_id"] = values[file]

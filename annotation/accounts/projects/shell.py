@@ -7,7 +7,18 @@ from typing import Any
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from annotation.models import Membership, Message, Notice, PayoutBatch, Project, Role, Task, User
+from annotation.models import (
+    Membership,
+    Message,
+    Notice,
+    PayoutBatch,
+    Project,
+    Role,
+    Task,
+    Trace,
+    TraceSource,
+    User,
+)
 from crowdqc.database.compiled import CompiledQuery, Placeholder
 
 
@@ -46,6 +57,10 @@ def _tabs() -> QuerySet[Project]:
             tasks_there=_number(Task.objects.filter(project=here)),
             people_there=_number(people),
             payouts_there=_number(waiting),
+            sources_there=_number(TraceSource.objects.filter(project=here)),
+            traces_there=_number(
+                Trace.objects.filter(source__project=here, item__held__lt=F("item__redundancy"))
+            ),
             unread_there=_unread_notices(),
         )
     )
@@ -69,9 +84,9 @@ def own_counts(user: User) -> dict[str, int]:
 
 
 def tab_counts(project: Project, user: User) -> dict[str, int]:
-    """Return tasks, working people, waiting proposals and unread notices by one query."""
+    """Return tasks, working people, waiting proposals and traces, and unread notices at once."""
     [row] = TABS.all(project=project.pk, user=user.pk)
-    return _counts(row, "tasks", "people", "payouts", "unread")
+    return _counts(row, "tasks", "people", "payouts", "sources", "traces", "unread")
 
 
 def _counts(row: User | Project, *names: str) -> dict[str, int]:

@@ -30,12 +30,14 @@ MAX_LISTED = 1_000  # bad rows that a refusal names
 class Report:
     """What became of a file's rows; ``new`` is what they made, of which several may make one.
 
-    ``lines`` says where the rows stood that could not be taken, by reason.
+    ``lines`` says where the rows stood that could not be taken, by reason, and ``notes`` how values
+    were read.
     """
 
     tally: Tally
     new: int
     lines: Mapping[str, list[int | None]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -58,7 +60,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as stored with the import."""
-        return {**self.tally.as_dict(), "new": self.new, "lines": dict(self.lines)}
+        said = {"lines": dict(self.lines), "notes": list(self.notes)}
+        return {**self.tally.as_dict(), "new": self.new, **said}
 
 
 def import_content(
@@ -134,7 +137,8 @@ def import_sheet(
 
 def report_of(found: CheckedFile, new: int) -> Report:
     """Report on a file's rows after ``new`` of them were written."""
-    return Report(_tally_after_writing(found, new), new, _lines(found))
+    notes = tuple(found.checked.notes)
+    return Report(_tally_after_writing(found, new), new, _lines(found), notes)
 
 
 def import_candidates(

@@ -63,7 +63,7 @@ def uploads_of(task: Task, kind: str) -> list[ImportFile]:
 def view_of(file: ImportFile, one: Format) -> View:
     """The page of a file of a format."""
     words = one.words
-    if file.state in ACTIVE:
+    if file.state in (*ACTIVE, State.UPLOADING):
         return _at_work(file)
     if file.state == State.IMPORTED:
         return View(
@@ -114,7 +114,26 @@ def view_of(file: ImportFile, one: Format) -> View:
     )
 
 
+def arriving_sentence(file: ImportFile) -> str:
+    """How much of a file is here that is fetched or comes in parts; "" for any other."""
+    if file.state not in (State.FETCHING, State.UPLOADING):
+        return ""
+    done = {"done": f"{file.done / 2**20:.1f}", "total": f"{file.total / 2**20:.1f}"}
+    if file.total:
+        return _("%(done)s of %(total)s MB are here.") % done
+    return _("%(done)s MB are here. You can close this page.") % done
+
+
 def _at_work(file: ImportFile) -> View:
+    if arriving := arriving_sentence(file):
+        return View(
+            "running",
+            file.get_state_display(),
+            arriving,
+            active=True,
+            done=file.done,
+            total=file.total,
+        )
     done = (
         _("%(done)s of %(total)s rows") % {"done": f"{file.done:,}", "total": f"{file.total:,}"}
         if file.total

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.utils.translation import gettext, gettext_lazy
 
+from annotation.accounts.plugins.selectors import text_rules
 from annotation.authoring.selectors.builder.frame import PER_PAGE, Build, tasks_of_type
 from annotation.authoring.views.builder.parts import (
     KNOWN,
@@ -117,6 +118,10 @@ class FieldRow:
         return self.field["kind"] in (SCALE, NUMBER)
 
     @property
+    def is_text(self) -> bool:
+        return self.field["kind"] in TEXTS
+
+    @property
     def can_be_unsure(self) -> bool:
         return self.field["kind"] not in TEXTS
 
@@ -172,6 +177,7 @@ class LabelsBuilder(BuilderParts):
             "kinds": KINDS.items(),
             "comparisons": COMPARISONS.items(),
             "colors": COLORS,
+            "text_rules": text_rules(build.task.project_id),
             "contents": CONTENTS.items(),
             "parts_of_chat": PER.items(),
             "takes_files": build.version.settings["content"] in FILES,

@@ -87,6 +87,7 @@ class FieldLine:
     least: int
     most: int
     unit: str = ""  # the turn or call of a conversation that it is about
+    corrects: bool = False  # its answer is a better text for that turn
 
     @property
     def segmented(self) -> bool:
@@ -220,6 +221,7 @@ def _line(
         least=row["min"],
         most=row["max"],
         unit=row.get("unit", ""),
+        corrects=row.get("corrects", False),
     )
 
 

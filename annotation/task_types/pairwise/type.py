@@ -165,6 +165,9 @@ class Pairwise(TaskType):
         "crowdrag-raw",
         "crowdrag-llm",
         "label-studio",
+        "preferences",
+        "openai-preferences",
+        "kto",
         *TaskType.exports,
     )
     imports = ("pairs", "candidates", "chat_texts", "judgments", "arena")

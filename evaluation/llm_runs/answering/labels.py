@@ -53,7 +53,7 @@ class LabelQuestions(Questions):
     shows_examples = True
     does, given = gettext_noop("%(model)s labels %(items)s"), "label"
     results = "label_results"
-    passage_label = gettext_noop("Show the model what stands beside the item")
+    passage_label = gettext_noop("Show the model the item's other content")
     next_step = (
         gettext_noop("The labels stand beside those of people."),
         "label_results",

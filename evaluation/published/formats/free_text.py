@@ -59,7 +59,7 @@ def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrappe
     task = task_numbered(options["task"])
     user = requester(options["by"], task.project)
     report, skipped = _import(task, user, kind, options)
-    for line in skipped:
+    for line in (*skipped, *report.notes):
         err.write(f"{line}\n")
     twice = f", {report.twice:,} given twice" if report.twice else ""
     left = f", {report.left_out:,} left out" if report.left_out else ""

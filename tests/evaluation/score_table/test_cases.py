@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -222,6 +223,13 @@ def test_a_matrix_without_a_header_has_no_vote_as_its_header(tmp_path: Path) -> 
     assert (kind, found.checked.used, alpha_of(found)) == ("label_matrix", 8, ALPHA)
 
 
+def test_a_row_of_a_matrix_that_is_given_twice_is_counted_once(tmp_path: Path) -> None:
+    rows = [",".join([f"i{n}", *(YES[x] for _, i, x in VOTES if i == f"i{n}")]) for n in range(8)]
+    _, found = found_in(tmp_path, text("item,ann,ben,cy", *rows, rows[3]))
+    assert (found.checked.used, found.tally.left_out) == (8, {"twice": 1})
+    assert [one.line for one in found.checked.repeats] == [10]
+
+
 def test_a_matrix_may_have_a_text_beside_its_workers(tmp_path: Path) -> None:
     rows = [
         ",".join([f"i{n}", f"Text {n}", *(YES[x] for _, i, x in VOTES if i == f"i{n}")])
@@ -297,6 +305,24 @@ def test_a_known_answer_in_capitals_is_the_label(gold: str, tmp_path: Path) -> N
     _, found = found_in(tmp_path, text(HEAD + ",gold", *rows))
     assert {one["gold"] for one in found.checked.good} == {"yes", "no"}
     assert len(found.checked.notes) == 1
+
+
+def test_known_answers_that_nobody_gave_are_named_before_scoring(tmp_path: Path) -> None:
+    rows = [f"{line},{'maybe' if ',i3,' in line else 'no'}" for line in LONG]
+    _, found = found_in(tmp_path, text(HEAD + ",gold", *rows))
+    assert [one["text"] for one in found.checked.about["warnings"]] == ["No worker gave “maybe”."]
+
+
+def test_words_for_missing_and_labels_that_differ_by_case_are_offered(tmp_path: Path) -> None:
+    rows = [line.replace("no", "NO") if n % 5 == 0 else line for n, line in enumerate(LONG)]
+    rows[1], rows[2] = rows[1].replace("no", "n/a"), rows[2].replace("yes", "n/a")
+    content = text(HEAD, *rows)
+    _, found = found_in(tmp_path, content)
+    offers = {one["value"]: one["use"] for one in found.checked.about["offers"]}
+    assert offers == {"n/a": "", "NO": "no"} and found.checked.notes == []
+    _, found = found_in(tmp_path, content, uses=offers)
+    assert {one["label"] for one in found.checked.good} == {"yes", "no"}
+    assert len(found.checked.problems) == 2
 
 
 def test_different_labels_stay_apart(tmp_path: Path) -> None:
@@ -484,6 +510,13 @@ def test_decimals_and_sliders_are_ratings(
     assert bool(found.checked.notes) == (factor > 1)
 
 
+def test_of_two_scores_of_a_worker_the_last_counts_and_the_first_is_named(tmp_path: Path) -> None:
+    rows = [f"w{n % 3};i{n // 3};{n % 4},5" for n in range(18)]
+    _, found = found_in(tmp_path, text("worker;item;score", *rows, "w0;i0;3,5"))
+    (problem,) = found.checked.problems
+    assert (found.checked.used, problem.line, problem.value) == (18, 2, "0,5")
+
+
 def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: Path) -> None:
     lines = [f"{line.replace('yes', 'skip') if n == 4 else line}" for n, line in enumerate(LONG)]
     path = tmp_path / "votes.csv"
@@ -495,3 +528,15 @@ def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: 
     assert "No header line was found" in said and "Line 5, column 3 empty: No label" in said
     assert "Warning: One worker always gives the same label." in said
     assert "4 workers" in out.getvalue()
+
+
+MANUAL = Path(__file__).parents[3] / "docs" / "guides" / "files.md"
+SAMPLE = re.compile(r"<!-- sample: (\S+) (\w+) (\d+) -->\n```text\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "kind", "votes", "content"), SAMPLE.findall(MANUAL.read_text()))
+def test_each_sample_of_the_manual_is_read_as_it_says(
+    name: str, kind: str, votes: str, content: str, tmp_path: Path
+) -> None:
+    slug, found = found_in(tmp_path, content, name)
+    assert (slug, len(found.checked.good), list(found.checked.problems)) == (kind, int(votes), [])

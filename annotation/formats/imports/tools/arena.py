@@ -69,6 +69,7 @@ ALSO = {
     "prompt": ("query", "instruction", "question"),
     "tstamp": ("timestamp", "created_at", "time"),
 }
+NAMES = {column: (column, *others) for column, others in ALSO.items()}
 OVERALL = "quality_overall"  # the dimension that battles are about, of several
 TOPIC = "all"  # of texts of which nothing says what they answer
 LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}
@@ -214,7 +215,7 @@ class Battles(Importer):
             if found is None:
                 continue
             battle = _with_topic(found, alike)
-            if left[print_of(battle)]:
+            if left and left[print_of(battle)]:
                 left[print_of(battle)] -= 1
                 checked.there += 1
                 continue
@@ -303,8 +304,11 @@ class _Line:
 
 def column_value(raw: Mapping[str, Any], column: str) -> Any:
     """Return a row's value in a column, under its name or an alias; None if empty."""
-    names = (column, *ALSO.get(column, ()))
-    return next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
+    for name in NAMES.get(column) or (column,):
+        value = raw.get(name)
+        if value is not None and value != "":
+            return value
+    return None
 
 
 def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:

@@ -1,0 +1,1 @@
+"""Traces of applications: received, masked, settled, and drawn into a queue for reviews."""

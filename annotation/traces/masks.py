@@ -1,0 +1,312 @@
+"""Masks: secrets and personal data are replaced in traces before anything is stored.
+
+Plain rules: the published prefixes and lengths of keys, and check digits where a kind of number
+has them (Luhn for cards, ISO 13616 for IBANs), so that few other numbers are taken for one. No
+rule needs a model or a network. Each looks first for something that a match must hold, since most
+texts hold nothing of the kind.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+from pydantic import BaseModel, ConfigDict, Field
+
+from annotation.chats.model import IMAGE_DATA
+from crowdqc.web.terms import Words
+
+DEEPEST = 64
+MOST_KNOWN = 2_000  # texts that a masker remembers
+SHORTEST = 6  # characters of a text in which one of our rules can match
+MASKED = re.compile(r"\[[A-Z][A-Z0-9_]*\]?")  # what a replacement looks like
+
+
+class OwnMask(BaseModel):
+    """A rule of a source's own: a regular expression, and the name that replaces a match."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    name: str = Field(pattern=r"^[A-Z][A-Z0-9_]{0,29}$")
+    pattern: str = Field(min_length=1, max_length=300)
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A rule: ``pattern``, whose group "secret" or "bare" is replaced, or the whole match.
+
+    ``hints``: one of them stands in every text that matches. ``length``: how many characters of
+    the match are replaced after a second look; 0: it is something else.
+    """
+
+    label: Words
+    pattern: re.Pattern[str]
+    hints: tuple[str, ...] = ()
+    length: Callable[[str], int] = len
+
+
+# Length of a card number by its first digits (ISO/IEC 7812), of an IBAN by its country (registry).
+CARDS = re.compile(
+    r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]\d\d|2[2-7]\d\d|35\d\d)\d{12}|3[47]\d{13}|3[068]\d{12}"
+    r"|6\d{15,18}"
+)
+IBANS = {
+    country: int(length)
+    for length, countries in {
+        15: "NO", 16: "BE", 18: "DK FI FO GL NL", 19: "MK SI", 20: "AT BA EE KZ LT LU XK",
+        21: "CH HR LI LV", 22: "BG DE GB GE IE ME RS", 23: "AE GI IL IQ OM TL",
+        24: "AD CZ ES MD PK RO SA SE SK TN VG", 25: "PT ST", 26: "IS TR",
+        27: "FR GR IT MC MR SM", 28: "AL AZ BY CY DO GT HU LB PL", 29: "BR EG PS QA UA",
+        30: "JO KW MU", 31: "MT SC", 32: "LC",
+    }.items()
+    for country in countries.split()
+}  # fmt: skip
+
+
+def _card_length(text: str) -> int:
+    """Length of a card number with its check digit (Luhn), else 0."""
+    digits = [int(one) for one in text if one.isdecimal()]
+    if not CARDS.fullmatch("".join(map(str, digits))):
+        return 0
+    doubled = (sum(divmod(2 * one, 10)) for one in digits[-2::-2])
+    return 0 if (sum(digits[-1::-2]) + sum(doubled)) % 10 else len(text)
+
+
+def _iban_length(text: str) -> int:
+    """Length of the IBAN that a text begins with, by its country and check digits; else 0."""
+    wanted = IBANS.get(text[:2], 0)
+    places = [place for place, one in enumerate(text) if one not in " -"]
+    if not wanted or len(places) < wanted:
+        return 0
+    plain = "".join(text[place] for place in places[:wanted])
+    number = "".join(str(int(one, 36)) for one in plain[4:] + plain[:4])
+    return places[wanted - 1] + 1 if int(number) % 97 == 1 else 0
+
+
+def _address_length(text: str) -> int:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return 0
+    return len(text)
+
+
+def _phone_length(text: str) -> int:
+    return len(text) if 8 <= sum(map(str.isdecimal, text)) <= 15 else 0
+
+
+def _random_length(text: str) -> int:
+    """A key is drawn at random, so it holds a digit; a word does not."""
+    return len(text) if any(map(str.isdecimal, text)) else 0
+
+
+_KEYS = (
+    r"AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}"  # AWS
+    r"|gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}"  # GitHub
+    r"|glpat-[A-Za-z0-9_-]{20,}"  # GitLab
+    r"|xox[abeoprs]-[A-Za-z0-9-]{10,}"  # Slack
+    r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}"  # Stripe
+    r"|sk-(?:proj-|ant-|lf-|or-)?[A-Za-z0-9_-]{16,}|pk-lf-[A-Za-z0-9-]{16,}"  # model providers
+    r"|lsv2_[a-z]{2}_[A-Za-z0-9_]{16,}|hf_[A-Za-z0-9]{30,}|cqc_[A-Za-z0-9_-]{20,}"
+    r"|AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}"  # Google
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"  # SendGrid
+    r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"  # JSON Web Tokens
+)
+_NAMED = (
+    r"(?:api[_-]?key|apikey|secret(?:[_-]?(?:key|access[_-]?key))?|access[_-]?token|auth[_-]?token"
+    r"|refresh[_-]?token|client[_-]?secret|private[_-]?key|password|passwd|passphrase|pwd)"
+)
+MASKS: Mapping[str, Mask] = {
+    "private_key": Mask(
+        gettext_lazy("Private keys"),
+        re.compile(
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----.*?"
+            r"(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+            re.S,
+        ),
+        ("PRIVATE KEY",),
+    ),
+    "api_key": Mask(
+        gettext_lazy("API keys"),
+        re.compile(rf"(?<![A-Za-z0-9_])(?:{_KEYS})"),
+        tuple(
+            "AKIA ASIA gh glpat- xox _live_ _test_ sk- pk- lsv2_ hf_ cqc_ AIza ya29 SG. eyJ".split()
+        ),
+        _random_length,
+    ),
+    "bearer": Mask(
+        gettext_lazy("Bearer tokens and Basic sign-ins"),
+        re.compile(r"(?i)\b(?:bearer|basic|token)\s+(?P<secret>[A-Za-z0-9+/_.~=-]{12,})"),
+        ("earer", "EARER", "asic", "ASIC", "oken", "OKEN"),
+        _random_length,
+    ),
+    "password": Mask(
+        gettext_lazy("Passwords and keys by name"),
+        re.compile(
+            rf"""(?i)\b{_NAMED}\\?["']?\s{{0,20}}(?:=>|[:=])\s{{0,20}}(?:\\?["'](?P<secret>[^"'\\\s]{{4,}})"""
+            r"""|(?P<bare>[^\s"'\\,;&}\])]{4,}))"""
+        ),
+        tuple("key KEY Key ecret ECRET oken OKEN assw ASSW assp ASSP pwd PWD Pwd".split()),
+    ),
+    "url_password": Mask(
+        gettext_lazy("Passwords in addresses"),
+        re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,80}:(?P<secret>[^\s/@\"']{1,200})@"),
+        ("://",),
+    ),
+    "email": Mask(
+        gettext_lazy("E-mail addresses"),
+        re.compile(
+            r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w](?:[\w-]{0,61}[\w])?\.){1,8}[^\W\d_][\w-]{1,30}"
+        ),
+        ("@",),
+    ),
+    "iban": Mask(
+        gettext_lazy("IBANs"),
+        re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}(?![A-Za-z0-9])"),
+        (),
+        _iban_length,
+    ),
+    "card": Mask(
+        gettext_lazy("Card numbers"),
+        re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w])"),
+        (),
+        _card_length,
+    ),
+    "ip": Mask(
+        gettext_lazy("IP addresses"),
+        re.compile(
+            r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{1,4})"
+            r"(?![\w:]|\.\d)"
+        ),
+        (".", "::", ":"),
+        _address_length,
+    ),
+    "phone": Mask(
+        gettext_lazy("Phone numbers"),
+        re.compile(
+            r"(?<![\w+.-])(?:(?:\+|00)[1-9]\d{0,2}[ ./-]{0,2}(?:\(0?\d{0,4}\)[ ./-]?)?"
+            r"\d(?:[ ./-]?\d){5,12}|\(\d{3}\)[ -]?\d{3}[ -]\d{4}|\d{3}-\d{3}-\d{4})(?![\w-])"
+        ),
+        ("+", "00", "(", "-"),
+        _phone_length,
+    ),
+}
+
+
+def _has(match: re.Match[str], group: str) -> bool:
+    return group in match.re.groupindex and match[group] is not None
+
+
+class Masker:
+    """Replaces what its rules match, and counts the replacements by rule."""
+
+    def __init__(self, names: Iterable[str], own: Iterable[OwnMask] = ()) -> None:
+        chosen = set(names)
+        self.rules = [(name, mask) for name, mask in MASKS.items() if name in chosen]
+        self.rules[:0] = [(one.name, Mask(one.name, re.compile(one.pattern))) for one in own]
+        # Histories repeat the same texts in every span of a request.
+        self._known: dict[str, tuple[str, dict[str, int]]] = {}
+        self._names_secrets = "password" in chosen
+        self.counts = Counter[str]()
+
+    def mask_text(self, text: str) -> str:
+        """Replace every match by "[NAME]"; an image as a data address stays as it is."""
+        if text.startswith("data:image/") and IMAGE_DATA.match(text):
+            return text
+        known = self._known.get(text)
+        if known is None:
+            known = self._mask(text)
+            if len(self._known) < MOST_KNOWN:
+                self._known[text] = known
+        masked, counts = known
+        self.counts.update(counts)
+        return masked
+
+    def _mask(self, text: str) -> tuple[str, dict[str, int]]:
+        """A text masked, with the number of replacements by rule."""
+        counts: dict[str, int] = {}
+        for name, mask in self.rules:
+            if len(text) < SHORTEST and name in MASKS:
+                continue
+            if not mask.hints or any(hint in text for hint in mask.hints):
+                text, number = self._apply(name, mask, text)
+                if number:
+                    counts[name] = number
+        return text, counts
+
+    def _apply(self, name: str, mask: Mask, text: str) -> tuple[str, int]:
+        """Replace the matches of one rule; what stands behind a replaced part is looked at too."""
+        kept: list[str] = []
+        done = position = 0
+        while (match := mask.pattern.search(text, position)) is not None:
+            group = next((one for one in ("secret", "bare") if _has(match, one)), None)
+            start, end = match.span(group) if group else match.span()
+            length = 0 if MASKED.match(text, start) else mask.length(text[start:end])
+            if length:
+                kept += [text[done:start], f"[{name.upper()}]"]
+                done = start + length
+            position = max(start + length, match.end() if not length else 0, match.start() + 1)
+        return "".join([*kept, text[done:]]) if kept else text, len(kept) // 2
+
+    def mask_value(self, value: Any, depth: int = 0) -> Any:
+        """Mask all texts of a JSON value, also those of keys; a deeper one than 64 is left out."""
+        if isinstance(value, str):
+            return self.mask_text(value)
+        if depth > DEEPEST:
+            return None
+        if isinstance(value, list):
+            return [self.mask_value(one, depth + 1) for one in value]
+        if isinstance(value, dict):
+            return {
+                self.mask_text(key): self._mask_named(key, one, depth) for key, one in value.items()
+            }
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**12:
+            masked = self.mask_text(str(value))  # a card number may be sent as a number
+            return value if masked == str(value) else masked
+        return value
+
+    def _mask_named(self, key: str, value: Any, depth: int) -> Any:
+        """Mask the value of a key, which may say by its name that it is a secret."""
+        by_name = isinstance(value, str) and len(value) >= 4 and not MASKED.fullmatch(value)
+        if by_name and self._names_secrets and _SECRET_KEY.search(key):
+            self.counts["password"] += 1
+            return "[PASSWORD]"
+        return self.mask_value(value, depth + 1)
+
+
+_SECRET_KEY = re.compile(rf"(?i)(?:^|[._-]){_NAMED}\Z|^authorization\Z")
+MOST_BACKTRACKING = 4096
+
+
+def backtracking_of(pattern: str) -> float:
+    """Count the ways in which a pattern may match at one place; inf of an open repeat.
+
+    Raises re.error for what is no pattern.
+    """
+    from re import _parser  # type: ignore[attr-defined]
+
+    return _ways(_parser.parse(pattern))
+
+
+def _ways(parsed: Any) -> float:
+    total = 1.0
+    for code, given in parsed:
+        name = str(code)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            low, high, inner = given
+            if str(high) == "MAXREPEAT":
+                return float("inf")
+            total *= (high - low + 1) * _ways(inner) ** min(high, 64)
+        elif name == "BRANCH":
+            total *= sum(_ways(one) for one in given[1])
+        elif name == "SUBPATTERN":
+            total *= _ways(given[-1])
+        elif name in ("ASSERT", "ASSERT_NOT"):
+            total *= _ways(given[1])
+        elif name == "ATOMIC_GROUP":
+            total *= _ways(given)
+    return total

@@ -1,0 +1,1 @@
+"""Rates of failure over all traces, from those that people reviewed."""

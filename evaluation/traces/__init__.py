@@ -1,0 +1,1 @@
+"""Traces under review: the queue, what people and judges say, and how many traces fail."""

@@ -1,0 +1,1 @@
+"""Traces: received, masked, settled and drawn."""

@@ -1,0 +1,84 @@
+"""Masks: secrets and personal data are replaced, ordinary text is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from annotation.traces.masks import MASKS, Masker, OwnMask
+from annotation.traces.settings import clean_settings
+from crowdqc.errors import Invalid
+
+SECRETS = {
+    "mail ana.b+x@example.org now": "mail [EMAIL] now",
+    "card 4111 1111 1111 1111, not 4111 1111 1111 1112": "card [CARD], not 4111 1111 1111 1112",
+    "DE89 3704 0044 0532 0130 00 AND MORE": "[IBAN] AND MORE",
+    "call +49 (0)30 1234567 or 555-123-4567": "call [PHONE] or [PHONE]",
+    "from 10.0.0.12 and 2001:db8::1": "from [IP] and [IP]",
+    "postgres://app:s3cret@db/x": "postgres://app:[URL_PASSWORD]@db/x",
+    "Authorization: Bearer abcdef0123456789": "Authorization: Bearer [BEARER]",
+    "password=hunter22&x=1": "password=[PASSWORD]&x=1",
+    '{\\"api_key\\": \\"zzzz9999\\"}': '{\\"api_key\\": \\"[PASSWORD]\\"}',
+    "sk-proj-abcdefghij0123456789ab": "[API_KEY]",
+    "AKIAIOSFODNN7EXAMPLE": "[API_KEY]",
+    "-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- x": "[PRIVATE_KEY] x",
+}
+ORDINARY = (
+    "basic understanding matters, token authentication too",
+    "2026-11-29T10:20:30Z span 1732871234567890123 version 1.2.3",
+    "12 kg at 10:30, order 41155, see section 3.2.1",
+    "the key: it is under the mat",
+)
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_secrets_and_personal_data_are_replaced(text: str) -> None:
+    assert Masker(MASKS).mask_text(text) == SECRETS[text]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays(text: str) -> None:
+    assert Masker(MASKS).mask_text(text) == text
+
+
+def test_masking_a_masked_text_changes_nothing() -> None:
+    for masked in SECRETS.values():
+        masker = Masker(MASKS)
+        assert masker.mask_text(masked) == masked and not masker.counts
+
+
+def test_values_are_masked_by_their_keys_and_in_any_depth() -> None:
+    masker = Masker(MASKS)
+    value = {"a": [{"db.password": "abcd"}, 4111111111111111], "card": True, "n": 12}
+    assert masker.mask_value(value) == {
+        "a": [{"db.password": "[PASSWORD]"}, "[CARD]"],
+        "card": True,
+        "n": 12,
+    }
+    assert masker.counts == {"password": 1, "card": 1}
+
+
+def test_images_stay_as_they_are_and_texts_that_look_like_one_do_not() -> None:
+    image = "data:image/png;base64,QUtJQUlPU0ZPRE5ON0VYQU1QTEU="
+    masker = Masker(MASKS)
+    assert masker.mask_text(image) == image
+    assert "[EMAIL]" in masker.mask_text("data:image/png;base64, mail a@example.org")
+
+
+def test_rules_of_a_source_are_bounded_and_replace_first() -> None:
+    own = [{"name": "ORDER", "pattern": r"sb-\d{4}"}]
+    settings = clean_settings({"own_masks": own})
+    masker = Masker((), [OwnMask(**one) for one in settings["own_masks"]])
+    assert masker.mask_text("order sb-2177 late") == "order [ORDER] late"
+    for pattern in ("(a+)+b", "x*", "(", "a{0,99}b{0,99}c", "(?:)"):
+        with pytest.raises(Invalid) as error:
+            clean_settings({"own_masks": [{"name": "BAD", "pattern": pattern}]})
+        assert any(name.startswith("own_masks") for name in error.value.fields)
+
+
+def test_a_tool_output_of_five_megabytes_is_masked_in_seconds() -> None:
+    text = "Zm9vYmFy/+" * 500_000 + " ana@example.org"
+    began = time.monotonic()
+    assert Masker(MASKS).mask_text(text).endswith("[EMAIL]")
+    assert time.monotonic() - began < 10

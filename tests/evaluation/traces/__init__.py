@@ -1,0 +1,1 @@
+"""Traces under review: the queue and the rate of failures."""

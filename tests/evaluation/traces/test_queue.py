@@ -1,0 +1,291 @@
+"""The queue of traces: blind reviews, the rate with its doubt, and who may see what."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.authoring.actions import tasks
+from annotation.models import (
+    AssignmentItem,
+    AuditEntry,
+    Membership,
+    Project,
+    Role,
+    Task,
+    Trace,
+    TraceSource,
+    TraceView,
+)
+from annotation.task_types.labels.rules import PREFIX
+from annotation.traces.actions.queue import create_queue
+from annotation.traces.actions.sources import create_source
+from annotation.work.actions import answers
+from evaluation.traces.dataset import read_study
+from evaluation.traces.listing import trace_listing
+from evaluation.traces.results import findings_of, read_result
+from tests.annotation.traces.conftest import chat_span, otlp_span
+from tests.annotation.traces.test_settling import settle_all
+from tests.support import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return factories.make_project()
+
+
+@pytest.fixture
+def source(project: Project) -> TraceSource:
+    """A source whose traces are all drawn, for two reviews each."""
+    rules = {"rules": [{"kind": "random", "share": 1.0}], "budget": 0}
+    source, token = create_source(by=project.owner, project=project, name="shop", settings=rules)
+    source.token = token  # type: ignore[attr-defined]
+    create_queue(by=project.owner, source=source, reviews=2)
+    source.refresh_from_db()
+    return source
+
+
+def receive(source: TraceSource, *spans: Mapping[str, object]) -> None:
+    response = Client().post(
+        "/otel/v1/traces",
+        {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]},
+        "application/json",
+        headers={"Authorization": f"Bearer {source.token}"},  # type: ignore[attr-defined]
+    )
+    assert response.status_code == 200
+    settle_all()
+
+
+def judged(trace: int, score: float, text: str = "Hi") -> list[Mapping[str, object]]:
+    about = {"gen_ai__evaluation__name": "quality", "gen_ai__evaluation__score__value": score}
+    return [chat_span(1, trace, text), otlp_span(2, trace, 1, **about)]
+
+
+def open_queue(source: TraceSource) -> Task:
+    task = source.task
+    assert task is not None
+    tasks.publish(by=source.created_by, task=task)
+    task.refresh_from_db()
+    return task
+
+
+def review(task: Task, worker: Membership, outcome: str | Callable[[Trace], str]) -> Trace:
+    """One review by a worker of whatever they are given."""
+    assignment = factories.claim(task, worker)
+    [entry] = AssignmentItem.objects.filter(assignment=assignment)
+    trace = Trace.objects.get(item=entry.item)
+    given = outcome if isinstance(outcome, str) else outcome(trace)
+    answers.submit_assignment(
+        by=worker.user,
+        assignment=assignment,
+        key=uuid.uuid4(),
+        drafts={entry.item_id: {f"{PREFIX}outcome": given}},
+    )
+    return trace
+
+
+def number_of(trace: Trace) -> int:
+    return int(trace.trace_id, 16)
+
+
+def client_of(user: object) -> Client:
+    client = Client()
+    client.force_login(user)  # type: ignore[arg-type]
+    return client
+
+
+def codes(project: Project) -> list[str]:
+    return [one.code for one in findings_of(read_result(project), project) if one is not None]
+
+
+def test_a_trace_is_reviewed_by_two_people_and_the_majority_counts(
+    source: TraceSource, project: Project
+) -> None:
+    receive(source, *judged(1, 0.1), *judged(2, 0.9))
+    assert codes(project)[:2] == ["traces_unreviewed", "traces_draft_queue"]
+    task = open_queue(source)
+    workers = [factories.make_worker(project) for _ in range(2)]
+    for worker in (*workers, *workers):
+        review(task, worker, lambda trace: "fail" if number_of(trace) == 1 else "pass")
+    study = read_study(project)
+    assert (study.size, study.drawn, study.complete) == (2, 2, 2)
+    assert sorted(study.reviewed.value) == [0.0, 1.0]
+    assert sorted(zip(study.reviewed.verdict, study.reviewed.inclusion, strict=True)) == [
+        (0, 1.0),
+        (1, 1.0),
+    ]
+    assert codes(project)[0] == "traces_few"
+    result = read_result(project)
+    assert result.rates.people.estimate == 0.5 and not result.rates.people.has_interval
+
+
+def test_enough_reviews_give_the_rate_with_people_alone_beside(
+    source: TraceSource, project: Project
+) -> None:
+    for number in range(1, 41):
+        receive(source, *judged(number, 0.1 if number % 4 == 0 else 0.9))
+    task = open_queue(source)
+    workers = [factories.make_worker(project) for _ in range(2)]
+    for worker in workers * 40:
+        review(task, worker, lambda trace: "pass" if number_of(trace) % 4 else "fail")
+    result = read_result(project)
+    assert result.rate.estimate == pytest.approx(0.25)
+    assert result.has_judge and result.rates.agreement.estimate == 1.0
+    assert result.agreement is not None and result.agreement.estimate == 1.0
+    assert codes(project)[0] == "traces_fail_both"
+    page = client_of(project.owner).get(reverse("trace_list", args=[project.pk])).content.decode()
+    assert "About 25.0% of 40 traces fail (95% CI" in page and "From people alone: 25.0%" in page
+
+
+def test_unsure_and_split_reviews_are_counted_as_what_they_are(
+    source: TraceSource, project: Project
+) -> None:
+    receive(source, *judged(1, 0.1), *judged(2, 0.9))
+    task = open_queue(source)
+    one, two = (factories.make_worker(project) for _ in range(2))
+    given = {1: iter(["fail", "pass"]), 2: iter(["unsure", "unsure"])}
+    for worker in (one, one, two, two):
+        review(task, worker, lambda trace: next(given[number_of(trace)]))
+    study = read_study(project)
+    assert list(study.reviewed.value) == [0.5] and study.unsure == 1
+    assert "traces_unsure" in codes(project)
+
+
+def test_whoever_saw_the_judge_first_is_left_out(source: TraceSource, project: Project) -> None:
+    receive(source, *judged(1, 0.1))
+    task = open_queue(source)
+    manager = factories.make_member(project, Role.MANAGER)
+    page = reverse("trace", args=[project.pk, Trace.objects.get().pk])
+    shown = client_of(manager.user).get(page).content.decode()
+    assert "quality" in shown
+    assert TraceView.objects.filter(user=manager.user).count() == 1
+    seeing = factories.make_worker(project, manager.user)
+    review(task, seeing, "fail")
+    review(task, factories.make_worker(project), "pass")
+    study = read_study(project)
+    assert study.left_out == 1 and list(study.reviewed.value) == [0.0]
+    assert len(study.votes() or ()) == 1
+    assert "traces_saw" in codes(project)
+
+
+def test_who_has_to_review_a_trace_sees_neither_judge_nor_reviews(
+    source: TraceSource, project: Project
+) -> None:
+    receive(source, *judged(1, 0.123))
+    task = open_queue(source)
+    manager = factories.make_member(project, Role.MANAGER)
+    worker = factories.make_worker(project, manager.user)
+    client = client_of(manager.user)
+    addresses = (
+        reverse("trace_list", args=[project.pk]),
+        reverse("trace", args=[project.pk, Trace.objects.get().pk]),
+    )
+    for url in addresses:
+        assert ".12" not in client.get(url).content.decode()
+    assert not TraceView.objects.filter(user=manager.user).exists()
+    review(task, worker, "fail")
+    for url in addresses:
+        assert ".12" in client.get(url).content.decode()
+    review(task, factories.make_worker(project), "pass")
+    assert read_study(project).left_out == 0
+
+
+def test_the_queue_is_listed_by_what_people_and_judge_say(
+    source: TraceSource, project: Project
+) -> None:
+    receive(
+        source, *judged(1, 0.9, "Agreed"), *judged(2, 0.9, "Judge wrong"), chat_span(1, 3, "New")
+    )
+    task = open_queue(source)
+    one, two = (factories.make_worker(project) for _ in range(2))
+    for worker in (one, one, two, two):
+        review(task, worker, lambda trace: "fail" if trace.title == "Judge wrong" else "pass")
+    client = client_of(project.owner)
+
+    def titles(query: str) -> list[str]:
+        page = client.get(reverse("trace_list", args=[project.pk]) + query)
+        return [str(name) for _pk, name, _row in page.context["list"].rows]
+
+    waiting = titles("?view=waiting")
+    assert titles("")[: len(waiting)] == waiting and len(titles("")) == 3
+    assert titles("?view=judge") in ([], ["Judge wrong"])
+    assert set(titles("?view=fail")) <= {"Judge wrong"}
+    assert titles("?q=wrong") == ["Judge wrong"]
+
+
+def test_a_trace_is_shown_as_a_tree_with_what_is_odd_about_it(
+    source: TraceSource, project: Project
+) -> None:
+    receive(
+        source,
+        {**chat_span(2, 1, "<b>Hi</b>", error=True), "parentSpanId": f"{9:016x}"},
+        {**otlp_span(3, 1, 4), "droppedAttributesCount": 7},
+        otlp_span(4, 1, 3),
+    )
+    page = client_of(project.owner).get(
+        reverse("trace", args=[project.pk, Trace.objects.get().pk])
+    ).content.decode()  # fmt: skip
+    for text in ("its parent did not come", "its parents form a cycle", "7 attributes left out"):
+        assert text in page
+    assert "<b>Hi</b>" not in page.replace("<bdi>", "")
+
+
+def test_sources_are_connected_changed_and_ended_on_pages(project: Project) -> None:
+    client = client_of(project.owner)
+    assert "Traces" not in client.get(reverse("project", args=[project.pk])).content.decode()
+    made = client.post(
+        reverse("trace_source_new", args=[project.pk]), {"name": "shop", "kind": "otlp"}
+    )
+    source = TraceSource.objects.get()
+    token = made.context["token"]
+    assert token in made.content.decode() and token not in str(TraceSource.objects.values().get())
+    page = reverse("trace_source", args=[project.pk, source.pk])
+    shown = client.get(page)
+    assert token not in shown.content.decode()
+    form = shown.context["form"].initial
+    tried = client.post(page, {"do": "try", "text": "mail a@example.org"})
+    assert "mail [EMAIL]" in tried.content.decode()
+    fields = {**form, "random": "5", "attributes": "tier=gold 50%", "budget": "7",
+              "own_masks": "ORDER sb-\\d{4}", "do": "settings"}  # fmt: skip
+    assert client.post(page, {**fields, "own_masks": "BAD (a+)+"}).status_code == 422
+    assert client.post(page, {**fields, "attributes": "what"}).status_code == 422
+    assert client.post(page, fields).status_code == 302
+    source.refresh_from_db()
+    kinds = {one["kind"]: one["share"] for one in source.settings["rules"]}
+    assert kinds == {"random": 0.05, "error": 0.2, "low_score": 0.2, "attribute": 0.5}
+    assert client.post(page, {"do": "queue", "reviews": "3"}).status_code == 302
+    source.refresh_from_db()
+    assert source.task is not None and source.task.versions.get().redundancy == 3
+    renewed = client.post(page, {"do": "token"}).context["token"]
+    assert renewed != token
+    assert client.post(page, {"do": "end"}).status_code == 302
+    source.refresh_from_db()
+    assert source.ended_at and not source.digest
+    done = set(AuditEntry.objects.filter(project=project).values_list("action", flat=True))
+    assert {
+        "traces.source",
+        "traces.settings",
+        "traces.queue",
+        "traces.token",
+        "traces.end",
+    } <= done
+    assert "Traces" in client.get(reverse("project", args=[project.pk])).content.decode()
+
+
+def test_the_list_knows_all_its_columns(source: TraceSource, project: Project) -> None:
+    receive(source, *judged(1, 0.9))
+    client = client_of(project.owner)
+    every = "&".join(
+        f"col={one.name}"
+        for one in trace_listing(
+            type("A", (), {"project": project, "user": project.owner})()  # type: ignore[arg-type]
+        ).columns
+    )
+    page = client.get(reverse("trace_list", args=[project.pk]) + f"?{every}&sort=-seconds")
+    assert page.status_code == 200 and "1.5" in page.content.decode()
