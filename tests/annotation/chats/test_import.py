@@ -246,3 +246,21 @@ def test_invalid_archive_is_refused_by_name() -> None:
             by=task.project.owner, task=task, kind="chats", content=b"PK\x03\x04xx", name="a.eval"
         )
     assert "archive" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{}],
+        [{"messages": []}],
+        [{"messages": [{"role": "user", "content": "\x00"}]}, {"a": "\x00"}],
+        [{"messages": {"role": []}}],
+    ],
+)
+def test_api_refuses_records_that_it_cannot_read_by_their_places(rows: list[Any]) -> None:
+    task = make_draft(factories.make_project())
+    client = signed_in(task.project.owner)
+    path = reverse("api_task_chats", args=[task.pk])
+    answer = client.post(path, {"rows": rows}, content_type="application/json")
+    assert answer.status_code in (400, 422)
+    assert not task.items.exists()
