@@ -29,8 +29,8 @@ from annotation.chats.model import (
 )
 from annotation.chats.storage import chat_of
 from annotation.models import ChatContent
-from annotation.task_types.rendering import render_markdown
 from crowdqc.numbers import plural
+from crowdqc.web.markdown import render_markdown
 from crowdqc.web.terms import Words
 
 ROLE_LABELS: Mapping[Role, Words] = {

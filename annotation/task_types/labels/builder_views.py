@@ -24,7 +24,7 @@ from annotation.authoring.views.builder.parts import (
 from annotation.chats.units import PER
 from annotation.models import Item
 from annotation.task_types.labels import page as labeling
-from annotation.task_types.labels.content import CONTENTS, FILES
+from annotation.task_types.labels.content import CONTENTS, CONVERSATION, FILES
 from annotation.task_types.labels.fields import (
     COLORS,
     COMPARISONS,
@@ -180,6 +180,9 @@ class LabelsBuilder(BuilderParts):
             "text_rules": text_rules(build.task.project_id),
             "contents": CONTENTS.items(),
             "parts_of_chat": PER.items(),
+            "import_kind": "chats"
+            if build.version.settings["content"] == CONVERSATION
+            else "label_items",
             "takes_files": build.version.settings["content"] in FILES,
         }
         if place.part == "fields":

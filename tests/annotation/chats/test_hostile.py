@@ -22,8 +22,8 @@ from annotation.chats.model import (
 from annotation.chats.page import view_chat
 from annotation.chats.storage import keep_chat
 from annotation.chats.text import plain_text
-from annotation.task_types.rendering import render_markdown
 from crowdqc.errors import Invalid
+from crowdqc.web.markdown import render_markdown
 from tests.support.factories import make_project
 
 
