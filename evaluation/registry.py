@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evaluation.checklists.adapter import Attributes, Checks
 from evaluation.checklists.filled import ask as checks_ask
 from evaluation.checklists.filled import g_eval, probability_scores
@@ -16,6 +18,7 @@ from evaluation.free_text.joint import run as joint_runs
 from evaluation.free_text.selectors import shared as text_shared
 from evaluation.grading import study_run as study_runs
 from evaluation.grading.compare import run as compare_runs
+from evaluation.labels import outside as outside_labels
 from evaluation.labels import run as label_runs
 from evaluation.labels.adapter import ItemLabels
 from evaluation.labels.selectors import shared as label_shared
@@ -35,7 +38,8 @@ from evaluation.replacement.selectors import shared as replacement_shared
 from evaluation.rescaling import run as rescaling
 from evaluation.rescaling import scorer
 from evaluation.rescaling.selectors import rating_boards
-from evaluation.runs.run_types import SharedPage
+from evaluation.runs.run_types import RunType, SharedPage
+from evaluation.turns import run as turn_runs
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
 
@@ -51,6 +55,7 @@ RUN_TYPES = {
         pair_runs.PAIR_CHECKS,
         pair_runs.RATINGS,
         label_runs.RUNS,
+        turn_runs.RUNS,
         replacement_runs.RUNS,
         replacement_texts.RUNS,
         writing_runs.RUNS,
@@ -85,7 +90,14 @@ SHARED = {
     text_runs.RUNS.slug: SharedPage("evaluation/free_text/shared.html", text_shared.parts),
     pair_runs.PAIRS.slug: SharedPage("evaluation/runs/sharing/board.html", pair_shared.parts),
     pair_runs.RATINGS.slug: SharedPage("evaluation/rescaling/shared.html", rating_boards.parts),
-    label_runs.RUNS.slug: SharedPage("evaluation/labels/shared/page.html", label_shared.parts),
+    label_runs.RUNS.slug: SharedPage(
+        "evaluation/labels/shared/page.html", label_shared.parts, label_shared.item_page
+    ),
     replacement_runs.RUNS.slug: REPLACEMENT,
     replacement_texts.RUNS.slug: REPLACEMENT,
 }
+
+
+def outside_run_types() -> Mapping[str, RunType]:
+    """Return the types of runs of plug-ins that are loaded, by full name."""
+    return outside_labels.run_types()

@@ -48,13 +48,16 @@ TABS = (
 )
 
 
+OF_VIEWERS = ("task_list", "results", "run_list")  # tabs of people who may only read
+
+
 def shell(request: HttpRequest) -> dict[str, Any]:
     """Return the context of base.html: ``nav``, ``running``, ``person``, ``unread``."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"nav": [], "running": None, "person": None}
     access: Access | None = getattr(request, "access", None)
-    if access is None or not access.is_staff:
+    if access is None or not (access.is_staff or access.is_viewer):
         # Asked for where the bar is drawn: not for fragments, not beside somebody's work.
         counts = cache(partial(own_counts, user))
         return {
@@ -107,7 +110,8 @@ def _project_nav(
             "current": current is not None and current[0] == label,
         }
         for label, address, count, _ in TABS
-        if address != "trace_list" or counts["sources"] or _belongs(name, ("trace",))
+        if (access.is_staff or address in OF_VIEWERS)
+        and (address != "trace_list" or counts["sources"] or _belongs(name, ("trace",)))
     ]
 
 

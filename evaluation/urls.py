@@ -34,6 +34,7 @@ PACKAGES = (
     "panels",
     "bundles",
     "items",
+    "turns",
     "traces",
 )
 RUN, TASK = "runs/<int:run_id>/", "tasks/<int:task_id>/"
@@ -62,6 +63,12 @@ runs_api = [
     path(f"{TASK}runs/", api.TaskRuns.as_view(), name="api_runs"),
     path(f"{TASK}methods/", api.TaskMethods.as_view(), name="api_methods"),
     path(RUN, api.RunDetail.as_view(), name="api_run"),
+    path("projects/<int:project_id>/runs/", api.ProjectRuns.as_view(), name="api_project_runs"),
+    path(
+        "projects/<int:project_id>/runs/<int:number>/",
+        api.ProjectRun.as_view(),
+        name="api_project_run",
+    ),
     path(f"{RUN}cancel/", api.RunCancel.as_view(), name="api_run_cancel"),
     *(
         path(f"{RUN}scores/{kind}/", view.as_view(), name=f"api_scores_{kind}")
@@ -74,7 +81,18 @@ runs_api = [
     path(f"{RUN}official/", official.Official.as_view(), name="api_official"),
 ]
 project = [path("", include(f"evaluation.{package}.urls")) for package in PACKAGES]
-apis = (*(runs_api, live.api, replacement.api, llm_runs.api, payouts.api, panels.api, people.api),)
+apis = (
+    *(
+        runs_api,
+        score_table.api,
+        live.api,
+        replacement.api,
+        llm_runs.api,
+        payouts.api,
+        panels.api,
+        people.api,
+    ),
+)
 urlpatterns = [
     path("score/", include(score_table)),
     path("", include(operations)),

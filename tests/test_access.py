@@ -26,10 +26,11 @@ from tests.support.processes import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-ROLES = ("anonymous", "outsider", "worker", "requester", "manager")
+ROLES = ("anonymous", "outsider", "worker", "requester", "manager", "viewer")
 # U: answers 503 while no worker runs, to everybody.
 # What a role meets: O opens (2xx or a redirect within the application), L is sent to sign in,
 # N not found, F forbidden, M wrong verb, C is told 401.
+# A row has the first five; what a viewer meets follows from it and from VIEWED (``row_of``).
 STAFF = "LNFOO"
 REQUESTER = "LNFOF"  # authoring
 MANAGER = "LNFFO"  # deciding about money
@@ -88,7 +89,8 @@ GET: dict[str, str] = {
     "project_logs_erase": POST_ONLY, "worker_logs_erase": POST_ONLY, "people": STAFF,
     "people_remove": POST_ONLY,
     "invitation_new": STAFF, "invitation_revoke": POST_ONLY, "project_settings": STAFF,
-    "project_settings_consent": STAFF, "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
+    "project_settings_consent": STAFF, "project_plugins": STAFF, "run_estimates": NOTHING_YET,
+    "task_list": STAFF, "task_new": REQUESTER, "task": STAFF,
     "task_from_template": POST_ONLY, "task_from_file": POST_ONLY,
     "task_examples": POST_ONLY, "task_copy": POST_ONLY,
     "project_copy": POST_ONLY, "project_start_hide": POST_ONLY,
@@ -233,6 +235,7 @@ POST: dict[str, str] = {
     "invitation_revoke": WRITE_STAFF, "role_confirm": WRITE_MANAGER, "role_decline": WRITE_STAFF,
     "correction_approve": WRITE_MANAGER, "correction_decline": WRITE_MANAGER,
     "project_settings": WRITE_REQUESTER, "project_settings_consent": WRITE_REQUESTER,
+    "project_plugins": WRITE_REQUESTER,
     "task_from_template": WRITE_REQUESTER, "task_from_file": WRITE_REQUESTER,
     "task_examples": WRITE_REQUESTER,
     "task_copy": WRITE_REQUESTER, "project_copy": WRITE_REQUESTER,
@@ -305,6 +308,38 @@ POST: dict[str, str] = {
 }  # fmt: skip
 
 
+# What a viewer reads: tasks, items, results and exports. Pages of a finished run are in FINISHED.
+VIEWED = {
+    "project", "task_list", "task", "task_preview", "task_items", "task_item", "task_answers",
+    "task_export", "media_file", "run_list", "run", "run_progress", "results", "task_results",
+    "task_results_systems", "task_results_questions", "task_results_question",
+    "task_results_convergence", "pair_results", "pair_live", "pair_wins", "pair_list", "pair",
+    "pair_workers", "pair_worker", "pair_agreement", "pair_order", "pair_grades", "rating_results",
+    "label_results", "label_items", "label_agreement", "label_classes", "label_compare",
+    "writing_results", "checklist_results", "api_project", "api_tasks", "api_task", "api_items",
+    "api_answers", "api_answer", "api_export", "api_methods", "api_runs", "api_run",
+    "api_project_run",
+    "api_scores_workers", "api_scores_systems", "api_scores_answers", "api_scores_items",
+    "api_scores_labels",
+}  # fmt: skip
+# The same of pages that find nothing here: let in, and there is no finished run.
+VIEWED_LATER = {
+    "task_results_export", "label_worker", "label_export", "pair_export", "writing_export",
+    "run_export", "api_task_scores_workers", "api_task_scores_systems", "api_task_scores_answers",
+    "api_task_scores_items", "api_task_scores_labels",
+}  # fmt: skip
+
+
+def row_of(name: str, row: str, viewed: frozenset[str] | set[str] = frozenset()) -> str:
+    """A row of a table with what a viewer meets: as staff where they may read, else as a worker
+    without work."""
+    row *= 5 if len(row) == 1 else 1
+    outsider, worker, requester = row[1:4]
+    if name in viewed:
+        return row + requester
+    return row + ("F" if "F" in (worker, requester) else outsider)
+
+
 def met(response: Any) -> str:
     """What a response means, as a letter of the table."""
     status, where = response.status_code, response.headers.get("Location", "")
@@ -352,7 +387,7 @@ def test_each_role_opens_what_it_may_and_nothing_else(
     values, clients = addresses
     wrong = []
     for name, row in GET.items():
-        for role, wanted in zip(ROLES, row * (5 if len(row) == 1 else 1), strict=True):
+        for role, wanted in zip(ROLES, row_of(name, row, VIEWED | VIEWED_LATER), strict=True):
             response = clients[role].get(address(name, values))
             seen = met(response)
             wrong += [f"GET {name} as {role}: {text}" for text in lacks(response)]
@@ -368,7 +403,7 @@ def test_each_role_writes_where_it_may_and_nowhere_else(
     values, clients = addresses
     wrong = []
     for name, row in POST.items():
-        for role, wanted in zip(ROLES, row, strict=True):
+        for role, wanted in zip(ROLES, row_of(name, row), strict=True):
             point = transaction.savepoint()  # each request meets the same world
             key = {"Idempotency-Key": f"{name} {role}"}
             response = clients[role].post(address(name, values), headers=key)
@@ -393,6 +428,9 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 OWNERS = ("operations", "operations_report", "installation_security")
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
+    "api_token": "test_a_token_says_what_it_may_do_and_a_session_has_none",
+    "run_estimates":
+        "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",
     "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
     "metrics": "test_nobody_reads_metrics_without_the_token",
     "readyz": "test_ready_with_a_fresh_heartbeat",

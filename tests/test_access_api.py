@@ -16,7 +16,7 @@ from annotation.models import Membership, Project, User
 from annotation.payouts.actions import proposals as payouts
 from tests.support import access_api, factories
 from tests.support.everything import address, everything
-from tests.test_access import GET, ROLES, fits, met
+from tests.test_access import GET, ROLES, fits, met, row_of
 
 pytestmark = [pytest.mark.django_db]
 
@@ -31,7 +31,7 @@ def test_each_role_changes_what_it_may_and_nothing_else(addresses: Any) -> None:
     values, clients = addresses
     wrong = []
     for (verb, name), row in access_api.CHANGE.items():
-        for role, wanted in zip(ROLES, row, strict=True):
+        for role, wanted in zip(ROLES, row_of(name, row), strict=True):
             point = transaction.savepoint()
             path = address(name, values)
             response = clients[role].generic(verb.upper(), path, "{}", "application/json")

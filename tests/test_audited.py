@@ -34,12 +34,15 @@ EXCEPTIONS = {
     "notifications.actions.notices.mark_read": "a person reads what they were told",
     "notifications.actions.notices.mark_read_at": "a person reads what they were told",
     "conversations.actions.mark_seen": "a person reads what was written to them",
+    "formats.uploads.actions.add_part": "a part of an upload, whose beginning is recorded",
     "payouts.actions.ledger.book_payment": "the books are append-only themselves",
     "payouts.actions.settle.settle_proposal": "a part of approving, which records",
     "records.actions.replies.store_reply": "a copy of a reply, whose request records what it did",
     "evaluation.published.formats.crowdrag.queue_checks": (
         "a part of importing a study, which records"
     ),
+    "work.actions.origins.record_origin": "a part of claiming, which records",
+    "work.actions.origins.delete_due_origins": "the clock does it: kept for the days agreed to",
     "work.actions.leases.release_expired": "the clock does it; the lease says until when it held",
     "notifications.actions.webhook_delivery.deliver_due": "every delivery is a row with its tries",
     "notifications.actions.webhook_delivery.forget_old": "deliveries that have done their work",

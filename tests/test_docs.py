@@ -18,6 +18,7 @@ from django.template import Context, Template
 from django.test import Client
 
 from crowdqc.web.terms import TERMS
+from crowdqc_client import Client as ApiClient
 from evaluation.labels.selectors.tables import TERMS as COEFFICIENT_TERMS
 from evaluation.management.commands import load_demo
 from tests.support import factories as make
@@ -167,7 +168,11 @@ def session(page: str, text: str, **known: Any) -> None:
     test = doctest.DocTestParser().get_doctest(text, known, page, page, 0)
     said: list[str] = []
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    failed = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append).failed
+    runner = doctest.DocTestRunner(optionflags=flags)
+    failed = runner.run(test, out=said.append, clear_globs=False).failed
+    for value in test.globs.values():
+        if isinstance(value, ApiClient):
+            value.close()
     assert not failed, "".join(said)
 
 
@@ -182,13 +187,12 @@ def test_a_python_session_gives_what_the_page_says(page: str, text: str) -> None
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("page", SERVED)
-def test_the_api_does_what_its_pages_say(
-    page: str, live_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_api_does_what_its_pages_say(page: str, live_server: Any) -> None:
     """All sessions of a page one after the other, then its shell commands."""
-    monkeypatch.syspath_prepend(str(DOCS / "examples"))
     caches["shared"].clear()
     url, token = live_server.url, make.api_token(make.make_user(), ["read", "write", "run"])
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {"URL": url, "TOKEN": token, "PYTHONPATH": str(ROOT / "client"), "PATH": path}
     worker_token = make.api_token(make.make_user(), ["work"])
     text = "\n".join(text for name, text in SESSIONS if name == page)
     session(page, text, url=url, token=token, worker_token=worker_token)
@@ -196,7 +200,7 @@ def test_the_api_does_what_its_pages_say(
         if name == page:
             done = subprocess.run(
                 ["bash", "-c", command.replace("curl -s", "curl -sf")],
-                env=os.environ | {"URL": url, "TOKEN": token},
+                env=os.environ | env,
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert done.returncode == 0 and done.stdout, done.stderr

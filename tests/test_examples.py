@@ -1,10 +1,12 @@
-"""The client in docs/examples, and the scripts beside it, against a running server."""
+"""The scripts in docs/examples, by the client, against a running server."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,10 @@ import pytest
 from django.core.cache import caches
 
 from annotation.models import Assignment, LedgerEntry, PayoutBatch, Project, Role
+from crowdqc_client import ApiError, Client, PermissionDenied
 from evaluation.runs import engine as runs
+from tests.evaluation.corpora import labels as label_corpus
+from tests.evaluation.labels.test_runs import scored
 from tests.security.accounts.factors import code_of, set_up_app
 from tests.support import factories as make
 
@@ -21,70 +26,98 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 EXAMPLES = Path(__file__).resolve().parent.parent / "docs" / "examples"
 
 
+@pytest.fixture
+def clients() -> Iterator[ExitStack]:
+    """What closes the clients of a test."""
+    with ExitStack() as stack:
+        yield stack
+
+
 def test_the_examples_collect_run_read_and_pay(
-    live_server: Any, capsys: Any, monkeypatch: Any
+    live_server: Any, capsys: Any, monkeypatch: Any, clients: ExitStack
 ) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    api, collect, pay = (
-        importlib.import_module(name) for name in ("crowdqc_client", "collect", "pay")
-    )
+    collect, pay = (importlib.import_module(name) for name in ("collect", "pay"))
     caches["shared"].clear()
     url, owner = live_server.url, make.make_user(password=make.PASSWORD)
-    least = api.Client.sign_in(url, owner.username, make.PASSWORD)
-    with pytest.raises(api.Refused, match="missing-scope"):
-        least.begin_project("Tides")
-    with pytest.raises(api.Refused, match="second-factor-needed"):
-        api.Client.sign_in(url, owner.username, make.PASSWORD, scopes=["read", "pay"])
+    least = clients.enter_context(Client(url, ""))
+    least.sign_in(owner.username, make.PASSWORD)
+    with pytest.raises(PermissionDenied, match="missing-scope"):
+        least.projects.create("Tides")
+    with pytest.raises(ApiError, match="second-factor-needed"):
+        least.sign_in(owner.username, make.PASSWORD, scopes=["read", "pay"])
     secret = set_up_app(owner)
-    client = api.Client.sign_in(
-        url,
+    client = clients.enter_context(Client(url, ""))
+    made = client.sign_in(
         owner.username,
         make.PASSWORD,
         code=code_of(secret),
         scopes=["read", "write", "run", "pay"],
     )
+    monkeypatch.setenv("CROWDQC_URL", url)
+    monkeypatch.setenv("CROWDQC_TOKEN", made.token)
 
-    collect.main(url, client.token)
-    said = capsys.readouterr().out
-    task, token = re.findall(r"task (\d+)", said)[0], said.rsplit("/join/", 1)[1].strip("/\n")
+    collect.main()
+    printed = capsys.readouterr().out
+    task = int(re.findall(r"task (\d+)", printed)[0])
+    invitation = printed.rsplit("/join/", 1)[1].strip("/\n")
     project = Project.objects.get()
     for number in range(2):
-        worker = api.Client(url, make.api_token(make.make_user(), ["work"]))
-        worker.join(token)
-        worker.agree(project.pk)
-        held = worker.claim(int(task))
-        drafts = {entry["item"]: {"text": f"By the moon, {number}."} for entry in held["entries"]}
-        assert worker.submit(held["id"], drafts)["state"] == "submitted"
-        with pytest.raises(api.Refused, match="missing-scope"):
-            next(worker.answers(int(task)))
-    collect.main(url, client.token, task)
+        worker_token = make.api_token(make.make_user(), ["work"])
+        worker = clients.enter_context(Client(url, worker_token))
+        worker.work.join(invitation)
+        worker.work.agree(project.pk, worker.work.consent(project.pk).number)
+        assignment = worker.work.claim(task)
+        answers = {entry.item: {"text": f"By the moon, {number}."} for entry in assignment.entries}
+        assert worker.work.submit(assignment.id, answers).state == "submitted"
+        with pytest.raises(PermissionDenied, match="missing-scope"):
+            worker.answers.list(task).first()
+    collect.main(str(task))
     assert capsys.readouterr().out.count("By the moon") == 4
-    pages = list(client.rows(f"/api/tasks/{task}/answers/?page_size=1"))
-    assert len(pages) == 4  # of one row each
 
     for done in Assignment.objects.filter(state="submitted"):
         make.took(done)  # what took no time is held back for somebody to look at
 
-    run = client.start_run(int(task), encoder="char-svd", resamples=0)
+    run = client.runs.start(task, params={"encoder": "char-svd", "resamples": 0})
     runs.execute(run.id)
-    assert client.wait_for(run.id).over
-    assert len(list(client.worker_scores(run.id))) in (0, 2)
+    assert client.runs.wait(run.id).number == client.runs.find(project.pk, run.number).number
+    assert len(client.results.workers(task, run=run.number).to_list()) in (0, 2)
 
     for _ in range(2):  # a script that died may be run again
-        pay.main("propose", url, client.token, task)
+        pay.main("propose", str(task))
     assert PayoutBatch.objects.count() == 1
-    said = capsys.readouterr().out
-    assert "proposal 1: " in said and "nothing waits" in said
-    total = client.payout(project.pk, 1).total
-    with pytest.raises(api.Refused, match=r"may-not-approve|not-allowed"):
-        pay.main("approve", url, client.token, str(project.pk), "1", total)
+    assert re.search(r"proposal 1: .*nothing waits", capsys.readouterr().out, re.DOTALL)
+    total = client.payouts.get(project.pk, 1).total
+    with pytest.raises(ApiError, match=r"may-not-approve|not-allowed"):
+        pay.main("approve", str(project.pk), "1", str(total))
     manager = make.make_member(project, Role.MANAGER).user
-    second = make.api_token(manager, ["read", "pay"])
+    monkeypatch.setenv("CROWDQC_TOKEN", make.api_token(manager, ["read", "pay"]))
     for _ in range(2):
-        pay.main("approve", url, second, str(project.pk), "1", total)
+        pay.main("approve", str(project.pk), "1", str(total))
     assert "is approved" in capsys.readouterr().out
-    booked = [Decimal(row["amount"]) for row in client.ledger(project.pk)]
-    assert sum(booked) == Decimal(total) == Decimal("3.00")
+    booked = [row.amount for row in client.payouts.ledger(project.pk)]
+    assert sum(booked) == total == Decimal("3.00")
     assert LedgerEntry.objects.count() == 2
-    for name in ("crowdqc_client", "collect", "pay"):
+    for name in ("collect", "pay"):
         sys.modules.pop(name, None)
+
+
+def test_the_pandas_example_reads_the_labels_of_a_page_by_their_run_number(
+    live_server: Any, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    pandas_labels = importlib.import_module("pandas_labels")
+    task = label_corpus.make_labelled(items=8, known=2, workers=6)
+    run = scored(task)
+    viewer = make.make_member(task.project, Role.VIEWER).user
+    monkeypatch.setenv("CROWDQC_URL", live_server.url)
+    monkeypatch.setenv("CROWDQC_TOKEN", make.api_token(viewer, ["read"]))
+    client = Client()
+    assert client.runs.find(task.project_id, run.number).id == run.pk
+    labels = {one.item_id: one.decided_label or one.label for one in client.results.labels(task.pk)}
+    frame = pandas_labels.label_frame(client, task.pk)
+    assert len(labels) > 5 and dict(zip(frame["key"], frame["label"], strict=True)) == labels
+    assert frame["certainty"].between(0, 1).all()
+    pandas_labels.main(str(task.pk))
+    assert "certainty" in capsys.readouterr().out
+    sys.modules.pop("pandas_labels", None)

@@ -59,3 +59,14 @@ def test_a_summary_counts_rows_and_keeps_headlines() -> None:
     found = summary("crowdrag", [*rows, *more])
     assert found["tables"]["Table 1"] == {"rows": 3, "printed": 2, "within_rounding": 1}
     assert len(found["headlines"]) == len(headed)
+
+
+def test_every_item_of_the_papers_has_a_place_and_few_are_missing() -> None:
+    text = (ROOT / "docs" / "reproduce" / "items.md").read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    items = [row for row in rows if row[0] != "| in the paper"]
+    assert {len(row) for row in items} == {3} and all(all(row) for row in items)
+    left = [row for row in items if "**In part:**" in row[2] or "**Missing:**" in row[2]]
+    assert f"Of {len(items)} items {len(items) - len(left)} are there." in text
+    assert len(left) <= 5
+    assert {f"## {paper}" for paper in PAPERS} <= set(text.splitlines())

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from annotation.accounts import account_views as account
+from annotation.accounts.plugins import views as plugins
 from annotation.accounts.projects import member_views as members
 from annotation.accounts.projects import views as people
 from annotation.accounts.roles import views as roles
@@ -30,6 +31,7 @@ project_patterns = [
         people.project_settings_factor,
         name="project_settings_factor",
     ),
+    path(f"{SETTINGS}plugins/", plugins.project_plugins, name="project_plugins"),
     path(f"{SETTINGS}consent/", people.project_settings_consent, name="project_settings_consent"),
     path("roles/<int:grant_id>/confirm/", roles.role_confirm, name="role_confirm"),
     path("roles/<int:grant_id>/decline/", roles.role_decline, name="role_decline"),

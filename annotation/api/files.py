@@ -11,7 +11,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import find_task, get_access, get_task_by_id
+from annotation.access import STAFF, find_task, get_access, get_task_by_id, open_to_viewers
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.files.writing import tables as files
@@ -118,6 +118,7 @@ class FileContent(Endpoint):
         return response
 
 
+@open_to_viewers
 class TaskExport(Endpoint):
     @extend_schema(
         parameters=[
@@ -140,8 +141,10 @@ class TaskExport(Endpoint):
     def get(
         self, request: Request, task_id: int, what: str, form: str
     ) -> Response | StreamingHttpResponse:
-        _, task = get_task_by_id(request, task_id)
+        access, task = get_task_by_id(request, task_id)
         if what not in free_text.COLUMNS and what in pairwise.exports_of(task):
+            if pairwise.PAIR_EXPORTS[what].is_of_work:
+                access.require(*STAFF)
             return _judgments(task, what, form, request.query_params.get("dimension", ""))
         try:
             free_text.check(what)

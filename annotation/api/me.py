@@ -16,7 +16,7 @@ from annotation.accounts.tokens import actions as tokens
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.bodies import SignIn
 from annotation.api.frame.endpoint import Endpoint
-from annotation.api.frame.serializers import TokenOut
+from annotation.api.frame.serializers import TokenOut, TokenScopesOut
 from annotation.models import ApiToken, Consent, LedgerEntry, Qualification, Rejection, Role
 from annotation.payouts.actions import rejections
 from annotation.privacy.actions import retention
@@ -75,7 +75,7 @@ class OwnConsentOut(serializers.ModelSerializer[Consent]):
 
     class Meta:
         model = Consent
-        fields = ("id", "project", "pseudonym", "number", "given_at", "withdrawn_at")
+        fields = ("id", "project", "pseudonym", "number", "task_types", "given_at", "withdrawn_at")
 
 
 class OwnRoundOut(serializers.ModelSerializer[Qualification]):
@@ -182,6 +182,13 @@ class OwnLogsErase(Endpoint):
         return Response({"assignments": retention.erase_own_logs(by=access.user, worker=member)})
 
 
+def _own_token(request: Request) -> ApiToken:
+    """The token that a request came with; Conflict for a session."""
+    if not isinstance(request.auth, ApiToken):
+        raise Conflict("A session sent this, no token. Tokens are on your account page.")
+    return request.auth
+
+
 class Token(Endpoint):
     reads = writes = ""
 
@@ -216,9 +223,11 @@ class Token(Endpoint):
         row, text = tokens.sign_in_for_token(**read(SignIn, request), request=request._request)
         return Response({"token": text, "scopes": row.scopes, "expires_at": row.expires_at})
 
+    @extend_schema(responses=TokenScopesOut, summary="What the token that is sent may do")
+    def get(self, request: Request) -> Response:
+        return Response(TokenScopesOut(_own_token(request)).data)
+
     @extend_schema(responses={204: None}, summary="End the token that is sent")
     def delete(self, request: Request) -> Response:
-        if not isinstance(request.auth, ApiToken):
-            raise Conflict("A session sent this, no token. End tokens on your account page.")
-        tokens.revoke_token(by=request.user, token_id=request.auth.pk)
+        tokens.revoke_token(by=request.user, token_id=_own_token(request).pk)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -73,6 +73,9 @@ class ConsentTextIn(Body):
     transcription = serializers.BooleanField(
         default=False, help_text="Recordings may be transcribed by a model"
     )
+    devices = serializers.BooleanField(
+        default=False, help_text="Devices and networks are compared by keyed hashes"
+    )
 
 
 class ConsentTextOut(serializers.ModelSerializer[ConsentText]):
@@ -80,7 +83,15 @@ class ConsentTextOut(serializers.ModelSerializer[ConsentText]):
 
     class Meta:
         model = ConsentText
-        fields = ("number", "text", "retention_days", "transcription", "created_at", "agreed")
+        fields = (
+            "number",
+            "text",
+            "retention_days",
+            "transcription",
+            "devices",
+            "created_at",
+            "agreed",
+        )
 
 
 class StaffOut(serializers.Serializer[Any]):
@@ -88,7 +99,7 @@ class StaffOut(serializers.Serializer[Any]):
 
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField(source="user")
-    role = serializers.ChoiceField([Role.REQUESTER, Role.MANAGER])
+    role = serializers.ChoiceField([Role.REQUESTER, Role.MANAGER, Role.VIEWER])
     since = serializers.DateTimeField(source="created_at")
 
 

@@ -9,7 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access, get_task_by_id
+from annotation.access import get_access, get_task_by_id, open_to_viewers
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
 from annotation.api.frame.endpoint import Endpoint
@@ -17,6 +17,7 @@ from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported,
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.formats.actions.imports import import_objects
+from annotation.formats.registry import chat_format, format_for, kinds_of
 from annotation.models import Answer, ItemGroup, Role
 from annotation.pairs.actions import derived_tasks as chain
 from annotation.records.actions import locks
@@ -29,6 +30,7 @@ CREATED = status.HTTP_201_CREATED
 ALL_OR_NONE = "All rows are taken or none; a refusal lists every bad row in `rows`."
 
 
+@open_to_viewers
 class ProjectTasks(Listing):
     @extend_schema(responses=TaskOut(many=True), summary="Tasks of a project")
     def get(self, request: Request, project_id: int) -> Response:
@@ -55,6 +57,7 @@ class TaskEndpoint(Endpoint):
         return _task(request, task.pk)
 
 
+@open_to_viewers
 class TaskDetail(TaskEndpoint):
     @extend_schema(responses=TaskOut, summary="One task")
     def get(self, request: Request, task_id: int) -> Response:
@@ -88,10 +91,53 @@ def import_into(request: Request, task_id: int, kind: str) -> Response:
     access, task = get_task_by_id(request, task_id, Role.REQUESTER)
     rows: list[dict[str, Any]] = read(RowsIn, request)["rows"]
     report = import_objects(by=access.user, task=task, kind=kind, rows=rows, name="API")
-    told = {"rows": report.rows, "new": report.new, "used": report.tally.used}
-    return Response({**told, "left_out": dict(report.tally.left_out)}, status=CREATED)
+    told: dict[str, Any] = {
+        "rows": report.rows,
+        "new": report.new,
+        "used": report.tally.used,
+    }
+    told |= {"left_out": dict(report.tally.left_out), "notes": list(report.notes)}
+    return Response(told, status=CREATED)
 
 
+class ImportColumnOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    label = serializers.CharField()
+    required = serializers.BooleanField()
+
+
+class ImportOut(serializers.Serializer[Any]):
+    """A kind of rows that a task takes."""
+
+    kind = serializers.CharField(source="slug")
+    title = serializers.CharField()
+    items = serializers.BooleanField(
+        source="replaces_examples", help_text="Its rows are items; else they belong to items"
+    )
+    columns = ImportColumnOut(many=True, source="fields")
+
+
+@open_to_viewers
+class TaskImports(Endpoint):
+    @extend_schema(responses=ImportOut(many=True), summary="Kinds of rows that a task takes")
+    def get(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id)
+        kinds = [format_for(task, kind) for kind in kinds_of(task)]
+        return Response(ImportOut(kinds, many=True).data)
+
+
+class TaskImport(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Import rows of one kind",
+        description=f"`tasks/{{id}}/imports/` lists the kinds with their columns. {ALL_OR_NONE}",
+    )
+    def post(self, request: Request, task_id: int, kind: str) -> Response:
+        return import_into(request, task_id, kind)
+
+
+@open_to_viewers
 class TaskItems(Listing):
     @extend_schema(
         responses=ItemOut(many=True),
@@ -112,6 +158,7 @@ class TaskItems(Listing):
         return import_into(request, task_id, "items")
 
 
+@open_to_viewers
 class TaskAnswers(Listing):
     @extend_schema(
         responses=AnswerOut(many=True),
@@ -180,6 +227,7 @@ def _answer(request: Request, answer_id: int) -> Answer:
     return found
 
 
+@open_to_viewers
 class AnswerDetail(Endpoint):
     def current(self, request: Request, **kwargs: Any) -> Response:
         locks.lock_answer(_answer(request, kwargs["answer_id"]))
@@ -251,6 +299,23 @@ class TaskChecks(Endpoint):
     )
     def post(self, request: Request, task_id: int) -> Response:
         return import_into(request, task_id, "checks")
+
+
+class TaskChats(Endpoint):
+    @extend_schema(
+        request=RowsIn,
+        responses={201: Imported},
+        summary="Add conversations to the draft",
+        description=(
+            "Records in the formats of model providers and tracing tools, such as `messages` with "
+            "`role` and `content`, or `conversation_a` and `conversation_b`. A labels task gets "
+            "an item for each conversation, a task that compares or rates texts gets texts. "
+            f"{ALL_OR_NONE}"
+        ),
+    )
+    def post(self, request: Request, task_id: int) -> Response:
+        _, task = get_task_by_id(request, task_id, Role.REQUESTER)
+        return import_into(request, task_id, chat_format(task))
 
 
 class DocumentOut(serializers.Serializer[Any]):

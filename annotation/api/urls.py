@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 from rest_framework.views import APIView
 
+from annotation.accounts.plugins import api as plugins
 from annotation.accounts.roles import api as roles
 from annotation.api import (
     conversations,
@@ -84,6 +85,7 @@ urlpatterns = [
     *endpoints(
         "projects/<int:project_id>/",
         ("consent-texts", project.ConsentTexts, "consent_texts"),
+        ("plugins", plugins.ProjectPlugins, "plugins"),
         ("staff", project.Staff, "staff"),
         ("workers", project.Workers, "workers"),
         ("people/<int:membership_id>", project.Person, "person"),
@@ -136,6 +138,8 @@ urlpatterns = [
         ("publish", staff.TaskPublish, "task_publish"),
         ("move", staff.TaskMove, "task_move"),
         ("items", staff.TaskItems, "items"),
+        ("imports", staff.TaskImports, "imports"),
+        ("imports/<slug:kind>", staff.TaskImport, "import"),
         ("answers", staff.TaskAnswers, "answers"),
         ("system-answers", staff.TaskSystemAnswers, "system_answers"),
         ("topics", staff.TaskTopics, "topics"),
@@ -143,6 +147,7 @@ urlpatterns = [
         ("samples", staff.TaskSamples, "samples"),
         ("attributes", staff.TaskAttributes, "attributes"),
         ("checks", staff.TaskChecks, "checks"),
+        ("chats", staff.TaskChats, "task_chats"),
         ("judge", staff.TaskJudge, "judge"),
         ("judgments", staff.TaskJudgments, "judgments"),
         ("assignments", staff.TaskAssignments, "assignments"),

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_access, get_own_assignment, get_task_by_id, token_project_id
 from annotation.accounts.projects import actions as people
+from annotation.accounts.projects.consent_words import fill_consent
 from annotation.api.frame.auth import require_scope, require_unbound_token
 from annotation.api.frame.base import Listing, read, serialize_row
 from annotation.api.frame.bodies import ConsentIn, DraftSave, EventsIn, JoinIn, StreamIn, SubmitIn
@@ -46,7 +47,12 @@ from crowdqc.numbers import parse_whole
 DESIGN = frozenset({"design", "left_out", "made", "version", "copies", "meta", *KNOWN_RULES})
 
 # Of an item that has none of its own to work from.
-NO_MATERIALS: Mapping[str, Any] = {"style": None, "passages": None, "samples": []}
+NO_MATERIALS: Mapping[str, Any] = {
+    "conversation": None,
+    "style": None,
+    "passages": None,
+    "samples": [],
+}
 
 
 class WorkEndpoint(Endpoint):
@@ -154,7 +160,10 @@ class OwnState(OwnWork):
 
 def _agreed(assignment: Assignment) -> None:
     """Questions are shown under an agreement only, as on the pages."""
-    if work.is_open(assignment) and people.current_consent(assignment.worker) is None:
+    if (
+        work.is_open(assignment)
+        and people.current_consent(assignment.worker, assignment.task.type) is None
+    ):
         raise NotAllowed(
             "Please read and answer the question about recording first.", code="no-consent"
         )
@@ -202,7 +211,7 @@ class WorkConsent(WorkEndpoint):
         return Response(
             {
                 "number": text.number,
-                "text": text.text,
+                "text": fill_consent(text.text),
                 "retention_days": text.retention_days,
                 "agreed": agreed,
             }

@@ -29,8 +29,8 @@ from annotation.chats.model import (
 )
 from annotation.chats.storage import chat_of
 from annotation.models import ChatContent
-from annotation.task_types.rendering import render_markdown
 from crowdqc.numbers import plural
+from crowdqc.web.markdown import render_markdown
 from crowdqc.web.terms import Words
 
 ROLE_LABELS: Mapping[Role, Words] = {
@@ -88,6 +88,11 @@ class TurnView:
     def is_folded(self) -> bool:
         """Whether the turn starts folded: instructions to the model are long and seldom judged."""
         return self.role == "system"
+
+    @property
+    def text(self) -> str:
+        """The turn's texts as written."""
+        return "\n\n".join(part.name for part in self.parts if part.kind == "text")
 
     @property
     def first_words(self) -> str:
@@ -194,11 +199,17 @@ def view_part(part: Part) -> PartView:
     """Return one part as shown."""
     if isinstance(part, TextPart):
         return PartView(
-            "text", render_markdown(part.text, breaks=True), part.text, note=_cut(part.cut)
+            "text",
+            render_markdown(part.text, breaks=True, math=True),
+            part.text,
+            note=_cut(part.cut),
         )
     if isinstance(part, ReasoningPart):
         return PartView(
-            "reasoning", render_markdown(part.text, breaks=True), part.text, note=_cut(part.cut)
+            "reasoning",
+            render_markdown(part.text, breaks=True, math=True),
+            part.text,
+            note=_cut(part.cut),
         )
     if isinstance(part, ImagePart):
         return PartView("image", name=part.alt or _("image"), data=part.data, note=part.note)

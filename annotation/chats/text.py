@@ -26,18 +26,18 @@ def plain_text(chat: Chat, *, most: int = MAX_PLAIN, system: bool = False) -> st
 
 def turn_text(turn: Turn, number: int) -> str:
     """Write one turn as text: its role, its texts, and a line for each call and result."""
-    lines = [call_text(call) for call in turn.calls]
+    lines = [call_text(call, f"{number}c{at}") for at, call in enumerate(turn.calls, 1)]
     lines += [part_text(part) for part in turn.parts if not isinstance(part, ReasoningPart)]
     return f"[{number}] {ROLE_NAMES[turn.role]}: " + "\n".join(filter(None, lines))
 
 
-def call_text(call: ToolCall) -> str:
-    """Write a call with its result on two lines."""
-    said = f"-> {call.name}({call.arguments})"
+def call_text(call: ToolCall, unit: str) -> str:
+    """Write a call under its unit ("4c1"), with its result on a line below."""
+    asked = f"[{unit}] {call.name}({call.arguments})"
     if call.result is None:
-        return said
+        return asked
     mark = "error: " if call.is_error else ""
-    return f"{said}\n<- {mark}{call.result_text}"
+    return f"{asked}\n=> {mark}{call.result_text}"
 
 
 def shorten_blocks(blocks: Sequence[str], most: int) -> str:

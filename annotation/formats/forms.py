@@ -20,6 +20,11 @@ def uploaded(request: HttpRequest) -> tuple[str, Source]:
     return upload.name or "", of_upload(upload)
 
 
+def typed_address(request: HttpRequest) -> str:
+    """The address that a form names in place of a file; "" without one, or beside a file."""
+    return "" if "file" in request.FILES else str(request.POST.get("address", "")).strip()
+
+
 def chosen_columns(request: HttpRequest) -> dict[str, str]:
     """Field -> column from one select a column, named ``column:NAME``."""
     return {

@@ -10,12 +10,18 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts.plugins.selectors import enabled_plugins
 from annotation.authoring.actions.known import import_known
 from annotation.authoring.actions.think_topics import add_samples
 from annotation.authoring.actions.writing_topics import add_topics, fill_topics
-from annotation.files.reading.importer import CheckedRows, Field, Importer, Row, guess
+from annotation.chats.readers.files import holds_chats
+from annotation.files.reading.importer import CheckedRows, Field, Importer, Row, Sheet, guess
 from annotation.files.reading.recognise import is_usual
+from annotation.files.reading.sheet import sheet_of
+from annotation.files.reading.sources import Source
+from annotation.files.reading.tables import Reading, Table, open_table
 from annotation.formats.actions.answers import import_answers, import_system_answers
+from annotation.formats.actions.chats import import_chat_items, import_chat_texts
 from annotation.formats.actions.judgment_rows import (
     import_attributes,
     import_checks,
@@ -26,6 +32,7 @@ from annotation.formats.actions.ratings import import_ratings
 from annotation.formats.actions.responses import import_responses
 from annotation.formats.actions.votes import import_battle_rows
 from annotation.formats.actions.with_known import import_questions, import_texts
+from annotation.formats.imports import chats
 from annotation.formats.imports.answers import Answers, SystemAnswers
 from annotation.formats.imports.candidates import Candidates
 from annotation.formats.imports.checks import Checks
@@ -33,6 +40,7 @@ from annotation.formats.imports.items import Items
 from annotation.formats.imports.judgments import Judgments
 from annotation.formats.imports.known_answers import KnownAnswersFile
 from annotation.formats.imports.labels import LabelItems, Labels
+from annotation.formats.imports.outside import Converted
 from annotation.formats.imports.pairs import Pairs
 from annotation.formats.imports.ratings import Documents, Ratings
 from annotation.formats.imports.tables.answers import AnswerTable
@@ -52,6 +60,8 @@ from annotation.pairs.actions.rating_documents import add_documents
 from annotation.pairs.actions.topics import add_pairs
 from annotation.task_types import get_type
 from annotation.work.snapshots import judgments
+from crowdqc import plugins
+from crowdqc.api import PluginError, RowFormat
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.web.terms import Words as Text
 
@@ -90,6 +100,11 @@ class Format:
     seen_in: str | None = None  # its rows stand in the builder, in this part (the first)
     replaces_examples: bool = False  # its rows are items: those of the draft's template go
     of_task: Callable[[Task], Importer] | None = field(default=None, repr=False)
+    # Files that are no tables: how they are opened as one, and records that came as objects. Their
+    # columns are the format's own, so that nobody maps them; ``hidden`` are not shown.
+    opens: Callable[[Source, str], Table] | None = field(default=None, repr=False)
+    reads_objects: Callable[[Iterable[Any]], Sheet] | None = field(default=None, repr=False)
+    hidden: tuple[str, ...] = ()
 
     @property
     def slug(self) -> str:
@@ -110,6 +125,14 @@ class Format:
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad."""
         return self.reader.check(rows, mapping, known)
+
+    def open_table(self, source: Source, name: str, reading: Reading | None = None) -> Table:
+        """Open a file as a table; Invalid where it cannot be read."""
+        return self.opens(source, name) if self.opens else open_table(source, name, None, reading)
+
+    def sheet_of(self, rows: Sequence[Mapping[str, Any]]) -> Sheet:
+        """Make a sheet of rows that came as objects."""
+        return self.reads_objects(rows) if self.reads_objects else sheet_of(rows)
 
     def for_task(self, task: Task) -> Format:
         """Return this format adapted to the task's questions."""
@@ -379,6 +402,40 @@ FORMATS: dict[str, Format] = {
             of_answers=True,
         ),
         Format(
+            chats.Chats(),
+            known.chat_items,
+            import_chat_items,
+            Words(
+                gettext_lazy("conversations"),
+                "conversation",
+                gettext_lazy("Import conversations"),
+                gettext_lazy(
+                    "chats and traces in the formats of model providers and tracing tools"
+                ),
+                unit="conversation",
+            ),
+            seen_in="text",
+            replaces_examples=True,
+            opens=chats.open_table,
+            reads_objects=chats.sheet_of,
+            hidden=chats.HIDDEN,
+        ),
+        Format(
+            chats.ChatTexts(),
+            known.chat_texts,
+            import_chat_texts,
+            Words(
+                gettext_lazy("conversations to be judged"),
+                "conversation",
+                gettext_lazy("Import conversations"),
+                gettext_lazy("chats, pairs and traces in the formats of arenas and tracing tools"),
+            ),
+            replaces_examples=True,
+            opens=chats.open_table,
+            reads_objects=chats.sheet_of,
+            hidden=chats.HIDDEN,
+        ),
+        Format(
             Battles(),
             known.battles,
             import_battle_rows,
@@ -394,6 +451,11 @@ FORMATS: dict[str, Format] = {
         ),
     )
 }
+
+
+CHATS = (chats.Chats.slug, chats.ChatTexts.slug)
+TEXTS = {Pairs.slug, Candidates.slug}  # told apart by the columns of the file
+ITEM_KINDS = {*TEXTS, LabelItems.slug}  # as which a file of conversations may be chosen
 
 
 def _not_alone(**given: Any) -> int:
@@ -447,32 +509,107 @@ def recognise_texts(columns: Sequence[str]) -> str:
 
 def get_format(slug: str) -> Format:
     """The format of this name, or Invalid."""
-    try:
-        return FORMATS[slug]
-    except KeyError:
+    found = FORMATS.get(slug) or _outside_formats().get(slug)
+    if found is None:
         raise Invalid(
             _("There is no format %(format)s.") % {"format": repr(slug)},
             fields={"kind": ", ".join(FORMATS)},
-        ) from None
+        )
+    return found
+
+
+def _outside_formats() -> dict[str, Format]:
+    """Return the formats of all plug-ins that are loaded, by full name."""
+    return {
+        name: _outside_format(name, outside)
+        for plugin in plugins.current().loaded.values()
+        for name, outside in plugin.row_formats.items()
+    }
+
+
+def _outside_format(name: str, outside: RowFormat) -> Format:
+    inner = FORMATS[outside.into]
+    columns = _literal(", ".join(column.name for column in outside.columns))
+    title = _literal(outside.title)
+    return replace(
+        inner,
+        reader=Converted(name, outside, inner.reader),
+        words=replace(inner.words, do=title, columns=columns, title=title),
+        of_task=lambda task: Converted(name, outside, inner.for_task(task).reader),
+    )
+
+
+def _literal(text: str) -> str:
+    """Escape a text for ``str.format``, which fills the words of formats in."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def check_format_addition(addition: object) -> None:
+    """Raise PluginError for a plug-in's format of rows that nothing here reads."""
+    if isinstance(addition, RowFormat) and addition.into not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise PluginError(f"There is no kind of rows {addition.into!r}; there are: {known}.")
+
+
+def chat_format(task: Task) -> str:
+    """The format in which a task takes conversations; Invalid where it takes none."""
+    kinds = kinds_of(task)
+    found = next((one for one in CHATS if one in kinds), "")
+    if not found:
+        raise Invalid(
+            _("This task takes no conversations."),
+            fields={"task": _("A task that labels items, compares or rates texts.")},
+        )
+    return found
+
+
+def recognise_upload(kinds: Sequence[str], kind: str, name: str, content: Source) -> str:
+    """Tell which of a task's kinds a file is that was chosen as ``kind``.
+
+    Conversations, pairs and texts are told apart by the file; ``kind`` where it cannot be read.
+    """
+    chats_kind = next((one for one in CHATS if one in kinds), "")
+    if chats_kind and kind in ITEM_KINDS and holds_chats(content, name):
+        return chats_kind
+    if kind not in TEXTS or not set(kinds) >= TEXTS:
+        return kind
+    try:
+        table = open_table(content, name)
+        next(iter(table.events), None)  # the first row of JSON Lines names the columns
+    except Invalid:
+        return kind
+    return recognise_texts(table.columns)
 
 
 def kinds_of(task: Task) -> tuple[str, ...]:
     """The kinds of files that a task takes."""
     version = task.versions.order_by("-number").first()
-    return get_type(task.type).imports_of(version.settings if version else {})
+    own = get_type(task.type).imports_of(version.settings if version else {})
+    return (*own, *_outside_kinds(task, own))
+
+
+def _outside_kinds(task: Task, own: Iterable[str]) -> list[str]:
+    """Return the formats of the project's plug-ins that are made into one of these kinds."""
+    return [
+        name
+        for plugin in enabled_plugins(task.project_id)
+        for name, outside in plugins.current().loaded[plugin].row_formats.items()
+        if outside.into in own
+    ]
 
 
 def item_format(kinds: Iterable[str]) -> str:
     """The first of these formats that holds items; empty without one."""
-    return next((kind for kind in kinds if FORMATS[kind].replaces_examples), "")
+    return next((kind for kind in kinds if get_format(kind).replaces_examples), "")
 
 
 def formats_listed(task: Task, settings: Mapping[str, Any]) -> list[Format]:
     """The formats that the task's page names, in the words of its type."""
     type, found = get_type(task.type), []
     own = {"noun": type.answer_noun, "line": type.scales_in.removesuffix("s")}
-    for slug in type.imports_listed(settings):
-        one = FORMATS[slug]
+    listed = type.imports_listed(settings)
+    for slug in (*listed, *_outside_kinds(task, listed)):
+        one = get_format(slug)
         said = {"title": one.words.title or one.title, "columns": one.words.columns}
         said |= {"do": one.words.do, **type.import_words.get(slug, {})}
         told = {name: str(text).format(**own) for name, text in said.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +10,16 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.chats.readers.files import holds_chats
 from annotation.files.reading.importer import Row, guess, missing
+from annotation.files.reading.sources import Source
 from annotation.formats.imports.candidates import Candidates
+from annotation.formats.imports.chats import CHAT_B, Chats, ChatTexts, open_table
 from annotation.formats.imports.items import Items
 from annotation.formats.imports.labels import LabelItems
 from annotation.formats.imports.pairs import Pairs
 from annotation.formats.registry import recognise_texts
-from annotation.task_types.labels.content import AUDIO, IMAGE
+from annotation.task_types.labels.content import AUDIO, CONVERSATION, IMAGE
 
 # Endings of names and addresses of files that an item can show.
 ENDINGS = {
@@ -27,6 +31,7 @@ CLASSES = (
     *("label", "class", "category", "sentiment", "topic", "emotion", "stance", "intent", "type"),
     *("gold", "gold_label", "truth", "true_label", "expected"),
 )
+LOOKED_AT = 20  # records of a file of conversations
 MOST_OPTIONS = 12
 SHORTEST = 15  # characters that a column of texts has on average
 
@@ -42,6 +47,17 @@ class Proposal:
     format: str
     rules: Mapping[str, Any] = field(default_factory=dict)
     mapping: Mapping[str, str] = field(default_factory=dict)
+
+
+def propose_chats(content: Source, name: str) -> Proposal | None:
+    """The task that a file of conversations could become; None where it is another file."""
+    if not holds_chats(content, name):
+        return None
+    table = open_table(content, name)
+    rows = [row for row in itertools.islice(table.events, LOOKED_AT) if isinstance(row, Row)]
+    if any(row.values.get(CHAT_B) for row in rows):
+        return Proposal("pairwise", ChatTexts.slug)
+    return Proposal("labels", Chats.slug, {"settings": {"content": CONVERSATION}})
 
 
 def propose(columns: Sequence[str], rows: Sequence[Row]) -> Proposal:

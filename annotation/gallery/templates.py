@@ -11,6 +11,7 @@ what a requester adds.
 
 from __future__ import annotations
 
+import copy
 import json
 import uuid
 from dataclasses import dataclass, field
@@ -18,6 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from annotation.accounts.plugins.selectors import enabled_plugins
+from annotation.authoring.selectors.examples import EXAMPLE
+from annotation.models import Project
+from annotation.task_types import TYPES
+from crowdqc import plugins
+from crowdqc.api import PluginError, TaskTemplate
 from crowdqc.errors import Invalid
 
 NAMES = (
@@ -49,6 +56,13 @@ class Template:
     files: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> how it is made
     passages: dict[str, str] = field(default_factory=dict)  # what stands beside an item, by its key
 
+    @property
+    def drawing(self) -> str:
+        """Return the name of its drawing; that of our template of its type for a plug-in's."""
+        own = templates()
+        same = (slug for slug, one in own.items() if one.type == self.type)
+        return self.slug if self.slug in own else next(same, "")
+
 
 @cache
 def templates() -> dict[str, Template]:
@@ -58,14 +72,57 @@ def templates() -> dict[str, Template]:
     return {slug: Template(slug=slug, **json.loads(text)) for slug, text in read.items()}
 
 
-def get_template(slug: str) -> Template:
-    """The template of this name, or Invalid."""
+def get_template(slug: str, project: Project | None = None) -> Template:
+    """The template of this name, also of a plug-in that the project uses, or Invalid."""
+    known = templates_of(project) if project is not None else templates()
     try:
-        return templates()[slug]
+        return known[slug]
     except KeyError:
         raise Invalid(
-            f"There is no template {slug[:40]!r}.", fields={"template": ", ".join(NAMES)}
+            f"There is no template {slug[:40]!r}.", fields={"template": ", ".join(known)}
         ) from None
+
+
+def templates_of(project: Project) -> dict[str, Template]:
+    """Return all templates by name, those of the project's plug-ins last."""
+    loaded = plugins.current().loaded
+    outside = {
+        name: _from_plugin(name, template)
+        for plugin in sorted(enabled_plugins(project.pk))
+        for name, template in loaded[plugin].templates.items()
+    }
+    return {**templates(), **outside}
+
+
+def _from_plugin(name: str, template: TaskTemplate) -> Template:
+    return Template(
+        slug=name,
+        title=template.title,
+        sentence=template.sentence,
+        result=template.result,
+        type=template.type,
+        rules=copy.deepcopy(dict(template.rules)),
+        format=template.into,
+        rows=[dict(row) for row in template.rows],
+    )
+
+
+def check_template_addition(addition: object) -> None:
+    """Raise PluginError for a plug-in's template that no task can be begun from."""
+    if not isinstance(addition, TaskTemplate):
+        return
+    if addition.type not in TYPES:
+        known = ", ".join(TYPES)
+        raise PluginError(f"There is no type of tasks {addition.type!r}; there are: {known}.")
+    if addition.into not in TYPES[addition.type].imports:
+        raise PluginError(f"Tasks of type {addition.type} take no rows {addition.into!r}.")
+    ids = [str(next(iter(row.values()), "")) for row in addition.rows]
+    if not ids or not all(one.startswith(EXAMPLE) for one in ids):
+        raise PluginError(f"Example rows begin with an id like {EXAMPLE}1.")
+    try:
+        TYPES[addition.type].clean_settings(addition.rules.get("settings", {}))
+    except Invalid as error:
+        raise PluginError(f"Its settings are wrong: {error.message}") from error
 
 
 def is_template_text(instructions: str) -> bool:
@@ -75,10 +132,10 @@ def is_template_text(instructions: str) -> bool:
     return bool(own) and any(text.split() == own for text in texts)
 
 
-def gallery() -> dict[str, Any]:
+def gallery(project: Project) -> dict[str, Any]:
     """What ``annotation/gallery/_gallery.html`` and ``_from_file.html`` show."""
     return {
-        "templates": list(templates().values()),
+        "templates": list(templates_of(project).values()),
         "template_key": uuid.uuid4(),
         "file_key": uuid.uuid4(),
     }

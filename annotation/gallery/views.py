@@ -29,9 +29,8 @@ def task_from_template(request: HttpRequest, project_id: int, template: str) -> 
     """Create a draft from a template and open its builder."""
     access = get_access(request, project_id, Role.REQUESTER)
     key = read_form_key(request)
-    task = begin_task(
-        by=access.user, project=access.project, template=get_template(template), key=key
-    )
+    chosen = get_template(template, access.project)
+    task = begin_task(by=access.user, project=access.project, template=chosen, key=key)
     return redirect("task_build", project_id, task.pk)
 
 

@@ -99,6 +99,7 @@ class Listing:
     read: Callable[[list[Any]], Sequence[Any]] = lambda rows: rows
     name_of: Callable[[Any], str] = str
     per_page: int = 50
+    files: Sequence[str] = ()  # exports of the task that take the filters, such as "joined.csv"
     extra: Mapping[str, Any] = field(default_factory=dict)  # for the template of a row
 
 

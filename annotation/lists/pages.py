@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -33,6 +34,8 @@ def list_page(
     """
     if request.method == "POST":
         return _post(request, access, listing)
+    if not access.is_staff:
+        listing = replace(listing, bulk=())
     shown = show(listing, request.GET, access.project, access.user)
     response = page_or_fragment(request, template, RESULTS, {**context, "list": shown})
     if request.htmx:  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ DROP TRIGGER crowdqc_chat_of_candidate ON annotation_candidate;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0020_estimated_seconds"),
+        ("annotation", "0024_project_plugins"),
     ]
 
     operations = [

@@ -17,7 +17,7 @@ from annotation.models.corrections import Correction
 from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile
 from annotation.models.files import MediaContent, MediaFile, StoredFile
-from annotation.models.imports import ImportFile, ImportPart
+from annotation.models.imports import ColumnChoice, ImportFile, ImportPart
 from annotation.models.notices import Announcement, Conversation, Message, Notice
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
@@ -28,9 +28,11 @@ from annotation.models.people import (
     Panel,
     PanelMember,
     Project,
+    ProjectPlugin,
     QuotaOverride,
     Role,
     User,
+    WorkerOrigin,
 )
 from annotation.models.qualification import Qualification
 from annotation.models.recruitment import (
@@ -61,6 +63,7 @@ __all__ = [
     "Candidate",
     "ChatContent",
     "ChoiceValue",
+    "ColumnChoice",
     "Consent",
     "ConsentText",
     "Conversation",
@@ -96,6 +99,7 @@ __all__ = [
     "PayoutRule",
     "PlatformEvent",
     "Project",
+    "ProjectPlugin",
     "Qualification",
     "QuotaOverride",
     "Recording",
@@ -121,4 +125,5 @@ __all__ = [
     "UsedEntry",
     "User",
     "Visit",
+    "WorkerOrigin",
 ]

@@ -22,6 +22,8 @@ class ImportFile(models.Model):
         SYSTEM_ANSWERS = "system_answers", "answers of systems"
 
     class State(models.TextChoices):
+        UPLOADING = "uploading", "Uploading"  # in parts
+        FETCHING = "fetching", "Fetching"  # from its address
         READING = "reading", "Reading"
         CHECKING = "checking", "Checking"
         READY = "ready", "Ready to import"
@@ -37,6 +39,8 @@ class ImportFile(models.Model):
     name = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64)
+    # Where it is fetched from; empty where somebody uploads it.
+    address = models.CharField(max_length=2000, blank=True, default="", db_default="")
     # As it was uploaded, until its rows were read, or until it has become a task.
     stored = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
     state = models.CharField(max_length=9, choices=State.choices, default=State.READING)
@@ -61,20 +65,36 @@ class ImportFile(models.Model):
 
 
 class ImportPart(models.Model):
-    """Some rows of an upload that waits, or of what is wrong with them."""
+    """Some rows of an upload that waits, of what is wrong with them, or of its bytes."""
 
     class Kind(models.TextChoices):
         ROWS = "rows", "rows"
         UNREADABLE = "unreadable", "unreadable rows"
         PROBLEMS = "problems", "problems"
+        CONTENT = "content", "bytes"  # of a file that comes in parts, as they are
 
     file = models.ForeignKey(ImportFile, on_delete=models.CASCADE, related_name="parts")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     number = models.PositiveIntegerField()
-    data = models.BinaryField()  # compressed
+    data = models.BinaryField()  # compressed, but for bytes
 
     class Meta:
         ordering = ["number"]
         constraints = [
             models.UniqueConstraint(fields=["file", "kind", "number"], name="import_part_once")
+        ]
+
+
+class ColumnChoice(models.Model):
+    """How a person last read the columns of a file, for the next one with the same names."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    header = models.CharField(max_length=64)  # a hash of the names in their order
+    kind = models.CharField(max_length=16)
+    mapping = models.JSONField(default=dict)
+    chosen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "header", "kind"], name="column_choice_once")
         ]

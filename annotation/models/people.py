@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, UserManager
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 
 class People(UserManager["User"]):
@@ -64,6 +65,7 @@ class Role(models.TextChoices):
 
     REQUESTER = "requester", pgettext_lazy("role", "requester")
     MANAGER = "manager", pgettext_lazy("role", "manager")
+    VIEWER = "viewer", pgettext_lazy("role", "viewer")
     WORKER = "worker", pgettext_lazy("role", "worker")
 
 
@@ -102,6 +104,20 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ProjectPlugin(models.Model):
+    """A plug-in of this installation that a project uses, by the name of its entry point."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="plugins")
+    name = models.CharField(max_length=40)
+    enabled_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    enabled_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="project_plugin_once")
+        ]
 
 
 class QuotaOverride(models.Model):
@@ -240,6 +256,8 @@ class ConsentText(models.Model):
     retention_days = models.PositiveIntegerField(default=365)
     # Whether recordings may be sent to a model that writes them down; pages say so beside the text.
     transcription = models.BooleanField(default=False, db_default=False)
+    # Whether devices and networks are compared by keyed hashes; pages say so beside the text.
+    devices = models.BooleanField(default=False, db_default=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -254,6 +272,10 @@ class Consent(models.Model):
 
     membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="consents")
     text = models.ForeignKey(ConsentText, on_delete=models.PROTECT)
+    # The types of tasks whose recording the worker read of; empty: of all types.
+    task_types = ArrayField(
+        models.CharField(max_length=20), blank=True, default=list, db_default=[]
+    )
     given_at = models.DateTimeField(auto_now_add=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
@@ -264,6 +286,33 @@ class Consent(models.Model):
                 condition=Q(withdrawn_at__isnull=True),
                 name="consent_once",
             )
+        ]
+
+    def covers(self, task_type: str) -> bool:
+        """Whether the worker agreed to what tasks of this type record."""
+        return not self.task_types or task_type in self.task_types
+
+
+class WorkerOrigin(models.Model):
+    """A device or network that a worker took work from, as a keyed hash of its project.
+
+    Recorded under a consent that covers it, kept for the days of the interaction log, and deleted
+    with the worker's erasure. Two projects have different hashes of one device.
+    """
+
+    class Kind(models.TextChoices):
+        DEVICE = "device", gettext_lazy("Device")
+        NETWORK = "network", gettext_lazy("Network")
+
+    worker = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="origins")
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    digest = models.BinaryField(max_length=16)
+    first_on = models.DateField()
+    last_on = models.DateField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "kind", "digest"], name="worker_origin_once")
         ]
 
 

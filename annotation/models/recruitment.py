@@ -241,6 +241,8 @@ class PaymentDetails(models.Model):
     way = models.CharField(max_length=8, choices=PaymentWay.choices)
     # Reference and name of the recipient, in two lines.
     sealed = models.BinaryField()
+    # Keyed hash of way and reference, by which two accounts with one reference are compared.
+    reference_hash = models.BinaryField(null=True)
     changed_at = models.DateTimeField()
 
 

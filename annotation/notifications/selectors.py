@@ -23,7 +23,7 @@ def kinds_for(user: Any) -> list[tuple[str, Kind, bool]]:
     roles = set(
         Membership.objects.filter(user=user, removed_at__isnull=True).values_list("role", flat=True)
     )
-    works_only = roles <= {Role.WORKER}
+    works_only = roles <= {Role.WORKER, Role.VIEWER}
     return [
         (name, kind, kind.always or name not in user.muted)
         for name, kind in KINDS.items()

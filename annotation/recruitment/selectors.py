@@ -110,7 +110,7 @@ def is_staff_of(access_user: object, project_id: int) -> bool:
     if pk is None:
         return False
     rows = Membership.objects.filter(project_id=project_id, user_id=pk, removed_at=None)
-    return rows.exclude(role="worker").exists()
+    return rows.filter(role__in=("requester", "manager")).exists()
 
 
 # A key that the platform took back is believed for so long at most.

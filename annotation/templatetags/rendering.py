@@ -10,7 +10,8 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Answer
 from annotation.task_types import get_type
-from annotation.task_types.rendering import render_markdown, words_in
+from annotation.task_types.rendering import words_in
+from crowdqc.web.markdown import render_markdown
 
 register = template.Library()
 

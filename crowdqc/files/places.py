@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 Place = dict[str, Any]
 
 
@@ -40,3 +42,21 @@ def configured_storages(env: Any, s3: dict[str, Any]) -> dict[str, Place]:
             },
         }
     return found
+
+
+def imports_storage(name: str, places: dict[str, Place], s3: dict[str, Any]) -> dict[str, Place]:
+    """Return the storage of the bucket that requesters import from, ``bucket/folder``.
+
+    Raises ImproperlyConfigured where it is where the installation keeps its own files: those that
+    it does not know are deleted there.
+    """
+    bucket, _, folder = name.partition("/")
+    own = places.get("s3", {}).get("OPTIONS", {})
+    if own.get("bucket_name") == bucket:
+        mine = f"{own['location'].strip('/')}/" if own["location"].strip("/") else ""
+        if f"{folder}/".startswith(mine) or mine.startswith(f"{folder}/" if folder else ""):
+            raise ImproperlyConfigured(
+                "CROWDQC_IMPORT_BUCKET must not hold CROWDQC_S3_FOLDER, nor lie in it."
+            )
+    options = {"bucket_name": bucket, "location": folder, **s3}
+    return {"imports": {"BACKEND": "crowdqc.files.s3.Bucket", "OPTIONS": options}}

@@ -33,6 +33,7 @@ PERIODIC: dict[str, dict[str, Any]] = {
         "task": "annotation.jobs.remind_overdue_replies",
         "schedule": 3600.0,
     },
+    "delete-due-origins": {"task": "annotation.jobs.delete_due_origins", "schedule": 86_400.0},
     "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
     "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
     "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},

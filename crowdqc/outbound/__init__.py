@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from crowdqc.outbound.transport import TooLong, Transport
 __all__ = [
     "Answer",
     "Client",
+    "Download",
     "NetworkError",
     "NoAnswer",
     "NotAllowedThere",
@@ -35,6 +37,7 @@ __all__ = [
     "is_unsent",
     "post",
 ]
+PIECE = 256 * 1024  # bytes of a download at a time
 MOST_SAID = 1200  # bytes that are read of the answer to a webhook
 # What the bare client (``Client.http``) may raise, for a library that is handed it.
 TimedOut, NetworkError = httpx2.TimeoutException, httpx2.TransportError
@@ -67,6 +70,15 @@ class Answer:
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Download:
+    """A response whose body is read as it comes, in pieces."""
+
+    status: int
+    headers: Mapping[str, str]
+    pieces: Iterator[bytes]
 
 
 class Client:
@@ -131,15 +143,31 @@ class Client:
                     if beginning is not None and len(body) >= beginning:
                         break
                 return Answer(status, bytes(body[:beginning]), dict(answer.headers))
-        except httpx2.InvalidURL as error:
-            raise NotReached("The address cannot be read.") from error
-        except httpx2.TransportError as error:
-            words = describe_error(error, self.seconds)
-            if is_private_address(error):
-                raise NotAllowedThere(words) from error
-            if is_unsent(error):
-                raise NotReached(words) from error
-            raise NoAnswer(words, status) from error
+        except (httpx2.InvalidURL, httpx2.TransportError) as error:
+            raise self._failure(error, status) from error
+
+    @contextmanager
+    def download(self, url: str) -> Iterator[Download]:
+        """Get a file piece by piece, whatever the status code.
+
+        Raises NotReached and NoAnswer, also while the pieces are read.
+        """
+        status = None
+        try:
+            with self.http.stream("GET", url) as answer:
+                status = answer.status_code
+                yield Download(status, dict(answer.headers), answer.iter_bytes(PIECE))
+        except (httpx2.InvalidURL, httpx2.TransportError) as error:
+            raise self._failure(error, status) from error
+
+    def _failure(self, error: Exception, status: int | None) -> OutboundError:
+        """What a failed request is to its caller."""
+        if isinstance(error, httpx2.InvalidURL):
+            return NotReached("The address cannot be read.")
+        words = describe_error(error, self.seconds)
+        if is_private_address(error):
+            return NotAllowedThere(words)
+        return NotReached(words) if is_unsent(error) else NoAnswer(words, status)
 
 
 def is_unsent(error: BaseException) -> bool:

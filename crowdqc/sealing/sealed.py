@@ -9,6 +9,7 @@ another. Every field that holds sealed values is registered in its app's ``seale
 from __future__ import annotations
 
 import base64
+import hmac
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,6 +81,18 @@ def unseal(sealed: bytes | memoryview, purpose: str, what: str, *, again: str = 
             f"{what} cannot be opened any more, since the server's secret has changed. "
             f"Enter {again} again."
         ) from None
+
+
+def keyed_hash(text: str, purpose: str) -> bytes:
+    """Hash a text (32 bytes) under a key of this installation, for comparison alone.
+
+    Nobody without SECRET_KEY can compute or try it. Under another key equal texts differ, so
+    what is compared is stored again after a rotation as it next comes in.
+    """
+    info = f"crowdqc {purpose}, hashed, version 1".encode()
+    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=info)
+    key = derived.derive(settings.SECRET_KEY.encode())
+    return hmac.digest(key, text.encode(), "sha256")
 
 
 def reseal(sealed: bytes, purpose: str) -> bytes | None:

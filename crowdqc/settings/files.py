@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from crowdqc.deployment.installation import ASSETS, CHECKOUT
-from crowdqc.files.places import configured_storages, s3_options
+from crowdqc.files.places import configured_storages, imports_storage, s3_options
 from crowdqc.settings.environment import BASE_DIR, HOME, PRODUCTION, env
 
 STATIC_URL = "static/"
@@ -47,6 +47,10 @@ CROWDQC_DOCS = Path(
 CROWDQC_IMPORT_MAX_BYTES = env.int("CROWDQC_IMPORT_MAX_BYTES", default=64 * 1024 * 1024)
 CROWDQC_IMPORT_MAX_ROWS = env.int("CROWDQC_IMPORT_MAX_ROWS", default=500_000)
 CROWDQC_IMPORT_MAX_COLUMNS = env.int("CROWDQC_IMPORT_MAX_COLUMNS", default=500)
+# The bucket, or bucket/folder, from which every requester may import; "": none.
+CROWDQC_IMPORT_BUCKET = env.str("CROWDQC_IMPORT_BUCKET", default="").strip("/")
+if CROWDQC_IMPORT_BUCKET:
+    STORAGES |= imports_storage(CROWDQC_IMPORT_BUCKET, CROWDQC_FILE_PLACES, CROWDQC_S3_OPTIONS)
 
 # Backups (docs/admin/backup.md):
 # The folder or s3://bucket/folder they go to, and a file whose first line encrypts them.

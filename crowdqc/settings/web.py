@@ -49,7 +49,10 @@ MIDDLEWARE = [
     "crowdqc.web.bodies.BodyLimit",
     "crowdqc.web.middleware.DomainErrors",
     "annotation.accounts.security.middleware.StepUp",
+    "annotation.accounts.projects.viewers.ViewerLinks",
 ]
+# Entry points of the group crowdqc.plugins that are loaded; others that are installed are not.
+CROWDQC_PLUGINS = env.list("CROWDQC_PLUGINS", default=[])
 # Who reads /metrics shows this token; empty: there is no such page, and nothing is counted.
 CROWDQC_METRICS_TOKEN = env.str("CROWDQC_METRICS_TOKEN", default="")
 if CROWDQC_METRICS_TOKEN:

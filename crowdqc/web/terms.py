@@ -391,9 +391,13 @@ STATISTICS = {
     ),
     "look-alikes": Term(
         _("Look-alikes"),
-        _("Workers who agree more than their quality explains, or share a payment reference."),
+        _(
+            "Workers who agree more than their quality explains, or share a device, network or "
+            "payment reference."
+        ),
         (
-            (_("by chance"), _("any pair of the crowd in 1 of 100 studies")),
+            (_("by chance"), _("like answers: any pair of the crowd in 1 of 100 studies")),
+            (_("device, network"), _("beside each: how many of all pairs share one")),
             (_("one or more"), _("one person or two who work together: read both cards")),
         ),
         f"{REQUESTER}#flags",

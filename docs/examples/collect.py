@@ -1,9 +1,9 @@
-"""Put questions to people, and print who answered what: python collect.py URL TOKEN.
+"""Put questions to people, and print who answered what.
 
-The token needs the scopes read and write; create it on your account page.
+    python collect.py          creates a task, and prints a link for workers
+    python collect.py TASK     prints the answers so far
 
-Afterwards somebody opens the printed link, joins and answers; run it again with the task's number
-to read the answers: python collect.py URL TOKEN TASK.
+CROWDQC_URL names the server, CROWDQC_TOKEN a token with the scopes read and write.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ QUESTIONS = [
 ]
 
 
-def begin(client: Client) -> None:
-    """A project, a task with its questions, and a link for workers."""
-    project = client.begin_project("Tides")
-    task = client.begin_task(project.id, "Questions about tides")
-    client.change_draft(task.id, pay="1.50", redundancy=3, items_per_assignment=2)
-    new = client.import_rows(task.id, "items", QUESTIONS)
-    client.publish(task.id)
-    link = client.invite(project.id, max_uses=20)["link"]
-    print(f"task {task.id}: {new} questions; workers join by {link}")
+def create_task(client: Client) -> None:
+    """Create a project and a task with its questions; print a link for workers."""
+    project = client.projects.create("Tides")
+    task = client.tasks.create(project.id, "Questions about tides")
+    client.tasks.update(task.id, pay="1.50", redundancy=3, items_per_assignment=2)
+    added = client.items.add(task.id, QUESTIONS).new
+    client.tasks.publish(task.id)
+    link = client.projects.invite(project.id, max_uses=20).link
+    print(f"task {task.id}: {added} questions; workers join by {link}")
 
 
-def show(client: Client, task: int) -> None:
-    """Every answer under its author's pseudonym."""
-    for answer in client.answers(task, author="worker"):
+def print_answers(client: Client, task: int) -> None:
+    """Print every answer under its author's pseudonym."""
+    for answer in client.answers.list(task, author="worker"):
         print(f"{answer.item_id}\t{answer.worker}\t{answer.answer or '(I don’t know)'}")
 
 
-def main(url: str, token: str, task: str = "") -> None:
-    client = Client(url, token)
-    if task:
-        show(client, int(task))
-    else:
-        begin(client)
+def main(task: str = "") -> None:
+    """Create a task, or print the answers of one."""
+    with Client() as client:
+        if task:
+            print_answers(client, int(task))
+        else:
+            create_task(client)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
         "study": list(study_lines(manifest)),
         "asked": list(asked_lines(found.version["settings"])),
         "verdict": about.verdict(found),
+        "facts": list(about.facts(found)),
         "tables": [*_tables(found, about)],
         "more": [
             (label, len(found.rows(one))) for label, one in MORE if results_file(one) in files

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import get_access
+from annotation.access import get_access, open_to_viewers
 from annotation.formats.actions.export_files import request_export
 from crowdqc.errors import Missing
 from evaluation.models import RunState
@@ -20,6 +20,7 @@ from evaluation.runs.selectors import lists as reads
 
 @login_required
 @require_safe
+@open_to_viewers
 def run_export(request: HttpRequest, project_id: int, number: int) -> HttpResponseBase:
     """Rows of a finished run of any method: one table, or all of them with a manifest."""
     access = get_access(request, project_id)

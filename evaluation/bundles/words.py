@@ -9,9 +9,15 @@ from django.utils.translation import gettext_lazy as _
 
 from crowdqc.web.terms import Words
 from evaluation.bundles import figures, verdicts
+from evaluation.bundles.split_votes import agreement_lines, split_items
 from evaluation.bundles.tables import Bundled, Table
 
 Tables = Callable[[Bundled], Iterable[Table]]
+
+
+def no_facts(found: Bundled) -> Iterable[tuple[str, str]]:
+    """Return no fact, for reports without any above their tables."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class MethodWords:
     page: str
     tables: tuple[Tables, ...] = ()
     verdict: Callable[[Bundled], str] = verdicts.first_ranked
+    facts: Callable[[Bundled], Iterable[tuple[str, str]]] = no_facts  # above the tables
     title: Words = ""  # where it is no method of runs
     references: tuple[str, ...] = ()
 
@@ -131,8 +138,9 @@ ABOUT = {
             _("Rare labels and workers with few labels are estimated worst."),
         ),
         "methods/dawid-skene.html",
-        figures.LABELS,
+        (*figures.LABELS, split_items),
         verdicts.better_than_guessing,
+        agreement_lines,
         references=(
             "A. P. Dawid and A. M. Skene, “Maximum Likelihood Estimation of Observer Error-Rates "
             "Using the EM Algorithm”, Applied Statistics 28, 1979.",

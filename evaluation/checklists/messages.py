@@ -37,6 +37,13 @@ MESSAGES = Catalogue(
             VERDICT,
             excludes=("checklist_follows", "checklist_runs_against"),
         ),
+        "scored_without_people": Message(
+            _(
+                "Run %(number)s is not in this table: these texts have no human scores of what it "
+                "scored. Its scores are in its export."
+            ),
+            Severity.WARNING,
+        ),
         "no_other_scoring": Message(_("Nothing else has scored these texts."), VERDICT),
         "no_difference_known": Message(
             _("No difference from another scoring has an interval yet."), VERDICT

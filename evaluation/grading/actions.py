@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from annotation.models import Answer, Membership, Role, Task, User
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from evaluation.grading.keys import keys_of
 from evaluation.methods.aqer_study import method as aqer_study
 from evaluation.models import Grade, Grading
 from evaluation.runs.run_types import require_fit
@@ -66,8 +67,9 @@ def open_grading(
 ) -> Grading:
     """Let two people of the project's staff grade the counting answers of SYSTEMS or of WORKERS.
 
-    ``per_system`` answers of each of them, drawn by ``seed`` (0: all). Raises Invalid for the
-    graders or the number, and Conflict where nothing can be graded or a grading is open.
+    ``per_system`` answers of each of them, drawn by ``seed`` (0: all). Right answers of earlier
+    gradings go with the same questions. Raises Invalid for the graders or the number, and Conflict
+    where nothing can be graded or a grading is open.
     """
     require_fit(
         task,
@@ -101,8 +103,15 @@ def open_grading(
             % {"ids": f"{len(ids):,}", "most": f"{MOST:,}"},
             fields={"per_system": gettext("Draw fewer of each.")},
         )
+    graded = set(Answer.objects.filter(pk__in=ids).values_list("item_id", flat=True))
     grading = Grading.objects.create(
-        task=task, first=first, second=second, answer_ids=ids, seed=seed, created_by=by
+        task=task,
+        first=first,
+        second=second,
+        answer_ids=ids,
+        keys={str(pk): text for pk, text in keys_of(task).items() if pk in graded},
+        seed=seed,
+        created_by=by,
     )
     record(by=by, project=task.project, action="grading.open", on=grading, answers=len(ids))
     return grading

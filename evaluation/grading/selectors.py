@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from annotation.models import Answer, Membership, Role, Task, TextValue, User
-from annotation.task_types.rendering import render_markdown
 from crowdqc.numbers import interval, plural, score
+from crowdqc.web.markdown import render_markdown
 from evaluation.charts import boards as charts
 from evaluation.charts import writing as charts_writing
 from evaluation.charts.boards import Estimate, Scale

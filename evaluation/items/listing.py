@@ -91,8 +91,8 @@ def _items(task: Task, apart: Apart | None) -> QuerySet[Item]:
     )
 
 
-def item_listing(access: Access, task: Task) -> Listing:
-    """The items of a task, in their order."""
+def item_listing(access: Access | None, task: Task) -> Listing:
+    """The items of a task, in their order; without ``access`` nothing can be done with them."""
     apart = _apart(official_run(task))
     columns = [
         Column("item", _("Item"), sort=("position",), fixed=True),
@@ -124,7 +124,8 @@ def item_listing(access: Access, task: Task) -> Listing:
         search=("key", "question", "group__title", "group__key", *(inside if pairs else ())),
         search_label=_("Search text or ID"),
         filters=filters,
-        bulk=_item_actions(access, task) if access.is_requester else (),
+        bulk=_item_actions(access, task) if access and access.is_requester else (),
+        files=("joined.csv", "joined.xlsx", "joined.jsonl", "joined.parquet"),
         name_of=lambda item: item.key,
     )
 

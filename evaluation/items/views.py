@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import get_item, get_task
+from annotation.access import get_item, get_task, open_to_viewers
 from annotation.chats.page import chat_page
 from annotation.lists.pages import list_page
 from evaluation.items.listing import answer_listing, item_listing
@@ -17,6 +17,7 @@ from evaluation.runs.selectors.lists import title_of
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@open_to_viewers
 def task_items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The items of a task, with their answers and how far these lie apart."""
     access, task = get_task(request, project_id, task_id)
@@ -27,6 +28,7 @@ def task_items(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@open_to_viewers
 def task_answers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The answers of a task, and which of them count."""
     access, task = get_task(request, project_id, task_id)
@@ -37,6 +39,7 @@ def task_answers(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
 
 @login_required
 @require_safe
+@open_to_viewers
 def task_item(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
     """One item: its answers, labels, scores, logs and history."""
     _, task, item = get_item(request, project_id, task_id, item_id)

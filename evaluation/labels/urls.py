@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from evaluation.labels.views import decisions, pages
+from evaluation.labels.views import decisions, estimates, pages
 
 STUDY = "tasks/<int:task_id>/labels/"
 
 urlpatterns = [
+    path("runs/<int:number>/estimates/", estimates.run_estimates, name="run_estimates"),
     path(STUDY, pages.workers, name="label_results"),
     path(f"{STUDY}workers/<int:worker_id>/", pages.worker, name="label_worker"),
     path(f"{STUDY}items/", pages.items, name="label_items"),

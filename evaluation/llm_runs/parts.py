@@ -58,7 +58,7 @@ def asked_items(
         rows = rows.filter(pk__in=only)
     # A text that was erased with its writer is judged by nobody.
     rows = rows.exclude(Q(first__text="") | Q(second__text=""))
-    rows = rows.select_related("group", "first", "second")
+    rows = rows.select_related("group", "first", "second", "chat")
     return list(rows.order_by("group__position", "group_id", "position", "pk"))
 
 
@@ -83,7 +83,7 @@ def temperature(default: float = 0.0, help_text: str = WARMTH) -> Param:
 
 def most_tokens(default: int, help_text: str) -> Param:
     """Return the option for the most tokens of an answer."""
-    label = gettext_noop("Most tokens of an answer")
+    label = gettext_noop("Maximum tokens per answer")
     return whole_number("max_tokens", default, 1, MOST_TOKENS, label=label, help=help_text)
 
 

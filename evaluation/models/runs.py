@@ -144,7 +144,7 @@ class RunShare(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shares")
     digest = models.CharField(max_length=64, unique=True, null=True)
     slug = models.CharField(max_length=60, blank=True)
-    # Whether a public board can be downloaded as a table.
+    # Whether a public board can be downloaded as a table; of a link, whether it lists the items.
     files = models.BooleanField(default=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
@@ -165,6 +165,11 @@ class RunShare(models.Model):
                 name="link_or_board",
             ),
         ]
+
+    @property
+    def lists_items(self) -> bool:
+        """Whether it is a link on which the items and their labels can be read."""
+        return self.files and not self.slug
 
 
 class BoardBundle(models.Model):

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_task_by_id
+from annotation.access import get_task_by_id, open_to_viewers
 from annotation.api.frame.base import Body, ById, Listing, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
@@ -96,6 +96,7 @@ def task_scores(kind: str) -> type[Listing]:
     """The endpoint of one kind of a task's scores."""
     model, out = KINDS[kind]
 
+    @open_to_viewers
     class TaskScores(Listing):
         pagination_class: ClassVar[type[ById]] = OfRun
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import get_access, get_task
+from annotation.access import get_access, get_task, open_to_viewers
 from annotation.gallery.templates import gallery
 from annotation.models import Role
 from crowdqc.errors import Missing
@@ -36,21 +36,25 @@ HIDDEN = (
 
 @login_required
 @require_safe
+@open_to_viewers
 def project(request: HttpRequest, project_id: int) -> HttpResponse:
     """Where the project stands, and what the next thing to do is."""
     access = get_access(request, project_id)
+    if access.is_viewer:  # the page is of cost and of what waits for somebody
+        return redirect("results", project_id)
     found = overview.facts(access)
     show = request.GET.get("show", "")
     start = started(found) if access.is_requester else None
     if start and (start.complete or project_id in request.session.get(HIDDEN, [])):
         start = None
+    team = overview.team_size(access.project) if start else None
     context = {
         "found": found,
         "rows": overview.filter_rows(found, show),
         "show": show,
         "shows": [(name, _(label)) for name, label in overview.SHOWS],
         "start": start,
-        **({**gallery(), "team": overview.team_size(access.project)} if start else {}),
+        **({**gallery(access.project), "team": team} if start else {}),
         "state": overview.state(found),
         "figures": overview.figures(found) if found.rows else [],
         "todos": todos(found),

@@ -161,4 +161,5 @@ RUNS = RunType(
     refuse=refuse,
     place=lambda run: reverse("rescaling", args=[run.project_id, run.task_id]) + "?view=scorer",
     export=OWN_ROWS,
+    made_of=gettext_noop("Scores that a run of rescaling gave to explanations."),
 )

@@ -10,8 +10,8 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access, get_task_by_id
-from annotation.api.frame.base import Body, Listing, read
+from annotation.access import get_access, get_task_by_id, open_to_viewers
+from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from crowdqc.errors import Invalid, Missing
 from evaluation.models import AnswerScore, ItemLabel, ItemScore, Run, SystemScore, WorkerScore
@@ -218,6 +218,7 @@ def run_for(request: Request, run_id: int) -> Run:
     return run
 
 
+@open_to_viewers
 class TaskMethods(Endpoint):
     @extend_schema(
         responses=MethodOut(many=True), summary="Methods that fit a task, and what they take"
@@ -231,6 +232,7 @@ class TaskMethods(Endpoint):
         return Response(MethodOut(found, many=True).data)
 
 
+@open_to_viewers
 class TaskRuns(Listing):
     writes = "run"
 
@@ -250,10 +252,36 @@ class TaskRuns(Listing):
         return Response(RunOut(run).data, status=status.HTTP_201_CREATED)
 
 
+@open_to_viewers
 class RunDetail(Endpoint):
     @extend_schema(responses=RunWithFindings, summary="One run, with its progress and findings")
     def get(self, request: Request, run_id: int) -> Response:
         return Response(RunWithFindings(run_for(request, run_id)).data)
+
+
+@open_to_viewers
+class ProjectRuns(Listing):
+    pagination_class = Newest
+
+    @extend_schema(responses=RunOut(many=True), summary="Runs of a project, newest first")
+    def get(self, request: Request, project_id: int) -> Response:
+        project = get_access(request, project_id).project
+        return self.page(selectors.runs_of(project), RunOut)
+
+
+@open_to_viewers
+class ProjectRun(Endpoint):
+    @extend_schema(
+        responses=RunWithFindings,
+        summary="One run by the number that pages show",
+        description="The same as `runs/{id}/`, whose id other addresses of runs take.",
+    )
+    def get(self, request: Request, project_id: int, number: int) -> Response:
+        project = get_access(request, project_id).project
+        run = selectors.runs_of(project).filter(number=number).first()
+        if run is None:
+            raise Missing("There is no run of this number in the project.")
+        return Response(RunWithFindings(run).data)
 
 
 class RunCancel(Endpoint):
@@ -266,30 +294,35 @@ class RunCancel(Endpoint):
         return Response(RunOut(run_for(request, run_id)).data)
 
 
+@open_to_viewers
 class WorkerScores(Listing):
     @extend_schema(responses=WorkerScoreOut(many=True), summary="Scores of workers")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), WorkerScore), WorkerScoreOut)
 
 
+@open_to_viewers
 class SystemScores(Listing):
     @extend_schema(responses=SystemScoreOut(many=True), summary="Scores of systems")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), SystemScore), SystemScoreOut)
 
 
+@open_to_viewers
 class AnswerScores(Listing):
     @extend_schema(responses=AnswerScoreOut(many=True), summary="Scores of answers")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), AnswerScore), AnswerScoreOut)
 
 
+@open_to_viewers
 class ItemScores(Listing):
     @extend_schema(responses=ItemScoreOut(many=True), summary="Scores of questions")
     def get(self, request: Request, run_id: int) -> Response:
         return self.page(selectors.scores(run_for(request, run_id), ItemScore), ItemScoreOut)
 
 
+@open_to_viewers
 class ItemLabels(Listing):
     @extend_schema(responses=ItemLabelOut(many=True), summary="Estimated labels of items")
     def get(self, request: Request, run_id: int) -> Response:

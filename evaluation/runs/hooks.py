@@ -17,5 +17,8 @@ class Registry(Protocol):
     AFTER: Sequence[Callable[[Any], None]]
     SHARED: Mapping[str, Any]
 
+    def outside_run_types(self) -> Mapping[str, Any]:
+        """Return the types of runs of plug-ins that are loaded."""
+
 
 load_registry: Hook[[], Registry] = Hook("load_registry")

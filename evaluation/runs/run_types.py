@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+from django.urls import reverse
 from django.utils.translation import gettext
 
+from annotation.accounts.plugins.selectors import enabled_plugins
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.plugins import BETWEEN, is_outside
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Method, Param, Params
 from evaluation.models import Run
@@ -91,6 +94,8 @@ class SharedPage:
 
     template: str
     context: Callable[[Run, Any], dict[str, Any]]
+    # A page of its items with their labels, for links whose requester allows it.
+    items: Callable[[Run, Any], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,8 @@ class RunType:
         The choice that tells its runs apart, for the history.
     made_of
         What a finished run was made of, where it is no answers of people.
+    plugin
+        The plug-in that it comes from, which a project has to enable; "" for one of our own.
     public_bundle
         Whether a public board of its runs can offer a bundle: votes under codes, and no texts.
     """
@@ -180,6 +187,7 @@ class RunType:
     detail: Callable[[Run], str] | None = None
     made_of: str = ""
     public_bundle: bool = False
+    plugin: str = ""
 
     @property
     def slug(self) -> str:
@@ -198,8 +206,11 @@ class RunType:
 
     def fits(self, task: Task) -> bool:
         """Whether the task's answers are of a shape that these runs are for."""
-        fits = get_type(task.type).shape in self.shapes
-        return fits and (self.asking is None or self.asking.fits(task))
+        if get_type(task.type).shape not in self.shapes:
+            return False
+        if self.plugin and self.plugin not in enabled_plugins(task.project_id):
+            return False
+        return self.asking is None or self.asking.fits(task)
 
     def clean_params(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Options as a run stores them; raises Invalid, which names a bad one."""
@@ -225,16 +236,38 @@ class RunType:
 
 def run_types() -> Mapping[str, RunType]:
     """The types of runs that people and programs may start, by method."""
-    kinds: Mapping[str, RunType] = load_registry().RUN_TYPES
-    return kinds
+    registry = load_registry()
+    own: Mapping[str, RunType] = registry.RUN_TYPES
+    outside: Mapping[str, RunType] = registry.outside_run_types()
+    return {**own, **outside} if outside else own
 
 
 def type_of(method: str) -> RunType:
     """Return the type of a run, also for methods that only imports use or that no longer exist."""
     registry = load_registry()
     found: RunType | None = registry.RUN_TYPES.get(method) or registry.IMPORTED.get(method)
+    if found is not None:
+        return found
+    if is_outside(method):
+        return registry.outside_run_types().get(method) or _missing_type(method)
     title = method.replace("_", " ").capitalize()
-    return found or RunType(Imported(method, title), (), "nothing that is known here")
+    return RunType(Imported(method, title), (), "nothing that is known here")
+
+
+def outside_page(run: Run) -> str:
+    """Return the address of the results of a plug-in's run, which needs no plug-in to be read."""
+    return reverse("run_estimates", args=[run.project_id, run.number])
+
+
+def _missing_type(method: str) -> RunType:
+    """Return the type of runs whose plug-in is no longer loaded: they can be read and exported."""
+    plugin, _, slug = method.partition(BETWEEN)
+    title = gettext("%(method)s (plug-in %(plugin)s, not installed)")
+    title %= {"method": slug.replace("_", " ").capitalize(), "plugin": plugin}
+    return RunType(
+        Imported(method, title), (), "nothing that is known here", place=outside_page,
+        export=OWN_ROWS,
+    )  # fmt: skip
 
 
 def methods_of(task: Task) -> list[tuple[Method, Params]]:
@@ -269,6 +302,12 @@ def shared_page_of(method: str) -> SharedPage | None:
     """Return the public page of a method's runs; None where they cannot be shared."""
     page: SharedPage | None = load_registry().SHARED.get(method)
     return page
+
+
+def can_list_items(method: str) -> bool:
+    """Whether a link to runs of this method may also show the items."""
+    page = shared_page_of(method)
+    return page is not None and page.items is not None
 
 
 def notify_packages(run: Run) -> None:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import Access, get_access, get_task
+from annotation.access import Access, get_access, get_task, open_to_viewers
 from annotation.accounts.projects.forms import add_errors
 from annotation.lists.definition import Bulk, Choice, Column, Filter, Listing, apply_to_each
 from annotation.lists.pages import list_page
@@ -104,6 +104,7 @@ def _name(run: Run) -> str:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@open_to_viewers
 def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The history of runs, with recipe, trigger and export."""
     access = get_access(request, project_id)
@@ -129,6 +130,7 @@ def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) ->
 
 @login_required
 @require_safe
+@open_to_viewers
 def run(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """One run: steps, convergence, recipe; live while it works."""
     return _live(request, project_id, number, fragment=False)
@@ -136,6 +138,7 @@ def run(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
 
 @login_required
 @require_safe
+@open_to_viewers
 def run_progress(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
     """Fragment with the run's progress; it reloads itself until the run ends."""
     return _live(request, project_id, number, fragment=True)

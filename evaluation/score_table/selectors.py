@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
+from annotation.formats.uploads.selectors import arriving_sentence
 from annotation.formats.uploads.staging import ACTIVE
 from annotation.models import ImportFile, Membership, Project, Role, User
 from crowdqc.numbers import plural
@@ -22,6 +24,31 @@ def own_table(user: User, file_id: int) -> ImportFile | None:
     """A table that this person uploaded."""
     mine = ImportFile.objects.filter(kind__in=TABLES, uploaded_by=user)
     return mine.select_related("project", "task").filter(pk=file_id).first()
+
+
+def tables_in(user: User, project: Project) -> QuerySet[ImportFile]:
+    """The person's tables of a project."""
+    return ImportFile.objects.filter(kind__in=TABLES, uploaded_by=user, project=project)
+
+
+def reason_against(file: ImportFile) -> str:
+    """Why a table that was checked cannot be scored; "" where it can or is not checked."""
+    found = file.found
+    if file.state != State.READY:
+        return ""
+    if found["unmapped"]:
+        names = get_text_list([one["label"].lower() for one in found["unmapped"]], "and")
+        return gettext("No column is read as %(names)s.") % {"names": names}
+    if not found["new"]:
+        return gettext("No row can be used.")
+    cannot = found["about"].get("cannot")
+    return str(cannot[1]) if cannot else ""
+
+
+def list_rejected(file: ImportFile) -> list[dict[str, Any]]:
+    """The rows that are left out, by line, each with its reason; the first of many."""
+    problems = [*file.found.get("problems", ()), *file.found.get("repeats", ())]
+    return sorted(problems, key=lambda one: one.get("line") or 0)
 
 
 def tables_of(user: User) -> list[dict[str, Any]]:
@@ -39,7 +66,7 @@ def projects_of(user: User) -> list[Project]:
 
 def frame(file: ImportFile) -> dict[str, Any]:
     """State, columns, problems and numbers of a table."""
-    if file.state in ACTIVE:
+    if file.state in (*ACTIVE, State.UPLOADING):
         return {"state": _at_work(file), "active": True}
     if file.state == State.FAILED:
         said = f"{file.error.get('message', '')} {file.error.get('mend', '')}".strip()
@@ -47,7 +74,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
     found, kind, rows = file.found, KINDS[file.kind], total(file)
     about = {"cannot": [], "offers": [], **found["about"]}
     used = found["tally"].get("used", 0)
-    problems = sorted([*found["problems"], *found["repeats"]], key=lambda one: one.get("line") or 0)
+    problems = list_rejected(file)
     shown = [{**one, "fixes": _fixes(one, about)} for one in problems[:SHOWN_PROBLEMS]]
     named = {(one["column"], one["value"]) for one in problems}
     mapped = {column: name for name, column in found["mapping"].items()}
@@ -94,6 +121,8 @@ def scoring(file: ImportFile) -> dict[str, Any]:
 
 
 def _at_work(file: ImportFile) -> tuple[str, str, str]:
+    if arriving := arriving_sentence(file):
+        return "running", file.get_state_display(), arriving
     count = (
         gettext("%(done)s of %(total)s rows")
         % {"done": f"{file.done:,}", "total": f"{file.total:,}"}

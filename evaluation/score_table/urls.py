@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from evaluation.score_table import api as endpoints
 from evaluation.score_table import views
 
 urlpatterns = [
@@ -11,3 +12,10 @@ urlpatterns = [
     path("<int:file_id>/left-out.csv", views.rejected_rows, name="score_table_left_out"),
 ]
 project = [path("score/", views.start_in, name="score_table_in")]
+TABLES = "projects/<int:project_id>/tables/"
+api = [
+    path(TABLES, endpoints.Tables.as_view(), name="api_tables"),
+    path(f"{TABLES}<int:table_id>/", endpoints.TableDetail.as_view(), name="api_table"),
+    path(f"{TABLES}<int:table_id>/parts/", endpoints.TableParts.as_view(), name="api_table_parts"),
+    path(f"{TABLES}<int:table_id>/score/", endpoints.TableScore.as_view(), name="api_table_score"),
+]

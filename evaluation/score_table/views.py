@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_access
 from annotation.files.reading import limits
-from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
+from annotation.formats.forms import bad_rows_file, chosen_columns, typed_address, uploaded
 from annotation.formats.uploads import actions as uploads
 from annotation.models import ImportFile, Project, Role, User
 from annotation.privacy.actions.erasure import KEPT_DAYS
@@ -72,6 +72,8 @@ def _store_table(request: HttpRequest, user: User, project: Project | None) -> I
     if "example" in request.POST:
         name, content = "example-labels.csv", EXAMPLE.read_bytes()
         return uploads.keep_table(by=user, project=project, name=name, content=content)
+    if address := typed_address(request):
+        return uploads.keep_address(by=user, project=project, address=address)
     name, source = uploaded(request)
     return uploads.keep_table(by=user, project=project, name=name, content=source)
 

@@ -23,7 +23,7 @@ MESSAGES = Catalogue(
                 "Left out of all figures: %(responses)s under %(words)s words "
                 "(%(people)s by people, %(models)s by models)."
             ),
-            NOTE,
+            Severity.WARNING,
         ),
         "none_left_out": Message(
             _("No response has under %(words)s words, so none is left out."), NOTE

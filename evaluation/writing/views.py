@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from annotation.access import Access, get_task
+from annotation.access import Access, get_task, open_to_viewers
 from annotation.models import Task
 from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
@@ -39,6 +39,7 @@ LISTS = {"signals": writing_lists.signals, "responses": writing_lists.responses}
 
 @login_required
 @require_safe
+@open_to_viewers
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Show a section (``?view=``) of the newest finished run, or of the run asked for."""
     access, task = _study(request, project_id, task_id)
@@ -65,6 +66,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 @login_required
 @require_safe
+@open_to_viewers
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Download figures of a finished run and its results on every response."""
     _, task = _study(request, project_id, task_id)

@@ -53,9 +53,7 @@ def simulate(crowd: Crowd, rng: np.random.Generator) -> tuple[Rates, float]:
     done = drawn & ((stratum > 0) | (rng.random(n) < crowd.reviewed))
     count = np.zeros((4, 3), dtype=np.int64)
     np.add.at(count, (stratum, low.astype(np.int64) + 1), 1)
-    population = Population(
-        count, np.bincount(stratum[drawn], minlength=4), np.array([0, 1, 0, 1])
-    )
+    population = Population(count, np.bincount(stratum[drawn], minlength=4), np.array([0, 1, 0, 1]))
     reviewed = Reviewed(
         fails[done].astype(float), inclusion[done], stratum[done], low[done].astype(np.int64)
     )

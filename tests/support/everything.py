@@ -351,6 +351,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
         "worker": world.worker.user,
         "requester": world.requester,
         "manager": world.manager,
+        "viewer": factories.make_member(project, Role.VIEWER).user,
     }
     clients = {}
     for role, user in people.items():
@@ -378,7 +379,7 @@ ITEMS = {"label_decide": "claim_id", "label_revoke": "claim_id"}  # and an item 
 def address(name: str, values: dict[str, Any]) -> str:
     """The address of a route with the placeholders filled in."""
     own = {**values, **access_api.places(name, values)}
-    if name.startswith("run"):
+    if name.startswith("run") or name == "api_project_run":
         own["number"] = values["run_number"]
     if file := FILES.get(name.partition("_")[0]):
         own["file_id"] = values[file]

@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
 from django.core import signing
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, Subquery
+from django.db.models import F, Q, QuerySet, Subquery
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.accounts import pseudonyms, quotas
+from annotation.accounts.projects.consent_words import CONSENT_TEXT, depends_on_type
 from annotation.accounts.roles import actions as roles
 from annotation.accounts.roles.selectors import accept_problem
 from annotation.accounts.security.log import Kind, log_event
 from annotation.accounts.security.stepup import require_recent
-from annotation.models import Consent, ConsentText, Invitation, Membership, Project, Role, User
+from annotation.models import (
+    Assignment,
+    Consent,
+    ConsentText,
+    Invitation,
+    Membership,
+    Project,
+    Role,
+    User,
+)
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc import currencies, limits
 from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
-
-CONSENT_TEXT = """\
-**What you are asked to agree to.** Your answers are used to find out how good answers of people
-and of language models are.
-
-**What is recorded while you work:** your answers as you type them; when you type, delete, paste,
-copy, scroll, move between fields and leave the page; the size of your window. Of a key only its
-kind and time. Where you compare texts: each choice as you make it, and how long each text is on
-screen or under the pointer. Where you write from passages: which of them you open, how long each
-is in view, and that you search them, not for what. Where you explain a choice: the explanation,
-and the sentences you point at. Where you think aloud: the transcript, what you mark in it, and,
-where a task asks for it, your voice from when you press Record until you press Stop.
-
-**What is not recorded:** other tabs, your screen, your camera, or your voice at any other time.
-
-**Who sees it:** the people who run this project, under a pseudonym. Your name is not shown to
-other workers and is not in exports. Texts and explanations may be shown to other workers who judge
-them, and to language models that the project uses; both without your name.
-
-**Your rights:** you see all that is recorded of you on your own pages, and can download it there.
-You may take your agreement back at any time; work done so far is still paid. You can have your
-texts, explanations, transcripts, recordings and logs erased; your pseudonym, your choices and what
-you were paid stay, and so does what others already made of them.
-"""
-
 
 SALT = "crowdqc.invitation"
 MAX_NAME = 120
@@ -79,7 +65,9 @@ def create_project(
     given = [Role.REQUESTER, Role.MANAGER] if also_manager else [Role.REQUESTER]
     for role in given:
         roles.set_role(project=project, user=by, role=role)
-    ConsentText.objects.create(project=project, number=1, text=CONSENT_TEXT, created_by=by)
+    ConsentText.objects.create(
+        project=project, number=1, text=CONSENT_TEXT, devices=True, created_by=by
+    )
     record(by=by, project=project, action="project.create", on=project, roles=given)
     return project
 
@@ -365,6 +353,8 @@ def accept_invitation(*, by: User, token: str) -> Membership | None:
         raise NotAllowed(why_not, code="other-address")
     if invitation.role == Role.WORKER:
         member: Membership | None = add_worker(project=invitation.project, user=by)
+    elif invitation.role == Role.VIEWER:
+        member = roles.set_role(project=invitation.project, user=by, role=Role.VIEWER)
     else:
         member = roles.accept_role(by=by, invitation=invitation)
     invitation.uses += 1
@@ -390,11 +380,18 @@ def _end_invitation(invitation: Invitation, *changed: str) -> None:
 
 @transaction.atomic
 def change_consent_text(
-    *, by: User, project: Project, text: str, retention_days: int, transcription: bool = False
+    *,
+    by: User,
+    project: Project,
+    text: str,
+    retention_days: int,
+    transcription: bool = False,
+    devices: bool = False,
 ) -> ConsentText:
     """Create a new consent version; workers must agree again.
 
-    ``transcription``: it also covers that a model writes down what is said in recordings.
+    ``transcription``: it also covers that a model writes down what is said in recordings;
+    ``devices``: and that devices and networks are compared by keyed hashes.
     """
     if not text.strip():
         raise Invalid(
@@ -413,6 +410,7 @@ def change_consent_text(
         text=text.strip(),
         retention_days=retention_days,
         transcription=transcription,
+        devices=devices,
         created_by=by,
     )
     record(by=by, project=project, action="consent.change", on=new, number=new.number)
@@ -463,6 +461,7 @@ def name_institution(
         text=f"{who}\n\n{opening}\n\n{rest}",
         retention_days=last.retention_days,
         transcription=last.transcription,
+        devices=last.devices,
     )
 
 
@@ -472,31 +471,60 @@ def current_consent_text(project: Project) -> ConsentText:
 
 
 def is_usual_consent(text: ConsentText) -> bool:
-    """Whether it is the text that every project begins with, which names no institution."""
-    return text.text.strip() == CONSENT_TEXT.strip()
+    """Whether it begins as the text that every project begins with, which names no institution."""
+    return text.text.strip().startswith(CONSENT_TEXT.partition("\n\n")[0])
 
 
 IN_FORCE = (
     ConsentText.objects.filter(project=Placeholder("project")).order_by("-number").values("pk")
 )
-AGREED = CompiledQuery(
-    lambda: Consent.objects.filter(
+
+
+def _agreed() -> QuerySet[Consent]:
+    """Valid agreements of a worker to the version in force, with its number."""
+    return Consent.objects.filter(
         membership=Placeholder("member"), withdrawn_at__isnull=True, text=Subquery(IN_FORCE[:1])
-    ).annotate(number=F("text__number"))
-)
+    ).annotate(number=F("text__number"), covers_devices=F("text__devices"))
 
 
-def current_consent(member: Membership) -> Consent | None:
+TYPE_OF_WORK = Assignment.objects.filter(pk=Placeholder("assignment")).values("task__type")
+AGREED = CompiledQuery(_agreed)
+AGREED_FOR_WORK = CompiledQuery(lambda: _agreed().annotate(work_type=Subquery(TYPE_OF_WORK)))
+
+
+def current_consent(member: Membership, task_type: str | None = None) -> Consent | None:
     """Return the worker's valid agreement to the version in force, if any.
 
-    ``number`` on it is that version's.
+    ``task_type``: if it covers work of this type. ``number`` and ``covers_devices`` on it are that
+    version's.
     """
-    return AGREED.first(member=member.pk, project=member.project_id)
+    given = AGREED.first(member=member.pk, project=member.project_id)
+    return given if given and (task_type is None or given.covers(task_type)) else None
+
+
+def consent_for_work(assignment: Assignment) -> Consent | None:
+    """``current_consent`` for the type of an assignment's task, by one query."""
+    member = assignment.worker
+    given = AGREED_FOR_WORK.first(
+        member=member.pk, project=member.project_id, assignment=assignment.pk
+    )
+    return given if given and given.covers(given.work_type) else None
 
 
 @transaction.atomic
-def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: bool) -> Consent:
-    """Record an agreement given by ticking an empty box."""
+def give_consent(
+    *,
+    by: User,
+    member: Membership,
+    text: ConsentText,
+    agreed: bool,
+    task_types: Collection[str] = (),
+) -> Consent:
+    """Record an agreement given by ticking an empty box.
+
+    ``task_types``: what the text said that it records was that of these types of tasks alone; none:
+    of all. Where the text is the same for all types, so is the agreement.
+    """
     if member.user_id != by.pk:
         raise NotAllowed(gettext("Nobody agrees for somebody else."))
     if not agreed:
@@ -506,9 +534,16 @@ def give_consent(*, by: User, member: Membership, text: ConsentText, agreed: boo
         )
     if text.pk != current_consent_text(member.project).pk:
         raise Conflict(gettext("The text has changed while you read it. Please read it again."))
-    consent, made = Consent.objects.get_or_create(membership=member, text=text, withdrawn_at=None)
-    if made:
-        record(by=by, project=member.project, action="consent.give", on=consent)
+    types = sorted(task_types) if depends_on_type(text.text) else []
+    consent, made = Consent.objects.select_for_update().get_or_create(
+        membership=member, text=text, withdrawn_at=None, defaults={"task_types": types}
+    )
+    if not made:
+        if not consent.task_types or (types and all(map(consent.covers, types))):
+            return consent
+        consent.task_types = sorted({*consent.task_types, *types}) if types else []
+        consent.save(update_fields=["task_types"])
+    record(by=by, project=member.project, action="consent.give", on=consent, task_types=types)
     return consent
 
 

@@ -85,7 +85,7 @@ class InvitationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
         help_text=gettext_lazy(
             "One address per line, up to 200. Each gets a link for one person. "
-            "Requesters and managers join with the account that has this address, verified."
+            "All roles but workers join with the account that has this address, verified."
         ),
     )
 
@@ -171,6 +171,14 @@ class ConsentForm(EditForm):
         label=gettext_lazy("Recordings may be transcribed by a model"),
         required=False,
         help_text=gettext_lazy("Workers read this below the text, and agree to both."),
+    )
+    devices = forms.BooleanField(
+        label=gettext_lazy("Devices and networks are compared"),
+        required=False,
+        help_text=gettext_lazy(
+            "As keyed hashes, which show two accounts on one device. Workers read this below the "
+            "text."
+        ),
     )
 
 

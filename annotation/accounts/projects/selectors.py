@@ -118,6 +118,12 @@ def invitation_rows(invitations: Iterable[Invitation]) -> list[InvitationRow]:
     return sorted(rows, key=lambda row: not row.is_open)
 
 
+def published_types(project: Project) -> list[str]:
+    """Return the types of the tasks that the project has published, sorted."""
+    tasks = project.tasks.filter(current__isnull=False).order_by("type")
+    return list(tasks.values_list("type", flat=True).distinct())
+
+
 def consent_versions(project: Project) -> list[ConsentText]:
     """Return all consent versions, newest first, with counts of agreements."""
     return list(

@@ -14,9 +14,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
+from annotation.accounts.plugins.selectors import plugin_rows
 from annotation.accounts.projects import actions
 from annotation.accounts.projects import actions as people
 from annotation.accounts.projects.actions import is_usual_consent
+from annotation.accounts.projects.consent_words import fill_consent
 from annotation.accounts.projects.forms import (
     ConsentForm,
     InstitutionForm,
@@ -29,6 +31,7 @@ from annotation.accounts.projects.selectors import (
     consent_versions,
     landing,
     list_projects,
+    published_types,
 )
 from annotation.accounts.roles.actions import waiting_grant
 from annotation.accounts.roles.selectors import accept_problem
@@ -135,11 +138,13 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
             raise Conflict(_("This invitation has been used up. Ask for a new link."))
     except DomainError as error:
         return _closed(request, error)
+    consent = people.current_consent_text(invitation.project)
     context: dict[str, Any] = {
         "invitation": invitation,
         "project": invitation.project,
         "is_worker": invitation.role == Role.WORKER,
-        "consent": people.current_consent_text(invitation.project),
+        "consent": consent,
+        "words": fill_consent(consent.text, published_types(invitation.project)),
     }
     if request.user.is_authenticated:
         context["why_not"] = accept_problem(invitation, request.user)
@@ -215,6 +220,7 @@ def project_settings(request: HttpRequest, project_id: int) -> HttpResponse:
         "words": erasure.kept_words(project),
         "swept_days": KEPT_DAYS,
         "told": KINDS.values(),
+        "plugins": plugin_rows(project),
         "second_factor": is_second_factor_required(project, access.user),
     }
     status = 422 if form.errors else 200
@@ -246,8 +252,9 @@ def project_settings_consent(request: HttpRequest, project_id: int) -> HttpRespo
     if request.method == "POST" and request.POST.get("preview"):
         limits.require_try(limits.PREVIEWS, access.user.pk, _("Too many tries."))
         preview = {
-            "text": request.POST.get("text", "")[:20_000],
+            "text": fill_consent(request.POST.get("text", "")[:20_000]),
             "transcription": "transcription" in request.POST,
+            "devices": "devices" in request.POST,
         }
         return render(request, "annotation/accounts/projects/_consent_preview.html", preview)
     if "institution" in request.POST and "text" not in request.POST:
@@ -307,8 +314,9 @@ def _consent_page(
         "form": form,
         "versions": versions,
         "current": current,
-        "text": form["text"].value() or "",
+        "text": fill_consent(form["text"].value() or ""),
         "transcription": form["transcription"].value(),
+        "devices": form["devices"].value(),
         "opened_with": form["text"].as_hidden(only_initial=True),
         "institution": institution if access.is_requester and is_usual_consent(current) else None,
     }

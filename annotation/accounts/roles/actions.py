@@ -240,7 +240,7 @@ def lock_for_removal(member: Membership) -> Project:
 
 def check_removal(project: Project, member: Membership, by: User) -> None:
     """Raise unless this person may end that membership."""
-    if member.role not in STAFF:
+    if member.role == Role.WORKER:
         return
     if member.role == Role.REQUESTER and member.user_id == project.owner_id:
         raise Conflict(gettext("The owner stays requester of their own project."))

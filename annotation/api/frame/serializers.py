@@ -44,7 +44,7 @@ class ProjectOut(serializers.ModelSerializer[Project]):
 
     def to_representation(self, project: Project) -> dict[str, Any]:
         shown = dict(super().to_representation(project))
-        if set(shown["roles"]) <= {Role.WORKER}:
+        if set(shown["roles"]) <= {Role.WORKER, Role.VIEWER}:
             shown["budget"] = shown["hourly_floor"] = shown["correction_limit"] = None
         return shown
 
@@ -137,6 +137,9 @@ class Imported(serializers.Serializer[Any]):
     left_out = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="The other rows by reason: `there` already, given `twice` in these rows",
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="How values were read, and cells left empty"
     )
 
 
@@ -323,6 +326,12 @@ class EntryOut(serializers.Serializer[Any]):
         child=serializers.CharField(),
         help_text="What is to be judged, from left to right; empty where a question is asked",
     )
+    conversation = serializers.ListField(
+        child=serializers.DictField(),
+        allow_null=True,
+        help_text="The messages of the conversation to be labelled, with tool calls; fields about "
+        "turns are named NAME@TURN, as settings.units lists them",
+    )
     style = StyleOut(allow_null=True, help_text="How a response is to be written")
     passages = PassageOut(
         many=True,
@@ -387,3 +396,13 @@ class TokenOut(serializers.Serializer[Any]):
     token = serializers.CharField(help_text="Told once, and kept nowhere")
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
     expires_at = serializers.DateTimeField()
+
+
+class TokenScopesOut(serializers.ModelSerializer[ApiToken]):
+    """What a token may do; its project is null where it is good for all of its owner's."""
+
+    scopes = serializers.ListField(child=serializers.ChoiceField(ApiToken.Scope.choices))
+
+    class Meta:
+        model = ApiToken
+        fields = ("scopes", "project", "expires_at")

@@ -27,8 +27,11 @@ from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import parse_whole
 
 FIELDS, NOUN = "fields", "field"
-PLAIN = ("label", "question", "kind", "low", "high", "step", "min", "max", "per")
-BOXES = ("required", "unsure", "shuffle")
+PLAIN = (
+    *("label", "question", "kind", "low", "high", "step", "min", "max"),
+    *("per", "rule"),
+)
+BOXES = ("required", "unsure", "shuffle", "corrects")
 OPTION = re.compile(r"(value|label|description|color)-(\d{1,3})")
 CONDITION = re.compile(r"(field|is|values)-(\d{1,2})")
 MOST_PASTED = 200

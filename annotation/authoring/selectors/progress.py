@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -295,10 +295,17 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
     return found
 
 
-def median_seconds(project: Project) -> dict[int, tuple[float, int]]:
-    """By task: the middle of the seconds from opening to submitting, and how many there are."""
+def median_seconds(
+    project: Project, tasks: Collection[int] | None = None
+) -> dict[int, tuple[float, int]]:
+    """By task: the middle of the seconds from opening to submitting, and how many there are.
+
+    ``tasks``: of these of the project alone.
+    """
+    within = {} if tasks is None else {"task__in": tasks}
     rows = (
         Assignment.objects.filter(
+            **within,
             task__project=project,
             state=AssignmentState.SUBMITTED,
             opened_at__isnull=False,

@@ -99,7 +99,7 @@ def _entries() -> QuerySet[AssignmentItem]:
 
 
 WHOLE = CompiledQuery(
-    lambda: _entries().select_related("item__group", "item__first", "item__second")
+    lambda: _entries().select_related("item__group", "item__first", "item__second", "item__chat")
 )
 UNREAD = CompiledQuery(
     lambda: (

@@ -17,6 +17,8 @@ from annotation.models.tasks import TaskState
 from annotation.payouts.selectors.next_steps import next_steps
 from annotation.task_types import TYPES
 
+OF_STAFF = ("paid", "at_most", "next")  # columns that viewers do not see
+
 
 def _columns() -> tuple[Column, ...]:
     return (
@@ -86,7 +88,7 @@ def task_listing(access: Access) -> Listing:
 
     def read(found: list[Task]) -> list[Any]:
         rows = rows_of(found)
-        steps = next_steps(access, rows)
+        steps = next_steps(access, rows) if access.is_staff else {}
         return [(row, steps.get(row.task.pk)) for row in rows]
 
     return Listing(
@@ -94,7 +96,7 @@ def task_listing(access: Access) -> Listing:
         nouns="task,tasks",
         caption=gettext("Tasks of the project"),
         rows=with_work(access.project.tasks.select_related("current")),
-        columns=_columns(),
+        columns=[one for one in _columns() if access.is_staff or one.name not in OF_STAFF],
         template="annotation/authoring/_task_row.html",
         order="-created",
         search=("title", "domain"),

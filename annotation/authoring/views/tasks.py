@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import hooks
-from annotation.access import get_access, get_task
+from annotation.access import get_access, get_task, open_to_viewers
 from annotation.accounts.projects.forms import TaskForm, add_errors
 from annotation.authoring.actions import tasks as actions
 from annotation.authoring.selectors.builder.frame import Build
@@ -43,6 +43,7 @@ from crowdqc.errors import Invalid, LimitExceeded
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@open_to_viewers
 def task_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """The tasks of a project, each with its next step."""
     access = get_access(request, project_id)
@@ -70,7 +71,7 @@ def task_new(request: HttpRequest, project_id: int) -> HttpResponse:
             add_errors(form, error)
         else:
             return redirect("task_build", project_id, task.pk)
-    context = {"access": access, "project": access.project, "form": form, **gallery()}
+    context = {"access": access, "project": access.project, "form": form, **gallery(access.project)}
     status = 422 if form.errors else 200
     return render(request, "annotation/authoring/task_new.html", context, status=status)
 
@@ -105,10 +106,12 @@ def _sentence(row: TaskRow) -> str:
 
 @login_required
 @require_safe
+@open_to_viewers
 def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """State, progress, versions, and the one next thing to do."""
     access, task = get_task(request, project_id, task_id)
     row, currency = task_row(task), access.project.currency
+    exports = exports_of(task).items() if task.current else ()
     figures: list[dict[str, Any]] = [
         {
             "label": numbers.several(row.answer_noun).capitalize(),
@@ -142,8 +145,8 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "task": task,
         "row": row,
         "version": row.version,
-        "next": next_steps(access, [row]).get(task.pk),
-        "figures": figures,
+        "next": next_steps(access, [row]).get(task.pk) if access.is_staff else None,
+        "figures": figures if access.is_staff else figures[:2],  # a viewer sees no money
         "sentence": _sentence(row),
         "verdict": hooks.task_verdict(task),
         "versions": versions_of(task),
@@ -153,7 +156,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "moves": _moves(task.state) if access.is_requester else [],
         "builder": builder_of(task, row.version),
         "imports": formats_listed(task, row.version.settings),
-        "exports": list(exports_of(task).items()) if task.current else [],
+        "exports": [(k, one) for k, one in exports if access.is_staff or not one.is_of_work],
         "panels": access.project.panels.all(),
         **list_excluded_workers(task),
         "domains": domains_of(access.project),

@@ -29,7 +29,7 @@ def read_apart(kind: str, file: IO[bytes], limits: Limits) -> tuple[dict[str, An
 
     A row of a workbook comes as its number and its texts.
 
-    ``kind`` is "parquet" or "workbook". Raises Invalid, also while rows are read.
+    ``kind`` is "parquet", "arrow" or "workbook". Raises Invalid, also while rows are read.
     """
     file.seek(0)
     bounds = json.dumps({"kind": kind, **asdict(limits), "memory": MEMORY, "seconds": SECONDS})

@@ -1,4 +1,4 @@
-"""The process that reads one Parquet file or workbook from its standard input; see ``child``.
+"""The process that reads a Parquet or Arrow file or a workbook from its standard input (``child``).
 
 It writes JSON, a line each: the columns, lists of rows as texts, and how it ended.
 """
@@ -28,6 +28,7 @@ from annotation.files.reading.values import as_text
 from crowdqc.errors import Invalid
 
 LOOKED = 10  # rows in which the names of the columns are looked for
+SHEETS = ((2, 2), (2, 1), (1, 1))  # rows, and values in each, that a sheet should have
 BATCH = 500  # rows that are unpacked at a time
 
 
@@ -41,7 +42,7 @@ def main(told: dict[str, Any]) -> None:
     if kind == "workbook":
         _read_workbook(limits, memory)
     else:
-        _read_parquet(limits, memory)
+        _read_columns(kind, limits, memory)
 
 
 def _limit_memory(memory: int) -> None:
@@ -65,12 +66,15 @@ def _read_workbook(limits: Limits, memory: int) -> None:
 
 
 def _read_sheet(book: Any, limits: Limits) -> None:
-    """The first sheet with rows below the names of its columns, or else the first with a value."""
+    """The first sheet with a table, else the first with rows, or else the first with a value.
+
+    A table has two rows with two values or more.
+    """
     names = book.sheet_names
-    for name, least in [*((name, 2) for name in names), *((name, 1) for name in names)]:
+    for name, least, width in [(name, *wanted) for wanted in SHEETS for name in names]:
         rows = _filled_rows(book.get_sheet_by_name(name))
         looked = list(islice(rows, LOOKED))
-        if len(looked) >= least:
+        if sum(sum(cell != "" for cell in row) >= width for _, row in looked) >= least:
             break
     else:
         raise Invalid("The workbook holds no rows.", fields={"file": "Choose a file with rows."})
@@ -127,7 +131,7 @@ def _cell_text(value: Any) -> str:
     return as_text(value)
 
 
-def _read_parquet(limits: Limits, memory: int) -> None:
+def _read_columns(kind: str, limits: Limits, memory: int) -> None:
     # Memory that is freed goes back at once, and the limit counts what is used.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     import pyarrow
@@ -135,14 +139,15 @@ def _read_parquet(limits: Limits, memory: int) -> None:
 
     _limit_memory(memory)
     try:
-        _read(pyarrow, limits)
+        columns, batches = READERS[kind](pyarrow, limits)
+        write_batches(columns, batches, limits)
         write_line({"done": True})
     except Invalid as refused:
         write_line({"wrong": refused.message, "mend": refused.fields["file"]})
     except (pyarrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         if isinstance(error, pyarrow.ArrowMemoryError):
             raise
-        wrong = f"The file cannot be read as parquet: {str(error)[:300]}."
+        wrong = f"The file cannot be read as {kind}: {str(error)[:300]}."
         write_line({"wrong": wrong, "mend": "Write it again."})
 
 
@@ -152,7 +157,8 @@ def _mapped() -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData"))
 
 
-def _read(pyarrow: Any, limits: Limits) -> None:
+def _parquet(pyarrow: Any, limits: Limits) -> tuple[list[str], Iterator[Any]]:
+    """Columns and batches of rows of a Parquet file."""
     file = pyarrow.parquet.ParquetFile(
         sys.stdin.buffer,
         pre_buffer=False,
@@ -165,11 +171,40 @@ def _read(pyarrow: Any, limits: Limits) -> None:
     check_columns(meta.num_columns, limits)
     groups = (meta.row_group(number) for number in range(meta.num_row_groups))
     check_decoded(sum(group.total_byte_size for group in groups), limits)
-    columns = list(file.schema_arrow.names)
+    return list(file.schema_arrow.names), file.iter_batches(BATCH, use_threads=False)
+
+
+def _arrow(pyarrow: Any, limits: Limits) -> tuple[list[str], Iterator[Any]]:
+    """Columns and batches of rows of an Arrow file or stream."""
+    data = sys.stdin.buffer.read(limits.size + 1)
+    if data.startswith(b"ARROW1"):
+        file = pyarrow.ipc.open_file(data)
+        batches = (file.get_batch(number) for number in range(file.num_record_batches))
+    else:
+        file = batches = pyarrow.ipc.open_stream(data)
+    return list(file.schema.names), _small_batches(batches, limits)
+
+
+def _small_batches(batches: Any, limits: Limits) -> Iterator[Any]:
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        check_rows(rows, limits)
+        batch.validate(full=True)
+        for at in range(0, batch.num_rows, BATCH):
+            yield batch.slice(at, BATCH)
+
+
+READERS = {"parquet": _parquet, "arrow": _arrow}
+
+
+def write_batches(columns: list[str], batches: Iterator[Any], limits: Limits) -> None:
+    """Write the columns, and the rows as texts. Raises Invalid where a limit is passed."""
+    check_columns(len(columns), limits)
     check_head(columns, limits)
     write_line({"columns": columns})
     decoded = 0
-    for batch in file.iter_batches(BATCH, use_threads=False):
+    for batch in batches:
         check_decoded(batch.nbytes, limits)
         rows = []
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):

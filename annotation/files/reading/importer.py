@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 from django.utils.translation import gettext as _
@@ -21,13 +22,14 @@ from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
-from annotation.files.reading.times import is_day_first, parse_moment
+from annotation.files.reading.times import SLASHES, is_day_first, parse_moment
 from annotation.files.reading.values import MEND, WRONG, storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
 from crowdqc.web.terms import Words
 
 MAX_PROBLEMS = 200  # listed of one file
+MOST_WORDS = 100  # sentences that a reader keeps translated
 Limit = tuple[str, int, str]  # field, characters at most, what has so many
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 __all__ = ["MAX_BYTES", "MAX_SHOWN", "Problem", "Row"]
@@ -78,7 +80,8 @@ class Problems(Spool[Problem]):
         self.in_order &= line >= self._last
         self._last = line
         self.lines.add(one.line)
-        super().append(replace(one, value=one.value[:MAX_SHOWN]), weight)
+        shown = replace(one, value=one.value[:MAX_SHOWN]) if len(one.value) > MAX_SHOWN else one
+        super().append(shown, weight)
 
     def merged(self, others: Collection[Problem]) -> Problems:
         """Merge with other problems, sorted by line; ``others`` must be sorted."""
@@ -230,9 +233,14 @@ class Reader:
     What is read within ``with reader`` ends at the first thing that is wrong with it.
     """
 
-    def __init__(self, mapping: Mapping[str, str], checked: CheckedRows) -> None:
+    def __init__(
+        self, mapping: Mapping[str, str], checked: CheckedRows, rows: Iterable[Row] = ()
+    ) -> None:
         self.mapping = mapping
         self.checked = checked
+        self.rows = rows  # all of the file, for what one row does not tell
+        self.times: dict[str, Times] = {}
+        self._words: dict[str, str] = {}  # translated once: a file may have one fault in all rows
 
     def __enter__(self) -> Reader:
         return self
@@ -259,7 +267,14 @@ class Reader:
         names = [names] if isinstance(names, str) else list(names)
         shown = ", ".join(self.value(row, name) for name in names if self.value(row, name))
         columns = ", ".join(self.column(name) for name in names)
-        self.checked.problems.append(Problem(row.line, columns, shown, _(wrong), _(mend)))
+        problem = Problem(row.line, columns, shown, self._in_words(wrong), self._in_words(mend))
+        self.checked.problems.append(problem)
+
+    def _in_words(self, text: str) -> str:
+        """Translate a fixed sentence, once."""
+        if text not in self._words and len(self._words) < MOST_WORDS:
+            self._words[text] = _(text)
+        return self._words.get(text) or _(text)
 
     def refuse(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> NoReturn:
         """Note what is wrong, and raise Refused."""
@@ -321,14 +336,19 @@ class Reader:
         return number
 
     def moment(self, row: Row, name: str) -> dt.datetime | None:
-        """Return a row's time; None for an empty cell. Raises Refused."""
-        raw = self.value(row, name)
-        if not raw:
-            return None
-        if at := parse_moment(raw):
-            return at
-        mend = gettext_noop("Write it as 2025-03-31T14:05:00Z, or leave the cell empty.")
-        self.refuse(row, name, _("This is not a time."), mend)
+        """Return a row's time; None for an empty cell, or for one that is no time, which is noted.
+
+        ``note_times`` adds the notes.
+        """
+        times = self.times.get(name)
+        if times is None:
+            times = self.times[name] = Times(self, name, self.rows)
+        return times.read(row)
+
+    def note_times(self) -> None:
+        """Add a note for each column with cells that were no times."""
+        for times in self.times.values():
+            times.note()
 
     def repeated(self, row: Row, names: str | Sequence[str], first: int, what: str) -> None:
         """Note that a row repeats line ``first``; it is left out without being an error."""
@@ -385,11 +405,14 @@ class Times:
     """Reads the times of a table; what is none is left empty, and is said once."""
 
     def __init__(self, reader: Reader, name: str, rows: Iterable[Row]) -> None:
-        self.reader, self.name = reader, name
-        column = reader.mapping.get(name)
-        values = (row.values.get(column, "") for row in rows) if column else ()
-        self.day_first = is_day_first(values)
+        self.reader, self.name, self.rows = reader, name, rows
         self.lost, self.first = 0, ("", 0)
+
+    @cached_property
+    def day_first(self) -> bool | None:
+        """Whether dates with slashes begin with the day, by all rows of the file."""
+        column = self.reader.mapping.get(self.name)
+        return is_day_first(row.values.get(column, "") for row in self.rows) if column else None
 
     def read(self, row: Row) -> dt.datetime | None:
         """Read the time of a row; None if there is none."""
@@ -397,7 +420,9 @@ class Times:
 
     def read_value(self, raw: str, line: int) -> dt.datetime | None:
         """Parse a time on a line; None, counted as lost, if it cannot be read."""
-        at = parse_moment(raw, self.day_first) if raw else None
+        at = parse_moment(raw) if raw else None
+        if at is None and SLASHES.fullmatch(raw):
+            at = parse_moment(raw, self.day_first)
         if raw and at is None:
             self.first = self.first if self.lost else (raw[:MAX_SHOWN], line)
             self.lost += 1
@@ -440,7 +465,9 @@ class Importer(ABC):
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
         checked = CheckedRows()
-        self.read(Reader(mapping, checked), rows, known)
+        reader = Reader(mapping, checked, rows)
+        self.read(reader, rows, known)
+        reader.note_times()
         return checked
 
     @abstractmethod

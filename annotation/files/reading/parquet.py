@@ -1,4 +1,4 @@
-"""Parquet, read in a process of its own (``child``).
+"""Parquet and Arrow, read in a process of its own (``child``).
 
 A Parquet file of some kilobytes can say that it holds gigabytes, in its footer, in the header of
 any page or by one long value that a million rows refer to.
@@ -18,18 +18,25 @@ from annotation.files.reading.limits import Limits, check_columns, check_rows
 from annotation.files.reading.sources import Source
 from crowdqc.errors import Invalid
 
+PARQUET = b"PAR1"
+ARROW = (b"ARROW1", b"\xff\xff\xff\xff")  # a file, and a stream as data sets are kept
 
-def read(source: Source, limits: Limits) -> tuple[list[str], Iterator[list[str]]]:
-    """Columns, and rows as texts. Raises Invalid, also while rows are read."""
+
+def read(source: Source, limits: Limits, kind: str) -> tuple[list[str], Iterator[list[str]]]:
+    """Columns, and rows as texts; ``kind`` is "parquet" or "arrow".
+
+    Raises Invalid, also while rows are read.
+    """
     file = tempfile.TemporaryFile(prefix="crowdqc-parquet-")  # noqa: SIM115 (closed by _told)
     for piece in source.pieces():
         file.write(piece)
     try:
-        _check_footer(file, source.size, limits)
+        if kind == "parquet":
+            _check_footer(file, source.size, limits)
     except Invalid:
         file.close()
         raise
-    first, rows = read_apart("parquet", file, limits)
+    first, rows = read_apart(kind, file, limits)
     return first["columns"], rows
 
 

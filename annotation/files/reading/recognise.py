@@ -6,7 +6,7 @@ alone is said (``by_values``), so that a person can check it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -16,9 +16,12 @@ from annotation.files.reading.importer import same_name
 from crowdqc.errors import Invalid
 
 LONG, WIDE = "long", "wide"
+NAMELESS = "column %s"  # of a file without a header
 WORKERS = (
     "worker", "worker_id", "annotator", "annotator_id", "rater", "rater_id", "coder", "coder_id",
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
+    "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
+    "prolific_pid", "username", "user_name", "email", "email_address",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
@@ -31,6 +34,7 @@ LABELS = (
     "verdict",
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
+WORDS_OF_NAME = 4
 MOST_LABELS = 50  # different labels that a column told by its values may hold
 MEND = gettext_lazy("Name the columns worker, item, label and, where answers are known, gold.")
 
@@ -75,7 +79,7 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
     if missing == ["label"]:  # beside comments, times and ids only labels repeat
         left = [name for name in left if 2 <= len(held[name]) <= min(MOST_LABELS, len(rows) // 2)]
     if len(left) == len(missing):
-        return _by_values(found, missing, left, held)
+        return _by_values(found, missing, left, held, len(rows))
     raise Invalid(_("The columns do not say who gave which label to what."), fields={"file": MEND})
 
 
@@ -103,7 +107,9 @@ def _wide(
     """A matrix: columns that share a few labels, and at most one more that names the rows."""
     workers = list(left)
     by_values: tuple[str, ...] = ()
-    if not item and workers and len(held[workers[0]]) == len(rows) > 1:
+    others = set[str]().union(*(held[name] for name in workers[1:]))
+    names_rows = workers[:1] != [NAMELESS % 1] or held[workers[0]].isdisjoint(others)
+    if not item and workers and names_rows and len(held[workers[0]]) == len(rows) > 1:
         item, workers = workers[0], workers[1:]
         by_values = (item,)
     if len(workers) < 2:
@@ -127,11 +133,16 @@ def _by_values(
     missing: Sequence[str],
     left: Sequence[str],
     held: Mapping[str, set[str]],
+    rows: int,
 ) -> Layout:
     """The columns without a usual name: fewest values are labels, most are items."""
     most_first = sorted(left, key=lambda name: -len(held[name]))
     order = [part for part in ("item", "worker", "label") if part in missing]
     told = {**found, **dict(zip(order, most_first, strict=True))}
+    if "worker" in missing and _are_sentences(held[told["worker"]]):
+        raise Invalid(_("No column names workers."), fields={"file": MEND})
+    if "label" in missing and len(held[told["label"]]) == rows > 1:
+        raise Invalid(_("No value of a column repeats, as labels do."), fields={"file": MEND})
     if len(held[told["label"]]) > MOST_LABELS:
         raise Invalid(
             _("No column looks like labels: %(told)s has more than %(most_labels)s values.")
@@ -139,3 +150,8 @@ def _by_values(
             fields={"file": MEND},
         )
     return Layout(LONG, told["worker"], told["item"], told["label"], told["gold"], (), tuple(left))
+
+
+def _are_sentences(values: Collection[str]) -> bool:
+    """Whether most values have more words than a name of a person."""
+    return sum(len(value.split()) > WORDS_OF_NAME for value in values) > len(values) / 2

@@ -191,7 +191,7 @@ def encodings_of(source: Source) -> list[tuple[str, str, str]]:
     """
     head = source.head(PIECE)
     found = HIGH.search(head)
-    if found is None or head.count(0) or head.startswith((GZIP, codecs.BOM_UTF8)):
+    if found is None or head.count(0) or head.startswith((GZIP, ZIP, codecs.BOM_UTF8)):
         return []
     start = max(head.rfind(b"\n", 0, found.start()) + 1, found.start() - SAMPLE)
     end = head.find(b"\n", found.start())

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import itertools
+import json
 import re
+import struct
 import tempfile
+import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +23,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
 
 from annotation.files import conll
-from annotation.files.reading import parquet, workbook
+from annotation.files.reading import objects, parquet, workbook
 from annotation.files.reading.json_list import elements
 from annotation.files.reading.limits import (
     AT_ONCE,
@@ -34,8 +36,9 @@ from annotation.files.reading.limits import (
     current,
     too_many_rows,
 )
-from annotation.files.reading.recognise import is_usual
+from annotation.files.reading.recognise import NAMELESS
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
+from annotation.files.reading.shape import DELIMITERS, Shape, shape_of
 from annotation.files.reading.sources import (
     GZIP,
     PIECE,
@@ -53,12 +56,18 @@ from crowdqc.errors import Invalid
 from crowdqc.files.cells import unprotect_cell
 from crowdqc.files.json_input import Unreadable, read_json
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 UNNAMED = "unnamed"  # what a first column without a name is called
 SAMPLE = 20_000  # characters from which the delimiter and the header are told
-NAMELESS = "column %s"  # of a file without a header
 SEPARATOR = re.compile(r'"?sep=([^\s"])"?\s*\r?\n', re.IGNORECASE)  # as Excel writes it
 IMPORT_ID = '{"ImportId"'  # in each cell of the third line of Qualtrics
+# What a library raises for an archive that is damaged, or that has a password.
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError),
+    *(NotImplementedError, RuntimeError),
+)
+UNSEEN = re.compile(r"(?:^|/)(?:__MACOSX/|\.)")  # in archives, beside the files that people see
+MARK = "\ufeff"  # a byte order mark, also where files were joined
+BLANK = " \t\r\n\x0b\x0c\xa0\x00"
 csv.field_size_limit(Limits().cell)
 Event = Row | Problem
 
@@ -88,24 +97,24 @@ def open_table(
     source: Source, name: str, limits: Limits | None = None, reading: Reading | None = None
 ) -> Table:
     """The table of a file; Invalid where there is nothing to read, or where it passes a limit."""
-    limits, reading = limits or current(), reading or Reading()
+    limits = limits or current()
     check_size(source.size, limits.size)
+    return _open(source, name, limits, reading or Reading())
+
+
+def _open(
+    source: Source, name: str, limits: Limits, reading: Reading, *, is_packed: bool = False
+) -> Table:
+    """The table of a file, or of the one file in a packed file (``is_packed``)."""
     head = source.head()
-    if head.startswith(GZIP):
-        source, name = _unpacked(source, limits), name.removesuffix(".gz")
-        head = source.head()
-    if (book := workbook.read(source, limits)) is not None:
-        columns, note, rows = book
-        columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
-        return Table("Excel", "", note, "", columns, _counted(_objects(rows, columns), limits))
-    if head.startswith(ZIP) and (spans := _archive(source, limits)) is not None:
-        return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(spans, limits))
+    if head.startswith(GZIP) and not is_packed:
+        inner, inner_name = unpack(source, limits), name.removesuffix(".gz")
+        return _open(inner, inner_name, limits, reading, is_packed=True)
+    if table := _binary(source, head, limits):
+        return table
+    if head.startswith(ZIP) and not is_packed and (member := _only_member(source, limits)):
+        return _open(*member, limits, reading, is_packed=True)
     refuse_foreign(head)
-    if head.startswith(b"PAR1"):
-        columns, values = parquet.read(source, limits)
-        check_head(columns, limits)
-        found = _objects(enumerate(values, 1), columns)
-        return Table("parquet", "", "", "", columns, _counted(found, limits))
     encoding = encoding_of(source, reading.encoding)
     first = _first(source, encoding)
     if not first:
@@ -122,22 +131,38 @@ def open_table(
     return _delimited(source, encoding, limits, reading.header)
 
 
+def _binary(source: Source, head: bytes, limits: Limits) -> Table | None:
+    """The table of a workbook, an archive of spans, or a file of columns; None for any other."""
+    if (book := workbook.read(source, limits)) is not None:
+        columns, note, rows = book
+        columns[0] = columns[0] or UNNAMED  # as pandas writes the names of rows
+        return Table("Excel", "", note, "", columns, _counted(_objects(rows, columns), limits))
+    if head.startswith(ZIP) and (spans := _archive(source, limits)) is not None:
+        return Table("CoNLL", "UTF-8", "", "", list(conll.COLUMNS), _counted(spans, limits))
+    for kind, marks in (("parquet", parquet.PARQUET), ("arrow", parquet.ARROW)):
+        if head.startswith(marks):
+            columns, values = parquet.read(source, limits, kind)
+            check_head(columns, limits)
+            found = _objects(enumerate(values, 1), columns)
+            return Table(kind, "", "", "", columns, _counted(found, limits))
+    return None
+
+
 def _json(source: Source, encoding: Encoding, name: str, first: str, limits: Limits) -> Table:
-    if first == "{" and name.endswith(".json") and (cells := _nested(source, encoding)):
-        note = _("Read as {worker: {item: label}}; the workers are the level with fewer names.")
-        columns = ["worker", "item", "label"]
-        events = _counted(_objects(enumerate(cells, 1), columns), limits)
-        return Table("JSON", encoding.name, encoding.note, "", columns, events, [note])
     kind, texts = "JSONL", enumerate(lines(source, encoding, limits.line), 1)
-    if first == "[" and name.endswith((".json", ".jsonl")):
+    notes: list[str] = []
+    if first == "{" and name.endswith(".json") and (found := _one_object(source, encoding)):
+        kind, texts = "JSON", enumerate(map(json.dumps, found.rows), 1)
+        notes.append(found.note)
+    elif first == "[" and name.endswith((".json", ".jsonl")):
         kind, texts = "JSON", enumerate(elements(source, encoding, limits.line), 1)
     names: list[str] = []
     events = _counted(_json_rows(texts, names, limits), limits)
-    return Table(kind, encoding.name, encoding.note, "", names, events)
+    return Table(kind, encoding.name, encoding.note, "", names, events, notes)
 
 
-def _unpacked(source: Source, limits: Limits) -> Source:
-    """The file in a gzip file."""
+def unpack(source: Source, limits: Limits) -> Source:
+    """Return the file in a gzip file; Invalid where it is damaged or too large."""
     held, size = Spool[bytes](), 0
     try:
         with gzip.GzipFile(fileobj=stream(source)) as packed:
@@ -155,29 +180,43 @@ def _unpacked(source: Source, limits: Limits) -> Source:
     return found
 
 
-def _nested(source: Source, encoding: Encoding) -> list[list[str]]:
-    """Rows (worker, item, label) of ``{worker: {item: label}}``; none of another object."""
+def _only_member(source: Source, limits: Limits) -> tuple[Source, str] | None:
+    """The one file in a ZIP archive, and its name; None where it holds several or none."""
+    held = Spool[bytes]()
+    size = 0
+    with tempfile.TemporaryFile() as file:
+        for piece in source.pieces():
+            file.write(piece)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                files = [one for one in archive.infolist() if not one.is_dir()]
+                named = [one for one in files if not UNSEEN.search(one.filename)]
+                if len(named) != 1:
+                    return None
+                with archive.open(named[0]) as packed:
+                    while piece := packed.read(PIECE):
+                        size += len(piece)
+                        check_decoded(size, limits)
+                        held.append(piece, len(piece))
+        except DAMAGED as bad:
+            raise Invalid(
+                gettext("The ZIP archive is damaged or has a password."),
+                fields={"file": gettext("Choose the table that is in it.")},
+            ) from bad
+    check_size(size, limits.decoded)
+    return Source(size, lambda: iter(held)), named[0].filename
+
+
+def _one_object(source: Source, encoding: Encoding) -> objects.Rows | None:
+    """The rows of a file that is one JSON object; None where it is another or too large."""
     if source.size > AT_ONCE:
-        return []
+        return None
     text = "".join(lines(source, encoding, source.size + 1))
     try:
         raw: Any = read_json(text, any_text=True, empty_nan=True)
     except Unreadable:
-        return []
-    plain = (str, int, float, type(None))
-    if not all(
-        isinstance(inner, dict) and all(isinstance(value, plain) for value in inner.values())
-        for inner in raw.values()
-    ):
-        return []
-    inner_names = {name for inner in raw.values() for name in inner}
-    turned = len(inner_names) < len(raw)
-    return [
-        [*((name, outer) if turned else (outer, name)), as_text(value)]
-        for outer, inner in raw.items()
-        for name, value in inner.items()
-        if value is not None
-    ]
+        return None
+    return objects.read(raw)
 
 
 def _archive(source: Source, limits: Limits) -> Iterator[Event] | None:
@@ -211,28 +250,35 @@ def _delimited(
     source: Source, encoding: Encoding, limits: Limits, has_header: bool | None
 ) -> Table:
     sample = source.head(4 * SAMPLE).decode(encoding.codec, errors="ignore")[:SAMPLE]
-    text, skipped, notes = lines(source, encoding, limits.line), 0, list[str]()
-    if said := SEPARATOR.match(sample):
-        delimiter, skipped, sample = said[1], 1, sample[said.end() :]
+    sample = sample.removeprefix(MARK)
+    text = (line.removeprefix(MARK) for line in lines(source, encoding, limits.line))
+    skipped, notes, delimiter = 0, list[str](), ""
+    if stated := SEPARATOR.match(sample):
+        delimiter, skipped, sample = stated[1], 1, sample[stated.end() :]
         next(text)
-    else:
-        delimiter = _delimiter(sample)
-    found = _parsed(text, delimiter, skipped)
-    first, head = next(found, (1, []))
+    shape = shape_of(sample, delimiter, has_header)
+    rows = _parsed(text, shape, skipped)
+    if shape.titles:
+        above = [str(line) for line, _row in itertools.islice(rows, shape.titles)]
+        notes.append(
+            _("Left out above the names of the columns: lines %(lines)s.")
+            % {"lines": ", ".join(above)}
+        )
+    first, head = next(rows, (1, []))
     if isinstance(head, csv.Error):
         raise Invalid(
             gettext("The first line cannot be read: %(head)s.") % {"head": head},
             fields={"file": gettext("The first line names the columns.")},
         )
     columns = [name.strip() for name in head]
-    looked = _rows_of(sample, delimiter)
-    if not (_has_header(looked) if has_header is None else has_header):
-        columns = [NAMELESS % at for at in range(1, max(map(len, [head, *looked])) + 1)]
-        found = itertools.chain([(first, head)], found)
+    if not shape.has_header:
+        columns = [NAMELESS % at for at in range(1, max(len(head), shape.width) + 1)]
+        rows = itertools.chain([(first, head)], rows)
         if has_header is None:
             notes.append(_("No header line was found: the first line is read as a row."))
     else:
-        found = _without_further_headers(found, notes)
+        rows = _without_further_headers(rows, notes)
+        columns = ["", *columns] if shape.names_rows else columns
     check_head(columns, limits)
     if not columns[0] and UNNAMED not in columns:  # as pandas and R write the names of rows
         columns[0] = UNNAMED
@@ -240,42 +286,11 @@ def _delimited(
         "CSV",
         encoding.name,
         encoding.note,
-        DELIMITERS.get(delimiter, delimiter),
+        DELIMITERS.get(shape.delimiter, shape.delimiter),
         columns,
-        _counted(_cells(found, columns, delimiter), limits),
+        _counted(_cells(rows, columns, shape, head if shape.has_header else []), limits),
         notes,
     )
-
-
-def _rows_of(sample: str, delimiter: str) -> list[list[str]]:
-    """The rows of a sample, as far as they can be read."""
-    rows = []
-    try:
-        for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter):
-            if row:
-                rows.append(row)
-    except csv.Error:
-        pass
-    return rows
-
-
-def _has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: a name seldom is a value of its own column."""
-    if not rows:
-        return True
-    names = [(at, name.strip()) for at, name in enumerate(rows[0]) if name.strip()]
-    if any(is_usual(name) for _, name in names):
-        return True
-    if not rows[0][0].strip() and all(row[0].strip() for row in rows[1:]):
-        return True  # as pandas and R write the names of rows
-    again = [
-        name
-        for at, name in names
-        if any(len(row) > at and row[at].strip() == name for row in rows[1:])
-    ]
-    if again in ([str(at + n) for n in range(len(again))] for at in (0, 1)):
-        return True  # numbered columns
-    return len(again) < max(2, len(names) / 2)
 
 
 def _without_further_headers(
@@ -293,26 +308,16 @@ def _without_further_headers(
     return itertools.chain(held, found)
 
 
-def _delimiter(sample: str) -> str:
-    """The delimiter that gives the head most columns, and rows as many as the head."""
-
-    def fit(delimiter: str) -> tuple[float, int]:
-        counts = [len(row) for row in _rows_of(sample, delimiter)[:30]]
-        if not counts or counts[0] < 2:
-            return 0.0, 0
-        return sum(n == counts[0] for n in counts) / len(counts), counts[0]
-
-    return max(DELIMITERS, key=fit)
-
-
 def _parsed(
-    text: Iterator[str], delimiter: str, skipped: int = 0
+    text: Iterator[str], shape: Shape, skipped: int = 0
 ) -> Iterator[tuple[int, list[str] | csv.Error]]:
     """Rows with the line where each begins; a row that cannot be read is its error.
 
     Raises Invalid where a quotation mark that never closes swallows a tenth of the file.
     """
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    reader = csv.reader(
+        text, delimiter=shape.delimiter, skipinitialspace=shape.is_spaced, strict=True
+    )
     while True:
         begins = reader.line_num + 1 + skipped
         try:
@@ -332,26 +337,35 @@ def _parsed(
                 ) from error
             yield begins, error
             continue
-        if any(value.strip() for value in row):
+        if any(value.strip(BLANK) for value in row):
             yield begins, row
 
 
 def _cells(
-    found: Iterator[tuple[int, list[str] | csv.Error]], columns: list[str], delimiter: str
+    found: Iterator[tuple[int, list[str] | csv.Error]],
+    columns: list[str],
+    shape: Shape,
+    head: list[str],
 ) -> Iterator[Event]:
+    """Rows of a file; ``head`` are the names of its columns as they stand, [] without a header."""
+    width = len(columns)
     for line, values in found:
         if isinstance(values, csv.Error):
             yield _broken(line, values)
-        elif len(values) > len(columns):
-            shown = delimiter.join(values[:20])[:MAX_SHOWN]
+        elif len(values) > width and any(value.strip(BLANK) for value in values[width:]):
+            shown = shape.delimiter.join(values[:20])[:MAX_SHOWN]
             wrong = _("%(values)s values, but the first line names %(columns)s columns.") % {
                 "values": f"{len(values):,}",
-                "columns": len(columns),
+                "columns": width,
             }
             mend = _("Put quotation marks around a value that holds a %(delimiters)s.") % {
-                "delimiters": DELIMITERS.get(delimiter, delimiter)
+                "delimiters": DELIMITERS.get(shape.delimiter, shape.delimiter)
             }
             yield Problem(line, "", shown, wrong, mend)
+        elif values == head and width > 1:
+            shown = shape.delimiter.join(values)[:MAX_SHOWN]
+            wrong = _("The names of the columns are repeated here.")
+            yield Problem(line, "", shown, wrong, _("Left out."))
         elif any("\x00" in value for value in values):
             yield _unstorable(line, dict(zip(columns, values, strict=False)))
         else:
@@ -389,11 +403,14 @@ def _json_rows(
 ) -> Iterator[Event]:
     """A row an object, of the line where each begins and its JSON."""
     known: set[str] = set()
+    head: list[str] = []  # of a list of lists
     for number, line in texts:
         if not line.strip():
             continue
         try:
-            values = _object(line, limits)
+            if not known and not head and (head := _head(line)):
+                continue
+            values = _object(line, limits, head)
         except ValueError as error:
             mend = gettext_noop("Write one JSON object with texts here.")
             yield Problem(number, "", line.strip()[:MAX_SHOWN], str(error), mend)
@@ -410,11 +427,24 @@ def _json_rows(
             yield Row(number, values)
 
 
-def _object(line: str, limits: Limits) -> dict[str, str]:
+def _head(line: str) -> list[str]:
+    """The names of columns where a row is a list of texts; [] where it is none."""
+    if not line.lstrip().startswith("["):
+        return []
+    try:
+        raw: Any = read_json(line, any_text=True)
+    except Unreadable:
+        return []
+    return raw if all(isinstance(name, str) for name in raw) else []
+
+
+def _object(line: str, limits: Limits, head: list[str]) -> dict[str, str]:
     try:
         raw: Any = read_json(line, any_text=True, empty_nan=True)
     except Unreadable as error:
         raise ValueError(error.says) from error
+    if head and isinstance(raw, list) and len(raw) <= len(head):
+        raw = dict(zip(head, raw, strict=False))
     if not isinstance(raw, dict):
         raise ValueError("A JSON object is wanted here, not a list or a single value.")
     found = {str(key): as_text(value) for key, value in raw.items()}

@@ -38,9 +38,20 @@ def plain_number(text: str) -> str:
     return text
 
 
+SPACES = re.compile("[\u00a0\u2007\u202f]")  # that look like one, as web pages write them
+UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")  # joiners, which some scripts need, are kept
+
+
+def composed(text: str) -> str:
+    """Write a name in the one form that looks like it: NFC, plain spaces, nothing unseen."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", UNSEEN.sub("", SPACES.sub(" ", text))).strip()
+
+
 def plain_value(text: str) -> str:
-    """Normalise a value for comparing: composed letters, no outer space, no case, 1 for 1.0."""
-    return plain_number(unicodedata.normalize("NFC", text).strip().casefold())
+    """Normalise a value for comparing: ``composed``, no outer space, no case, 1 for 1.0."""
+    return plain_number(composed(text).strip().casefold())
 
 
 def displayable_value(text: str) -> str:

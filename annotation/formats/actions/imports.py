@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from annotation.authoring.actions.examples import remove_examples
 from annotation.authoring.selectors.examples import has_examples
 from annotation.files.reading.importer import Sheet
-from annotation.files.reading.sheet import check_size, read, sheet_of
+from annotation.files.reading.sheet import check_size, read, spooled
+from annotation.files.reading.sources import of_bytes
 from annotation.formats.registry import get_format
 from annotation.formats.selectors.imports import CheckedFile, check_rows, examine_candidates
 from annotation.models import Project, Task, User
@@ -29,12 +30,14 @@ MAX_LISTED = 1_000  # bad rows that a refusal names
 class Report:
     """What became of a file's rows; ``new`` is what they made, of which several may make one.
 
-    ``lines`` says where the rows stood that could not be taken, by reason.
+    ``lines`` says where the rows stood that could not be taken, by reason, and ``notes`` how values
+    were read.
     """
 
     tally: Tally
     new: int
     lines: Mapping[str, list[int | None]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -57,7 +60,8 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as stored with the import."""
-        return {**self.tally.as_dict(), "new": self.new, "lines": dict(self.lines)}
+        said = {"lines": dict(self.lines), "notes": list(self.notes)}
+        return {**self.tally.as_dict(), "new": self.new, **said}
 
 
 def import_content(
@@ -79,7 +83,7 @@ def import_content(
         by=by,
         task=task,
         kind=kind,
-        sheet=read(content, name),
+        sheet=spooled(get_format(kind).open_table(of_bytes(content), name)),
         name=name,
         mapping=mapping,
         leave_out_bad=leave_out_bad,
@@ -100,7 +104,9 @@ def import_objects(
 
     ``line`` of a bad row in Invalid's ``rows`` is its place in ``rows``, from 1.
     """
-    return import_sheet(by=by, task=task, kind=kind, sheet=sheet_of(rows), name=name)
+    return import_sheet(
+        by=by, task=task, kind=kind, sheet=get_format(kind).sheet_of(rows), name=name
+    )
 
 
 @transaction.atomic
@@ -131,7 +137,8 @@ def import_sheet(
 
 def report_of(found: CheckedFile, new: int) -> Report:
     """Report on a file's rows after ``new`` of them were written."""
-    return Report(_tally_after_writing(found, new), new, _lines(found))
+    notes = tuple(found.checked.notes)
+    return Report(_tally_after_writing(found, new), new, _lines(found), notes)
 
 
 def import_candidates(

@@ -202,7 +202,9 @@ def _battle_texts(
 ) -> dict[tuple[str, str, str], Candidate]:
     """The texts by topic, model and content, made where they are new."""
     wanted = {
-        (one.topic, *side): one.query for one in reversed(battles) for side in (one.left, one.right)
+        (one.topic, *side): (one.query, chat)
+        for one in reversed(battles)
+        for side, chat in zip((one.left, one.right), one.chats, strict=True)
     }
 
     def there() -> dict[tuple[str, str, str], Candidate]:
@@ -218,8 +220,9 @@ def _battle_texts(
             "query": query,
             "text": text,
             "system": model,
+            "chat": chat,
         }
-        for (topic, model, text), query in wanted.items()
+        for (topic, model, text), (query, chat) in wanted.items()
         if (topic, model, text) not in known
     ]
     add_candidates(by=by, project=project, rows=new, name=name)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from annotation.chats.messages import as_messages
+from annotation.chats.storage import chat_of
 from annotation.files.writing.tables import Table
 from annotation.formats.exports.answered import HEADER, WHETHER, WHO, Authors, authors_of
 from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextValue
@@ -43,11 +45,12 @@ def item_table(task: Task, form: str, dimension: str = "") -> Table:
     kept: dict[str, None] = {}
     for meta in items.values_list("settings__meta", flat=True).iterator(CHUNK):
         kept |= dict.fromkeys(name for name in meta or {} if name not in (*ITEMS, *shown))
-    columns = (*ITEMS, *shown, *kept)
-    return Table(columns, _items(items.select_related("media"), list(kept)))
+    messages = ("messages",) if items.filter(chat__isnull=False).exists() else ()
+    columns = (*ITEMS, *shown, *messages, *kept)
+    return Table(columns, _items(items.select_related("media", "chat"), list(kept), form))
 
 
-def _items(items: Any, kept: list[str]) -> Iterator[Row]:
+def _items(items: Any, kept: list[str], form: str) -> Iterator[Row]:
     for item in items.iterator(CHUNK):
         meta = item.settings.get("meta", {})
         yield {
@@ -55,8 +58,17 @@ def _items(items: Any, kept: list[str]) -> Iterator[Row]:
             "text": item.question,
             "gold": as_cell(next(iter((item.expected or {}).values()), "")),
             **_file_of(item),
+            **_messages_of(item, form),
             **{name: meta.get(name, "") for name in kept},
         }
+
+
+def _messages_of(item: Item, form: str) -> Row:
+    """The messages of the conversation that an item shows; as JSON where cells are texts."""
+    if item.chat is None:
+        return {"messages": ""}
+    found = as_messages(chat_of(item.chat).turns)
+    return {"messages": found if form == "jsonl" else json.dumps(found, ensure_ascii=False)}
 
 
 def _file_of(item: Item) -> Row:

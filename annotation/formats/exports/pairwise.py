@@ -14,7 +14,15 @@ from django.utils.translation import gettext_lazy
 
 from annotation.files.writing import tables as files
 from annotation.files.writing.tables import Table
-from annotation.formats.exports import answered, free_text, labels, speech, work, writing
+from annotation.formats.exports import (
+    answered,
+    free_text,
+    labels,
+    speech,
+    training,
+    work,
+    writing,
+)
 from annotation.formats.exports.tools import corpora, crowdrag, frames, label_studio
 from annotation.formats.exports.tools.frames import in_chunks
 from annotation.formats.imports.judgments import HEAD, TAIL, column_of
@@ -53,6 +61,7 @@ class PairExport:
     formats: tuple[str, ...] = EVERY
     per_dimension: bool = False
     left_out: Callable[[Task, str], dict[str, int]] = lambda task, dimension: NOTHING
+    is_of_work: bool = False  # of how people worked and what was decided: not for viewers
     commands: tuple[tuple[str, str], ...] = ()  # FORMAT and --what of ``crowdqc_export``
 
     @property
@@ -245,10 +254,51 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         (corpora.ZIP,),
         commands=(("huggingface", "dataset"),),
     ),
+    "preferences": PairExport(
+        gettext_lazy("Preferences for training"),
+        training.preference_table,
+        gettext_lazy("prompt, chosen, rejected and margin, as TRL reads them"),
+        ("jsonl", "parquet"),
+        per_dimension=True,
+        left_out=training.count_undecided,
+        commands=(("training", "preferences"),),
+    ),
+    "openai-preferences": PairExport(
+        gettext_lazy("Preferences, OpenAI’s form"),
+        training.openai_table,
+        formats=("jsonl",),
+        per_dimension=True,
+        left_out=training.count_undecided,
+        commands=(("training", "openai"),),
+    ),
+    "kto": PairExport(
+        gettext_lazy("Completions for KTO"),
+        training.kto_table,
+        gettext_lazy("each text of a decided pair, with whether it is the better one"),
+        ("jsonl", "parquet"),
+        per_dimension=True,
+        left_out=training.count_undecided,
+        commands=(("training", "kto"),),
+    ),
+    "steps": PairExport(
+        gettext_lazy("Labels of turns as steps"),
+        training.step_table,
+        gettext_lazy("prompt, completions and labels, as TRL reads them"),
+        ("jsonl", "parquet"),
+        commands=(("training", "steps"),),
+    ),
+    "corrections": PairExport(
+        gettext_lazy("Corrected conversations"),
+        training.correction_table,
+        gettext_lazy("messages up to a turn, and the better answer that a person wrote"),
+        ("jsonl", "parquet"),
+        commands=(("training", "corrections"),),
+    ),
     "assignments": PairExport(
         gettext_lazy("Assignments, as of MTurk"),
         work.assignment_table,
         gettext_lazy("AssignmentId, WorkerId, HITId, AssignmentStatus"),
+        is_of_work=True,
         commands=(("mturk", "assignments"),),
     ),
     "events": PairExport(
@@ -256,6 +306,7 @@ PAIR_EXPORTS: dict[str, PairExport] = {
         work.event_table,
         gettext_lazy("all that was recorded of how people worked"),
         LINES,
+        is_of_work=True,
         commands=(("events", "all"), ("writing", "events")),
     ),
 }

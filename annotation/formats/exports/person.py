@@ -14,6 +14,7 @@ from typing import Any
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Model, OuterRef, Q, Subquery
 
+from annotation.accounts.projects.consent_words import fill_consent
 from annotation.files.reading.recordings import EXTENSIONS
 from annotation.files.writing.tables import lines
 from annotation.models import (
@@ -41,6 +42,7 @@ from annotation.models import (
     Transcript,
     User,
     Visit,
+    WorkerOrigin,
 )
 from annotation.payouts.details.actions import open_details
 from annotation.records.selectors.audit_words import action_sentence, describe_subject
@@ -296,17 +298,38 @@ def _entries(rows: Q) -> Iterator[Row]:
         }
 
 
+def _consents(members: Members) -> Iterator[Row]:
+    """What each agreement was to, as its worker read it."""
+    rows = Consent.objects.filter(membership__in=members).select_related("text__project")
+    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
+        yield {
+            "project": one.text.project.name,
+            "version": one.text.number,
+            "text": fill_consent(one.text.text, one.task_types),
+            "task_types": one.task_types,
+            "log_kept_days": one.text.retention_days,
+            "transcription": one.text.transcription,
+            "devices": one.text.devices,
+            "given": one.given_at,
+            "taken_back": one.withdrawn_at,
+        }
+
+
 TABLES: tuple[tuple[str, str, Rows], ...] = (
     ("memberships", "The projects, and the name under which each sees you.", _memberships),
     (
         "consents",
         "What you agreed to, in full, and when you took it back.",
+        _consents,
+    ),
+    (
+        "origins",
+        "Devices and networks that you took work from. Only hashes are kept, compared with those "
+        "of other workers.",
         _query(
-            Consent,
-            "membership",
-            "project=text__project__name version=text__number text=text__text "
-            "log_kept_days=text__retention_days transcription=text__transcription "
-            "given=given_at taken_back=withdrawn_at",
+            WorkerOrigin,
+            "worker",
+            "project=worker__project__name kind first_day=first_on last_day=last_on",
         ),
     ),
     (

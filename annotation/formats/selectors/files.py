@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.formats.exports.makers import ALL, TABLES, maker_of
 from annotation.formats.exports.pairwise import exports_of
+from annotation.hooks import export_makers
 from annotation.models import Answer, ExportFile, Project, Task, TaskVersion
 from annotation.work.snapshots import judgments
 from annotation.work.snapshots.judgments import AskedDimension
@@ -110,6 +111,11 @@ def choices_of(task: Task, scale: AskedDimension | None, *, at_once: bool) -> li
             "at_once": False,
         }
     ]
+    for what, maker in export_makers().items():
+        if offered := getattr(maker, "task_export", None):
+            title, note, formats = offered
+            about = {"title": title, "note": note, "formats": formats}
+            found.append({"what": what, **about, "scale": None, "at_once": False})
     for what, one in exports_of(task).items():
         found.append(
             {

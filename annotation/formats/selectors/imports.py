@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet,
 from annotation.formats.imports.tables.base import Fixes
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
-from annotation.models import Project, Task
+from annotation.formats.uploads.staging import hash_of
+from annotation.models import ColumnChoice, Project, Task, User
 from crowdqc.errors import Invalid
 from crowdqc.tally import Tally, by_reason
 
@@ -39,20 +40,28 @@ class CheckedFile:
         return [name for name in self.sheet.columns if name and name not in read]
 
     @property
-    def why_bad(self) -> Counter[str]:
-        """Count the rows that cannot be imported, by the first problem of each."""
-        rows = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
-        return by_reason(next(problems).wrong for _, problems in rows)
-
-    @property
     def tally(self) -> Tally:
-        """Count of the file's rows: used, and left out by reason."""
+        """Count of the file's rows: used, and left out by the first problem of each."""
         checked = self.checked
-        return Tally(
-            came=len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable}),
-            used=checked.used,
-            left_out={"there": checked.there, "twice": len(checked.repeats), **self.why_bad},
-        )
+        came = len(self.sheet.rows) + len({one.line for one in self.sheet.unreadable})
+        left_out = came - checked.used - checked.there - len(checked.repeats)
+        counted = {"there": checked.there, "twice": len(checked.repeats)}
+        return Tally(came, checked.used, {**counted, **self._count_bad(left_out)})
+
+    def _count_bad(self, left_out: int) -> Counter[str]:
+        """Count the rows that cannot be imported by reason, ``left_out`` in all.
+
+        Rows that a tool's export has on one line share its problem.
+        """
+        lines = itertools.groupby(self.checked.problems.ordered(), key=lambda one: one.line)
+        first = {line: next(problems).wrong for line, problems in lines}
+        bad = by_reason(first.values())
+        rest = left_out - bad.total()
+        if rest <= 0:
+            return bad
+        rows = Counter(row.line for row in self.sheet.rows if row.line in first)
+        wrong = (reason for line, reason in first.items() for _ in range(rows[line or 0] - 1))
+        return bad + by_reason(itertools.islice(wrong, rest))
 
     @property
     def can_import(self) -> bool:
@@ -77,6 +86,13 @@ def check_rows(
     """
     one = format_for(task, kind)
     return _examined(one, one.known_of(task) if task else fixes, sheet, mapping)
+
+
+def remembered_columns(user: User, columns: Sequence[str], kind: str) -> dict[str, str]:
+    """Field -> column as the person chose for the last file with these columns; {} if never."""
+    choices = ColumnChoice.objects.filter(user=user, header=hash_of(columns), kind=kind)
+    found = choices.values_list("mapping", flat=True).first() or {}
+    return dict(found)
 
 
 def examine_candidates(

@@ -16,6 +16,7 @@ from annotation.formats.imports.authors import Author
 from annotation.formats.imports.authors import KnownAnswers as KnownAuthored
 from annotation.formats.imports.candidates import KnownCandidates
 from annotation.formats.imports.candidates import content_of as text_of
+from annotation.formats.imports.chats import KnownChatTexts
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judged_pairs import KnownPair
 from annotation.formats.imports.judgment_lines import Key, KnownJudgments
@@ -291,6 +292,21 @@ def label_items(task: Task) -> KnownLabelItems:
         files=dict(files.values_list("name", "pk")),  # of two of a name, the newer
         shown={key: file for key, _, file in rows if file},
     )
+
+
+def chat_items(task: Task) -> KnownLabelItems:
+    """Return the items of the draft by their plain texts."""
+    version = task.versions.order_by("-number").first()
+    rows = task.items.in_version(version.number if version else 1)
+    return KnownLabelItems(dict(rows.values_list("key", "question")))
+
+
+def chat_texts(task: Task) -> KnownChatTexts:
+    """Return the conversations of the project, and the pairs of the draft."""
+    rows = Candidate.objects.filter(project=task.project_id, chat__isnull=False)
+    paired = get_type(task.type).pairs_texts
+    keys = frozenset(rows.values_list("key", flat=True))
+    return KnownChatTexts(keys, pairs(task).pairs if paired else frozenset())
 
 
 def labels(task: Task) -> KnownLabels:

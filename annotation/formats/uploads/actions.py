@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from django.db import transaction
+from django.db import models, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import GZIP, ZIP, Source, of_bytes, refuse_foreign
-from annotation.files.reading.tables import open_table
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
-from annotation.formats.registry import TABLES, format_for, get_format, recognise_texts
+from annotation.formats.registry import TABLES, format_for, get_format
 from annotation.formats.uploads import naming
-from annotation.formats.uploads.staging import ACTIVE, ENDED
-from annotation.models import ImportFile, ImportPart, Project, Task, User
+from annotation.formats.uploads.addresses import parse_address
+from annotation.formats.uploads.staging import ACTIVE, ENDED, hash_of, parts_of
+from annotation.models import ColumnChoice, ImportFile, ImportPart, Project, Task, User
 from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid
 
 State = ImportFile.State
 ABANDONED = dt.timedelta(minutes=3)
+MOST_PART = 8 * 1024 * 1024  # bytes of a file that comes in parts
 
 
 @transaction.atomic
@@ -60,16 +61,6 @@ def keep_file(
     return file
 
 
-def kind_of_texts(kind: str, name: str, content: Source) -> str:
-    """The kind of a file of texts by its columns; ``kind`` where it cannot be read."""
-    try:
-        table = open_table(content, name)
-        next(iter(table.events), None)  # the first row of JSON Lines names the columns
-    except Invalid:
-        return kind
-    return recognise_texts(table.columns)
-
-
 @transaction.atomic
 def keep_table(
     *, by: User, project: Project | None, name: str, content: bytes | Source
@@ -93,28 +84,17 @@ def _store_upload(
 ) -> ImportFile:
     source = of_bytes(content) if isinstance(content, bytes) else content
     check_size(source.size)
-    head = source.head()
-    if not head.startswith((ZIP, GZIP)):  # a workbook, an archive of spans, or one table
-        refuse_foreign(head)
+    _check_head(source.head())
     digest = hashlib.sha256()
     for piece in source.pieces():
         digest.update(piece)
-    waiting = ImportFile.objects.filter(project=project).exclude(state__in=ENDED)
-    User.objects.select_for_update(no_key=True).get(pk=by.pk)  # uploads stand in line
-    if project is None:
-        waiting = waiting.filter(uploaded_by=by)
-    else:
-        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    waiting = _lock_waiting(by, project)
     again = waiting.filter(task=task, sha256=digest.hexdigest())
     # Of which kind a table is, is seen when it is read.
     same = (again.filter(kind=kind) if task else again.filter(uploaded_by=by)).first()
     if same:
         return same
-    if project is not None:
-        quotas.require_quota("waiting_of_project", project)
-    quotas.require_quota("waiting_of_person", by)
-    quotas.require_quota("waiting")
-    quotas.require_storage(project, source.size)
+    _require_room(by, project, source.size)
     file = ImportFile.objects.create(
         project=project,
         task=task,
@@ -128,6 +108,142 @@ def _store_upload(
     record(by=by, project=project, action="upload.keep", on=file, kind=kind)
     enqueue(file.pk)
     return file
+
+
+def _check_head(head: bytes) -> None:
+    """Refuse a file that begins as no table does, nor a workbook or an archive with one."""
+    if not head.startswith((ZIP, GZIP)):
+        refuse_foreign(head)
+
+
+def _lock_waiting(by: User, project: Project | None) -> models.QuerySet[ImportFile]:
+    """The waiting uploads of a project, or of a person; other uploads of both stand in line."""
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)
+    waiting = ImportFile.objects.filter(project=project).exclude(state__in=ENDED)
+    if project is None:
+        return waiting.filter(uploaded_by=by)
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    return waiting
+
+
+def _require_room(by: User, project: Project | None, size: int) -> None:
+    """Raise LimitExceeded where too many uploads wait or too much is stored."""
+    if project is not None:
+        quotas.require_quota("waiting_of_project", project)
+    quotas.require_quota("waiting_of_person", by)
+    quotas.require_quota("waiting")
+    quotas.require_storage(project, size)
+
+
+# From an address, and in parts -------------------------------------------------------------------
+
+
+@transaction.atomic
+def keep_address(
+    *, by: User, project: Project | None, task: Task | None = None, kind: str = "", address: str
+) -> ImportFile:
+    """Have a file fetched by a job: from https, a data set, or the bucket of imports.
+
+    Without a task it is a table that is to become one. Raises Invalid where the address cannot be
+    one of these, and LimitExceeded as ``keep_file``.
+    """
+    kind = kind or next(iter(TABLES))
+    place = parse_address(address)
+    same = _lock_waiting(by, project).filter(task=task, address=place.address, uploaded_by=by)
+    if file := same.filter(state=State.FETCHING).first():
+        return file
+    _require_room(by, project, 0)
+    file = ImportFile.objects.create(
+        project=project,
+        task=task,
+        kind=kind,
+        name=_name(place.name),
+        address=place.address,
+        state=State.FETCHING,
+        uploaded_by=by,
+    )
+    record(by=by, project=project, action="upload.fetch", on=file, kind=kind)
+    enqueue(file.pk)
+    return file
+
+
+@transaction.atomic
+def begin_upload(
+    *,
+    by: User,
+    project: Project | None,
+    task: Task | None = None,
+    kind: str = "",
+    name: str,
+    size: int,
+) -> ImportFile:
+    """Begin an upload that comes in parts (``add_part``).
+
+    Raises Invalid where it is empty or too large, and LimitExceeded as ``keep_file``.
+    """
+    check_size(size)
+    _lock_waiting(by, project)
+    _require_room(by, project, size)
+    file = ImportFile.objects.create(
+        project=project,
+        task=task,
+        kind=kind or next(iter(TABLES)),
+        name=_name(name),
+        size=size,
+        total=size,
+        state=State.UPLOADING,
+        uploaded_by=by,
+    )
+    record(by=by, project=project, action="upload.keep", on=file, kind=file.kind)
+    return file
+
+
+@transaction.atomic
+def add_part(*, file: ImportFile, offset: int, content: bytes) -> ImportFile:
+    """Take the bytes that follow the first ``offset`` ones; with the last ones a job reads it all.
+
+    A part that was taken already is taken once. Raises Conflict where other bytes are missing
+    before it, and Invalid where it is empty, too large or goes beyond the size.
+    """
+    locked = ImportFile.objects.select_for_update(of=("self",)).get(pk=file.pk)
+    if offset < locked.done or locked.state != State.UPLOADING:
+        return locked
+    if offset > locked.done:
+        raise Conflict(
+            _("Send the bytes from %(done)s on.") % {"done": locked.done},
+            fields={"offset": str(locked.done)},
+        )
+    if not 0 < len(content) <= MOST_PART or offset + len(content) > locked.size:
+        raise Invalid(
+            _("A part has 1 to %(most)s bytes, within the size of the file.")
+            % {"most": f"{MOST_PART:,}"},
+            fields={"content": _("Send a smaller part.")},
+        )
+    if offset == 0:
+        _check_head(content[:4096])
+    parts = ImportPart.objects.filter(file=locked, kind=ImportPart.Kind.CONTENT)
+    ImportPart.objects.create(
+        file=locked, kind=ImportPart.Kind.CONTENT, number=parts.count(), data=content
+    )
+    locked.done += len(content)
+    if locked.done == locked.size:
+        _receive(locked, parts_of(locked.pk, ImportPart.Kind.CONTENT))
+        parts.delete()
+    else:
+        locked.heartbeat_at = timezone.now()
+        locked.save(update_fields=["done", "heartbeat_at"])
+    return locked
+
+
+def _receive(file: ImportFile, content: Iterable[bytes]) -> None:
+    """Store a file that is there as a whole, and have it read."""
+    stored = store(content, kind="uploads")
+    file.size, file.sha256, file.stored = stored.size, stored.sha256, stored
+    file.state = State.READING
+    file.turn, file.attempts, file.done, file.total = file.turn + 1, 0, 0, 0
+    file.heartbeat_at = timezone.now()
+    file.save()
+    enqueue(file.pk)
 
 
 def _name(name: str) -> str:
@@ -146,7 +262,18 @@ def map_columns(*, by: User, file: ImportFile, mapping: Mapping[str, str]) -> Im
     chosen = {name: column for name, column in mapping.items() if name in names and column}
     _check_again(by, file, mapping=chosen)
     file.mapping = chosen
+    _remember(by, file, chosen)
     return file
+
+
+def _remember(by: User, file: ImportFile, mapping: Mapping[str, str]) -> None:
+    """Keep how these columns are read, for the person's next file with the same ones."""
+    ColumnChoice.objects.update_or_create(
+        user=by,
+        header=hash_of(file.sheet.get("columns", ())),
+        kind=file.kind,
+        defaults={"mapping": dict(mapping), "chosen_at": timezone.now()},
+    )
 
 
 @transaction.atomic

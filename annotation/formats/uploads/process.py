@@ -16,18 +16,20 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.accounts import quotas
 from annotation.files.reading.importer import Problem
 from annotation.files.reading.rows import MAX_SHOWN, Row
-from annotation.files.reading.sources import encodings_of
+from annotation.files.reading.sources import GZIP, ZIP, encodings_of, refuse_foreign
 from annotation.files.reading.tables import Reading, open_table
 from annotation.files.reading.values import displayable
-from annotation.files.stored.actions import forget
+from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.imports.tables.base import LOOKED_AT
 from annotation.formats.imports.tables.native import unfold
-from annotation.formats.registry import recognise_table
-from annotation.formats.selectors.imports import CheckedFile, check_rows
+from annotation.formats.registry import get_format, recognise_table
+from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns
 from annotation.formats.uploads.actions import ABANDONED, fail, finish
+from annotation.formats.uploads.addresses import fetch
 from annotation.formats.uploads.staging import (
     ACTIVE,
     CHUNK,
@@ -67,6 +69,8 @@ def process(file_id: int) -> str:
         return "not mine"
     try:
         with run_heartbeat(partial(_beat, file)):
+            if file.state == State.FETCHING:
+                _fetch(file)
             if file.state == State.READING:
                 _read(file)
             if file.state == State.IMPORTING and _imported(file):
@@ -147,6 +151,22 @@ def _close(file: ImportFile, message: str, mend: str) -> None:
         fail(locked, message, mend)
 
 
+# Fetching ----------------------------------------------------------------------------------------
+
+
+def _fetch(file: ImportFile) -> None:
+    """Fetch a file from its address and store it, as if it had been uploaded."""
+    source = fetch(file.address, _progress_reporter(file))
+    head = source.head()
+    if not head.startswith((ZIP, GZIP)):
+        refuse_foreign(head)
+    with transaction.atomic():
+        quotas.require_storage(file.project, source.size)
+        stored = store(source.pieces(), kind="uploads")
+        size, sha256 = stored.size, stored.sha256
+        _set(file, state=State.READING, stored=stored, size=size, sha256=sha256, done=0)
+
+
 # Reading -----------------------------------------------------------------------------------------
 
 
@@ -197,9 +217,10 @@ def _read_rows(file: ImportFile) -> None:
     """
     file.parts.all().delete()
     source, stored = source_of(file), file.stored_id
-    table = open_table(source, file.name, reading=reading_of(file))
     if file.task_id is None:
-        table = unfold(table)
+        table = unfold(open_table(source, file.name, reading=reading_of(file)))
+    else:
+        table = get_format(file.kind).open_table(source, file.name, reading_of(file))
     places: dict[str, int] = {}
     rows, unreadable = _Parts(file, Kind.ROWS), _Parts(file, Kind.UNREADABLE)
     first: list[Any] = []
@@ -229,6 +250,9 @@ def _read_rows(file: ImportFile) -> None:
         told(rows.count)
     columns = list(table.columns)
     kind, fits = (file.kind, {}) if file.task_id else recognise_table(columns, looked)
+    remembered = None if file.mapping else remembered_columns(file.uploaded_by, columns, kind)
+    if remembered:
+        table.notes.append(_("Columns are read as you chose for the last file with these names."))
     with transaction.atomic():
         rows.flush()
         unreadable.flush()
@@ -237,6 +261,7 @@ def _read_rows(file: ImportFile) -> None:
             state=State.CHECKING,
             stored_id=None if file.task_id else stored,
             kind=kind,
+            mapping=remembered or file.mapping,
             done=0,
             total=rows.count,
             sheet={

@@ -63,7 +63,7 @@ def uploads_of(task: Task, kind: str) -> list[ImportFile]:
 def view_of(file: ImportFile, one: Format) -> View:
     """The page of a file of a format."""
     words = one.words
-    if file.state in ACTIVE:
+    if file.state in (*ACTIVE, State.UPLOADING):
         return _at_work(file)
     if file.state == State.IMPORTED:
         return View(
@@ -78,6 +78,7 @@ def view_of(file: ImportFile, one: Format) -> View:
         return View("bad", str(NOTHING), _("The file cannot be imported."))
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
+    shown = [name for name in file.sheet["columns"] if name and name not in one.hidden]
     state, word, sentence = _ready(file, words.unit)
     return View(
         state,
@@ -97,16 +98,13 @@ def view_of(file: ImportFile, one: Format) -> View:
         notes=tuple(found["notes"]),
         unread=() if one.reader.keeps_columns else tuple(found["unread"]),
         tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
-        columns=tuple(
-            {"name": name, "field": mapping.get(name, "")} for name in file.sheet["columns"] if name
-        ),
+        columns=tuple({"name": name, "field": mapping.get(name, "")} for name in shown),
         first_rows=tuple(
             {
                 "line": line,
                 "values": [
-                    {"text": values.get(name, ""), "read": name in mapping}
-                    for name in file.sheet["columns"]
-                    if name
+                    {"text": values.get(name, ""), "read": name in mapping or one.opens is not None}
+                    for name in shown
                 ],
             }
             for line, values in file.sheet["first"]
@@ -114,7 +112,26 @@ def view_of(file: ImportFile, one: Format) -> View:
     )
 
 
+def arriving_sentence(file: ImportFile) -> str:
+    """How much of a file is here that is fetched or comes in parts; "" for any other."""
+    if file.state not in (State.FETCHING, State.UPLOADING):
+        return ""
+    done = {"done": f"{file.done / 2**20:.1f}", "total": f"{file.total / 2**20:.1f}"}
+    if file.total:
+        return _("%(done)s of %(total)s MB are here.") % done
+    return _("%(done)s MB are here. You can close this page.") % done
+
+
 def _at_work(file: ImportFile) -> View:
+    if arriving := arriving_sentence(file):
+        return View(
+            "running",
+            file.get_state_display(),
+            arriving,
+            active=True,
+            done=file.done,
+            total=file.total,
+        )
     done = (
         _("%(done)s of %(total)s rows") % {"done": f"{file.done:,}", "total": f"{file.total:,}"}
         if file.total

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from annotation.files.reading.importer import Problem, Row, Sheet
@@ -18,10 +19,20 @@ T = TypeVar("T")
 CHUNK = 1_000  # rows
 TEXT = 1_000_000  # or so many characters
 Kind, State = ImportPart.Kind, ImportFile.State
-ACTIVE = (State.READING, State.CHECKING, State.IMPORTING)  # a job is at it, or comes
+ACTIVE = (
+    State.FETCHING,
+    State.READING,
+    State.CHECKING,
+    State.IMPORTING,
+)  # a job is at it, or comes
 ENDED = (State.IMPORTED, State.FAILED)
 WRITTEN = "written"  # in what was found of a file: how many answers an import has written so far
 Told = Callable[[int], None]  # how many rows were gone through
+
+
+def hash_of(columns: Iterable[str]) -> str:
+    """Return a hash of the names of columns in their order."""
+    return hashlib.sha256("\0".join(columns).encode(errors="surrogatepass")).hexdigest()
 
 
 def pack_rows(rows: list[list[Any]]) -> bytes:

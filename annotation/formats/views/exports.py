@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_task
+from annotation.access import STAFF, get_task, open_to_viewers
 from annotation.formats.exports.pairwise import MEDIA, get_export
 from annotation.formats.selectors.files import LARGE, size_of
 from crowdqc.errors import Invalid, Missing
@@ -20,16 +20,19 @@ from crowdqc.numbers import count
 
 @login_required
 @require_safe
+@open_to_viewers
 def task_export(
     request: HttpRequest, project_id: int, task_id: int, what: str, form: str
 ) -> HttpResponseBase:
     """Stream an export that fits the task's type; large tasks only with ``now``."""
-    _access, task = get_task(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     try:
         export = get_export(task, what, form)
     except Invalid as error:
         raise Missing(error.message, fields=error.fields) from error
-    if "now" not in request.GET and size_of(task) > LARGE:
+    if export.is_of_work:
+        access.require(*STAFF)
+    if access.is_staff and "now" not in request.GET and size_of(task) > LARGE:
         messages.info(
             request,
             _(

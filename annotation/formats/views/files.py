@@ -73,7 +73,9 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
         )
     task = _task(access, request.POST.get("task", ""))
     what, _dot, form = request.POST.get("file", "").rpartition(".")
-    dimension = request.POST.get("dimension", "")
+    params = {
+        name: value for name in ("dimension", "query") if (value := request.POST.get(name, ""))
+    }
     try:
         actions.request_export(
             by=access.user,
@@ -81,7 +83,7 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
             task=task,
             what=what,
             form=form,
-            params={"dimension": dimension} if dimension else {},
+            params=params,
         )
     except (Invalid, Conflict) as error:
         context = {**_context(request, access, task), "refused": error}

@@ -16,14 +16,12 @@ from annotation.access import get_task
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.examples import count_examples
 from annotation.files.reading import limits
-from annotation.formats.forms import bad_rows_file, chosen_columns, uploaded
-from annotation.formats.registry import Format, format_for, kinds_of
+from annotation.formats.forms import bad_rows_file, chosen_columns, typed_address, uploaded
+from annotation.formats.registry import Format, format_for, kinds_of, recognise_upload
 from annotation.formats.uploads import actions, selectors
-from annotation.models import ImportFile, Role, Task
+from annotation.models import ImportFile, Role, Task, User
 from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.web.htmx import page_or_fragment
-
-TEXTS = {"pairs", "candidates"}  # told apart by the columns of the file
 
 
 @login_required
@@ -39,12 +37,7 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     error = None
     if request.method == "POST":
         try:
-            name, content = uploaded(request)
-            if kind in TEXTS and set(kinds) >= TEXTS:
-                kind = actions.kind_of_texts(kind, name, content)
-            file = actions.keep_file(
-                by=access.user, task=task, kind=kind, name=name, content=content
-            )
+            file = _store_file(request, access.user, task, kind)
         except (Invalid, LimitExceeded) as refused:
             error = refused
         else:
@@ -66,6 +59,17 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     return render(
         request, "annotation/authoring/imports/import.html", context, status=422 if error else 200
     )
+
+
+def _store_file(request: HttpRequest, user: User, task: Task, kind: str) -> ImportFile:
+    """Keep the file of a form, or have the one at its address fetched."""
+    if address := typed_address(request):
+        return actions.keep_address(
+            by=user, project=task.project, task=task, kind=kind, address=address
+        )
+    name, content = uploaded(request)
+    kind = recognise_upload(kinds_of(task), kind, name, content)
+    return actions.keep_file(by=user, task=task, kind=kind, name=name, content=content)
 
 
 def _title(task: Task) -> str:

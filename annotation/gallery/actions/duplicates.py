@@ -21,11 +21,13 @@ from annotation.accounts.projects.actions import (
 from annotation.authoring.actions.drafts import as_title
 from annotation.authoring.actions.media import store_media
 from annotation.authoring.actions.tasks import ERASED, find_task_of_form
+from annotation.chats.storage import chat_of, keep_chat
 from annotation.files.reading.media import Media
 from annotation.files.stored.selectors import content
 from annotation.models import (
     AuditEntry,
     Candidate,
+    ChatContent,
     Item,
     ItemGroup,
     MediaFile,
@@ -112,7 +114,7 @@ def duplicate_project(
         setattr(new, name, getattr(project, name))
     new.save(update_fields=PROJECT)
     consent, begun = current_consent_text(project), current_consent_text(new)
-    terms = ("text", "retention_days", "transcription")
+    terms = ("text", "retention_days", "transcription", "devices")
     if any(getattr(consent, name) != getattr(begun, name) for name in terms):
         change_consent_text(by=by, project=new, **{name: getattr(consent, name) for name in terms})
     texts = _copy_texts(new, project)
@@ -184,6 +186,7 @@ def _copy_items(source: TaskVersion, new: Task, texts: Mapping[int, int] | None)
     )
     at = {old.pk: fresh.pk for old, fresh in zip(groups, made, strict=True)}
     files = _copy_files(new, {row.media_id for row in rows if row.media_id})
+    chats = _copy_chats(new.project, {row.chat_id for row in rows if row.chat_id})
     Item.objects.bulk_create(
         [
             Item(
@@ -193,6 +196,7 @@ def _copy_items(source: TaskVersion, new: Task, texts: Mapping[int, int] | None)
                 **{name: getattr(row, name) for name in ITEM},
                 **_judged(row, texts),
                 media_id=files.get(row.media_id, row.media_id),
+                chat_id=chats.get(row.chat_id, row.chat_id),
             )
             for row in rows
         ],
@@ -213,6 +217,12 @@ def _copy_files(new: Task, wanted: set[int]) -> dict[int, int]:
         by, project = new.created_by, new.project
         found[file.pk] = store_media(by=by, project=project, media=media, name=file.name).pk
     return found
+
+
+def _copy_chats(project: Project, wanted: set[int]) -> dict[int, int]:
+    """Copy conversations that another project has; ids in this project by those asked for."""
+    rows = ChatContent.objects.filter(pk__in=wanted).exclude(project=project)
+    return {row.pk: keep_chat(project, chat_of(row)).pk for row in rows.iterator(chunk_size=100)}
 
 
 def _texts_of(row: Item) -> set[int]:
@@ -245,11 +255,13 @@ def _copy_texts(project: Project, source: Project) -> dict[int, int]:
         )
         for system in {text.system_id: text.system for text in texts}.values()
     }
+    chats = _copy_chats(project, {text.chat_id for text in texts if text.chat_id})
     made = Candidate.objects.bulk_create(
         [
             Candidate(
                 project=project,
                 system=systems[text.system_id],
+                chat_id=chats.get(text.chat_id) if text.chat_id else None,
                 **{name: getattr(text, name) for name in TEXT},
             )
             for text in texts

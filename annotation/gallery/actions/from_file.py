@@ -13,7 +13,7 @@ from annotation.files.reading.rows import Row
 from annotation.files.reading.sources import Source
 from annotation.files.reading.tables import open_table
 from annotation.formats.uploads.actions import keep_file
-from annotation.gallery.proposals import propose
+from annotation.gallery.proposals import Proposal, propose, propose_chats
 from annotation.models import ImportFile, Project, User
 
 LOOKED_AT = 500  # rows from which the proposal is made
@@ -32,10 +32,7 @@ def begin_from_file(
     upload = there.import_files.order_by("pk").first() if there is not None else None
     if upload is not None:
         return upload
-    table = open_table(content, name)
-    events = itertools.islice(table.events, LOOKED_AT)
-    rows = [event for event in events if isinstance(event, Row)]
-    found = propose([column for column in table.columns if column], rows)
+    found = propose_chats(content, name) or _propose_table(content, name)
     task = create_task(by=by, project=project, type=found.type, title=title_of(name), key=key)
     if found.rules:
         edit_draft(by=by, task=task, fields=found.rules)
@@ -47,6 +44,13 @@ def begin_from_file(
         content=content,
         mapping=found.mapping,
     )
+
+
+def _propose_table(content: Source, name: str) -> Proposal:
+    table = open_table(content, name)
+    events = itertools.islice(table.events, LOOKED_AT)
+    rows = [event for event in events if isinstance(event, Row)]
+    return propose([column for column in table.columns if column], rows)
 
 
 def title_of(name: str) -> str:

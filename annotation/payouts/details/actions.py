@@ -21,7 +21,7 @@ from annotation.payouts.actions.rules import require_decider
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
 from crowdqc.errors import Invalid, NotAllowed
-from crowdqc.sealing.sealed import seal, unseal
+from crowdqc.sealing.sealed import keyed_hash, seal, unseal
 
 PURPOSE = "payment details"
 PaymentWay = PaymentDetails.PaymentWay
@@ -94,6 +94,7 @@ def save_details(*, by: User, worker: Membership, details: Details) -> PaymentDe
         defaults={
             "way": details.way,
             "sealed": seal(f"{details.reference}\n{details.name}", PURPOSE),
+            "reference_hash": _hash_reference(worker.project_id, details),
             "changed_at": timezone.now(),
         },
     )
@@ -119,6 +120,11 @@ def remove_details(*, by: User, worker: Membership) -> bool:
     if removed:
         record(by=by, project=worker.project, action="payment.details_remove", on=worker)
     return bool(removed)
+
+
+def _hash_reference(project: int, details: Details) -> bytes:
+    """Hash the way and reference, to compare the workers of one project."""
+    return keyed_hash(f"{project} {details.way} {details.reference.casefold()}", PURPOSE)
 
 
 def _require_own(by: User, worker: Membership) -> None:

@@ -53,6 +53,7 @@ from annotation.models import (
     TextValue,
     User,
     Visit,
+    WorkerOrigin,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.privacy.actions import retention
@@ -78,6 +79,7 @@ def forget_names(*, worker: Membership) -> None:
         Statement.objects.filter(pk=pk).update(rows=rows)
     drop_uploads_naming(project=worker.project, names={worker.external_id, worker.pseudonym} - {""})
     PaymentDetails.objects.filter(worker=worker).delete()
+    WorkerOrigin.objects.filter(worker=worker).delete()
     _forget_payments(person)
     for visit in Visit.objects.filter(worker=worker):
         beside = Visit.objects.filter(recruitment=visit.recruitment_id)

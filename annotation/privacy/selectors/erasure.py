@@ -46,6 +46,7 @@ from annotation.models import (
     TextValue,
     User,
     Visit,
+    WorkerOrigin,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
@@ -88,6 +89,7 @@ class HeldData:
     messages: int  # of their conversations, both sides
     logs: KeptLogs
     visits: int  # names that a platform knows them by
+    origins: int  # hashes of devices and networks
     payment_details: int  # 1 where they said how they want to be paid
     choices: int  # answers whose judgments, ratings and ticks stay
     in_work: int
@@ -125,6 +127,7 @@ def held_data(worker: Membership) -> HeldData:
         messages=Message.objects.filter(conversation__worker=worker).count(),
         logs=kept_of_workers([worker])[worker.pk],
         visits=Visit.objects.filter(worker=worker).count(),
+        origins=WorkerOrigin.objects.filter(worker=worker).count(),
         payment_details=PaymentDetails.objects.filter(worker=worker).count(),
         choices=main.filter(choices__isnull=False).distinct().count(),
         to_answer=replies.filter(outcome="").count(),

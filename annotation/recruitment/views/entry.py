@@ -22,6 +22,7 @@ from annotation.recruitment.platforms import entry_params as coming
 from annotation.recruitment.platforms import webhook
 from annotation.recruitment.platforms.entry_params import LEAVING, Refused
 from annotation.work.actions import assignments, visits
+from annotation.work.actions.origins import record_origin
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, Missing, NotAllowed
 from crowdqc.numbers import parse_whole
@@ -134,6 +135,7 @@ def _on_to_work(request: HttpRequest, visit: Visit) -> HttpResponse:
     except Conflict as error:
         return _nothing_left(request, visit, error)
     else:
+        record_origin(by=cast(User, visit.worker.user), worker=visit.worker, request=request)
         return redirect("work_assignment", assignment_id=found.pk)
     visits.record_refusal(recruitment=visit.recruitment, error=refusal)
     return _refuse(request, visit.recruitment, refusal)

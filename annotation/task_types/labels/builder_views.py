@@ -9,6 +9,7 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.utils.translation import gettext, gettext_lazy
 
+from annotation.accounts.plugins.selectors import text_rules
 from annotation.authoring.selectors.builder.frame import PER_PAGE, Build, tasks_of_type
 from annotation.authoring.views.builder.parts import (
     KNOWN,
@@ -23,7 +24,7 @@ from annotation.authoring.views.builder.parts import (
 from annotation.chats.units import PER
 from annotation.models import Item
 from annotation.task_types.labels import page as labeling
-from annotation.task_types.labels.content import CONTENTS, FILES
+from annotation.task_types.labels.content import CONTENTS, CONVERSATION, FILES
 from annotation.task_types.labels.fields import (
     COLORS,
     COMPARISONS,
@@ -117,6 +118,10 @@ class FieldRow:
         return self.field["kind"] in (SCALE, NUMBER)
 
     @property
+    def is_text(self) -> bool:
+        return self.field["kind"] in TEXTS
+
+    @property
     def can_be_unsure(self) -> bool:
         return self.field["kind"] not in TEXTS
 
@@ -172,8 +177,12 @@ class LabelsBuilder(BuilderParts):
             "kinds": KINDS.items(),
             "comparisons": COMPARISONS.items(),
             "colors": COLORS,
+            "text_rules": text_rules(build.task.project_id),
             "contents": CONTENTS.items(),
             "parts_of_chat": PER.items(),
+            "import_kind": "chats"
+            if build.version.settings["content"] == CONVERSATION
+            else "label_items",
             "takes_files": build.version.settings["content"] in FILES,
         }
         if place.part == "fields":

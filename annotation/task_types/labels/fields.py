@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.chats.units import LONGEST_UNIT, MARK, PER, WHOLE
+from annotation.chats.units import ASSISTANT, LAST, LONGEST_UNIT, MARK, PER, TURNS, WHOLE
 from annotation.files.reading.values import plain_value
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, MAX_POINTS, name_of, text, truth
@@ -34,6 +34,7 @@ KINDS: Mapping[str, Words] = {
 }
 WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
 TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
+CORRECTED = frozenset({ASSISTANT, LAST, TURNS})  # parts of which a better text can be written
 # What can be asked about each turn or call of a conversation.
 PER_UNIT = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE, NUMBER, SHORT_TEXT, LONG_TEXT})
 CONDITIONAL = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SCALE})  # what a condition can look at
@@ -52,6 +53,7 @@ MADE = 24  # characters of a name that is made of a label: values have to fit be
 NUMBERED = Decimal(1_000_000_000)
 SHORT = 300  # characters of a short text
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_RULE = re.compile(r"[a-z][a-z0-9_]*__[a-z0-9_]+")
 Row = dict[str, Any]
 
 
@@ -144,6 +146,7 @@ def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequenc
         "shuffle": kind in WITH_OPTIONS and truth(row.get("shuffle", False)),
         **_numbers(row, where, kind),
         **_counts(row, where),
+        **_rule(row, where, kind),
     }
     found |= _units(row, where, name, kind)
     found["ask_if"] = _conditions(row.get("ask_if") or [], where, before)
@@ -173,7 +176,8 @@ def _units(row: Mapping[str, Any], where: str, name: str, kind: str) -> Row:
             _("%(where)s: the short name is too long for a field about turns.") % {"where": where},
             fields={where: _("%(most)s characters at most.") % {"most": MAX_UNIT_NAME}},
         )
-    return {"per": per}
+    corrects = kind == LONG_TEXT and per in CORRECTED and truth(row.get("corrects", False))
+    return {"per": per, **({"corrects": True} if corrects else {})}
 
 
 def _check_units(field: Row, where: str, before: Sequence[Row]) -> None:
@@ -331,6 +335,19 @@ def _numbers(row: Mapping[str, Any], where: str, kind: str) -> Row:
             fields={"step": _("Above 0, or empty.")},
         )
     return found
+
+
+def _rule(row: Mapping[str, Any], where: str, kind: str) -> Row:
+    """rule: the check of a plug-in, by its full name; kept where the plug-in is not loaded."""
+    name = str(row.get("rule") or "")
+    if kind not in TEXTS or not name:
+        return {}
+    if not _RULE.fullmatch(name):
+        raise Invalid(
+            _("%(where)s: there is no check %(name)s.") % {"where": where, "name": repr(name[:60])},
+            fields={"rule": _("Choose one.")},
+        )
+    return {"rule": name}
 
 
 def _decimal(row: Mapping[str, Any], name: str, where: str) -> int | float | None:

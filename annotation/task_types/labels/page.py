@@ -38,7 +38,7 @@ from annotation.task_types.labels.fields import (
     points_of,
 )
 from annotation.task_types.labels.rules import PREFIX, asked_fields, is_open, reason_asked
-from annotation.task_types.rendering import render_markdown
+from crowdqc.web.markdown import render_markdown
 
 KEYED = 9  # options that a digit chooses
 SEGMENTS = 11  # points of a scale that stand side by side; more are a number
@@ -87,6 +87,7 @@ class FieldLine:
     least: int
     most: int
     unit: str = ""  # the turn or call of a conversation that it is about
+    corrects: bool = False  # its answer is a better text for that turn
 
     @property
     def segmented(self) -> bool:
@@ -220,6 +221,7 @@ def _line(
         least=row["min"],
         most=row["max"],
         unit=row.get("unit", ""),
+        corrects=row.get("corrects", False),
     )
 
 

@@ -8,6 +8,7 @@ option or the rank of one.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -32,10 +33,12 @@ from annotation.task_types.labels.fields import (
     codes_of,
     label_of,
 )
+from crowdqc import plugins
 from crowdqc.errors import Invalid
 from crowdqc.numbers import exact, parse_whole, plain_decimal, plural
 from crowdqc.web.words import count_words
 
+logger = logging.getLogger(__name__)
 PREFIX = "l-"
 MOST_SPANS = 1000
 SMALL = 32_767  # the largest ordinal that is stored
@@ -214,7 +217,21 @@ def _text(one: Field, raw: str) -> Answered:
         mend = _("%(most)s characters at most.") % {"most": SHORT}
         raise _refuse(one, wrong, mend, length=f"{len(raw):,}")
     _count(one, count_words(raw), lambda n: plural(n, "word"))
-    return Answered(given=True, values=Values(texts=[(one["name"], 0, raw)]))
+    return Answered(given=True, values=Values(texts=[(one["name"], 0, _ruled(one, raw))]))
+
+
+def _ruled(one: Field, raw: str) -> str:
+    """Return a text as the check of a plug-in has it; a check that fails itself keeps no work."""
+    rule = plugins.current().text_rule(one.get("rule", ""))
+    if rule is None:
+        return raw
+    try:
+        return str(rule.check(raw))
+    except ValueError as error:
+        raise Invalid(str(error), fields={one["name"]: str(error)}) from error
+    except Exception:
+        logger.exception("The check %s failed.", one["rule"])
+        return raw
 
 
 def _count(one: Field, number: int, counted: Callable[[int], str]) -> None:

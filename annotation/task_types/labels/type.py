@@ -45,6 +45,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy
 
+from annotation.accounts.plugins.selectors import text_rules
 from annotation.models import Answer, PayoutRule, Task, TaskVersion
 from annotation.task_types import pace
 from annotation.task_types.base import ITEM_TEXT, TaskType, Values, known_rules, whole_number
@@ -145,16 +146,22 @@ class Labels(TaskType):
         "label-studio",
         "conll",
         "huggingface",
+        "steps",
+        "corrections",
         *TaskType.exports,
     )
-    imports = ("label_items", "labels", "known_answers")
+    imports = ("label_items", "chats", "labels", "known_answers")
     label_studio = LabelsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """Export formats; CoNLL only if some field asks for spans."""
-        marks = any(row["kind"] == SPANS for row in settings.get("fields", []))
-        found = super().exports_of(settings)
-        return found if marks else tuple(one for one in found if one != "conll")
+        """Export formats; CoNLL only with spans, steps and corrections only with such fields."""
+        fields = settings.get("fields", [])
+        without = {
+            "conll": not any(row["kind"] == SPANS for row in fields),
+            "steps": not any(row["kind"] == CHOOSE_ONE and row.get("per") for row in fields),
+            "corrections": not any(row.get("corrects") for row in fields),
+        }
+        return tuple(one for one in super().exports_of(settings) if not without.get(one))
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         content = str(raw.get("content") or TEXT)
@@ -279,6 +286,7 @@ class Labels(TaskType):
         self, task: Task, version: TaskVersion, signature: str | None = None
     ) -> list[Missing]:
         found = missing_fields(version.settings["fields"])
+        found += missing_rules(task, version.settings["fields"])
         items = task.items.in_version(version.number)
         if not items.exists():
             found.append(Missing(gettext("The task has no items"), "text"))
@@ -390,6 +398,17 @@ def missing_fields(fields: list[dict[str, Any]]) -> list[Missing]:
             continue
         found.append(Missing(said % {"number": number}, "fields", row["name"]))
     return found
+
+
+def missing_rules(task: Task, fields: list[dict[str, Any]]) -> list[Missing]:
+    """List the checks of plug-ins that fields name and that the project does not use."""
+    known = text_rules(task.project_id)
+    said = gettext("Field %(number)s uses a check that is not enabled: %(rule)s")
+    return [
+        Missing(said % {"number": number, "rule": row["rule"]}, "fields", row["name"])
+        for number, row in enumerate(fields, 1)
+        if row.get("rule") and row["rule"] not in known
+    ]
 
 
 def _drafted(value: Any) -> str | None:

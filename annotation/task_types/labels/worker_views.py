@@ -7,6 +7,9 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy
 
+from annotation.chats.messages import as_messages
+from annotation.chats.storage import chat_of
+from annotation.models import AssignmentItem
 from annotation.task_types.labels import page as labeling
 from annotation.task_types.labels.content import AUDIO, IMAGE
 from annotation.task_types.labels.fields import TEXTS
@@ -27,6 +30,14 @@ class LabelPages(WorkerPages):
         own = labeling.page(entry.item, opened.settings, entry.draft, seed=seed, named=opened.named)
         own["break_due"] = judging.break_is_due(opened.settings, entry.position, opened.total)
         return own
+
+    def materials(self, entry: AssignmentItem, settings: Mapping[str, Any]) -> dict[str, Any]:
+        if entry.item.chat is None:
+            return {}
+        hides = bool(settings.get("hide_system"))
+        turns = chat_of(entry.item.chat).turns
+        shown = [turn for turn in turns if not (hides and turn.role == "system")]
+        return {"conversation": as_messages(shown)}
 
     def recorded(self, settings: Mapping[str, Any]) -> str:
         content = settings["content"]

@@ -19,7 +19,8 @@ from annotation.models import Candidate, ChatContent, Item
 from annotation.task_types.pairwise import type as pairwise
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from annotation.task_types.rating import type as rating
-from annotation.task_types.rendering import render_markdown, words_in
+from annotation.task_types.rendering import words_in
+from crowdqc.web.markdown import render_markdown
 from crowdqc.web.terms import Words
 
 TAG = re.compile(r"(<[^>]*>)")

@@ -165,9 +165,12 @@ class Pairwise(TaskType):
         "crowdrag-raw",
         "crowdrag-llm",
         "label-studio",
+        "preferences",
+        "openai-preferences",
+        "kto",
         *TaskType.exports,
     )
-    imports = ("pairs", "candidates", "judgments", "arena")
+    imports = ("pairs", "candidates", "chat_texts", "judgments", "arena")
     label_studio = PairsInLabelStudio()
 
     def clean_settings(self, raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Rating(TaskType):
         "label-studio",
         *TaskType.exports,
     )
-    imports = ("candidates", "judgments", "documents", "ratings", "known_answers")
+    imports = ("candidates", "chat_texts", "judgments", "documents", "ratings", "known_answers")
     label_studio = RatingsInLabelStudio()
 
     def exports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -121,8 +121,9 @@ class Rating(TaskType):
 
     def imports_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Import formats: documents or candidates, depending on the task's layout."""
-        unfit = "candidates" if settings.get("layout") == DOCUMENT else "documents"
-        return tuple(name for name in self.imports if name != unfit)
+        is_document = settings.get("layout") == DOCUMENT
+        unfit = ("candidates", "chat_texts") if is_document else ("documents",)
+        return tuple(name for name in self.imports if name not in unfit)
 
     def imports_listed(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Import formats that the task's page shows: ratings or judgments, by its layout."""

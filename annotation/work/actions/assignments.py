@@ -132,7 +132,7 @@ def _claim(
         return held if held.expires_at > timezone.now() else None
     if found.task_state != TaskState.OPEN or found.version is None:
         raise Conflict(_("This task is not open at the moment."))
-    if current_consent(worker) is None:
+    if current_consent(worker, task.type) is None:
         raise NotAllowed(
             _("Please read and answer the question about recording first."), code="no-consent"
         )

@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from annotation.accounts.projects.actions import current_consent
+from annotation.accounts.projects.actions import consent_for_work
 from annotation.models import Assignment, EventStream, User
 from annotation.models.assignments import AssignmentState
 from annotation.work.selectors.log import rename_targets
@@ -335,7 +335,7 @@ def _writable(by: User, assignment: Assignment) -> None:
         raise Conflict(
             gettext("The assignment was submitted; nothing more is recorded."), code="log-closed"
         )
-    if current_consent(assignment.worker) is None:
+    if consent_for_work(assignment) is None:
         raise NotAllowed(gettext("Nothing is recorded without your agreement."), code="no-consent")
 
 

@@ -32,7 +32,7 @@ def store_recording(*, by: User, assignment: Assignment, position: int, data: by
     locked, entry = _open_entry(assignment, by, position)
     if not get_type(locked.task.type).records_speech(settings_of(locked, entry)):
         raise Conflict(gettext("This task records nobody."))
-    if current_consent(locked.worker) is None:
+    if current_consent(locked.worker, locked.task.type) is None:
         raise NotAllowed(gettext("Agree to what is recorded first."))
     told = {
         "sha256": hashlib.sha256(read.data).hexdigest(),

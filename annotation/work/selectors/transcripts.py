@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
+from annotation.accounts.projects.consent_words import SPEAKING
 from annotation.models import Consent, Recording, Task, TextValue, Transcript
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.think_aloud.type import TRANSCRIPT
@@ -25,7 +26,9 @@ def covered_recordings() -> QuerySet[Recording]:
     """Recordings whose speaker's last agreement, still valid, covers transcription by a model."""
     last = (
         Consent.objects.filter(
-            membership=OuterRef("entry__assignment__worker"), withdrawn_at__isnull=True
+            Q(task_types=[]) | Q(task_types__overlap=list(SPEAKING)),
+            membership=OuterRef("entry__assignment__worker"),
+            withdrawn_at__isnull=True,
         )
         .order_by("-text__number")
         .values("text__transcription")[:1]

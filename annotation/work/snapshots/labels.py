@@ -93,7 +93,7 @@ class Sorted(NamedTuple):
 
 
 def fields_of(version: TaskVersion | None) -> list[LabelField]:
-    """The fields of a version in which one option is chosen, in their order."""
+    """The fields of a version in which one option is chosen for a whole item, in their order."""
     rows: Sequence[Mapping[str, Any]] = version.settings.get("fields", []) if version else []
     return [
         LabelField(
@@ -102,7 +102,7 @@ def fields_of(version: TaskVersion | None) -> list[LabelField]:
             tuple((one["value"], one["label"] or one["value"]) for one in row["options"]),
         )
         for row in rows
-        if row["kind"] == CHOOSE_ONE
+        if row["kind"] == CHOOSE_ONE and not row.get("per")
     ]
 
 

@@ -19,9 +19,24 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.access import TASK, find_worker, get_access, get_own_assignment
 from annotation.accounts.projects import actions as people
+from annotation.accounts.projects.consent_words import (
+    SPEAKING,
+    depends_on_type,
+    fill_consent,
+)
+from annotation.accounts.projects.selectors import published_types
 from annotation.authoring.selectors.steps import problem_of, settings_of
 from annotation.conversations.selectors import list_own_conversations
-from annotation.models import Assignment, AssignmentItem, Consent, Membership, Role, Task, User
+from annotation.models import (
+    Assignment,
+    AssignmentItem,
+    Consent,
+    ConsentText,
+    Membership,
+    Role,
+    Task,
+    User,
+)
 from annotation.notifications.selectors import notices_of
 from annotation.payouts.details.selectors import own_details
 from annotation.recruitment.selectors import visit_to
@@ -30,6 +45,7 @@ from annotation.task_types import get_type
 from annotation.work.actions import assignments, leases
 from annotation.work.actions.drafts import Version, versions_for_page
 from annotation.work.actions.leases import MAX_EXTENSIONS
+from annotation.work.actions.origins import record_origin
 from annotation.work.selectors import earnings, known, log, work
 from annotation.work.selectors import quiz as quizzes
 from annotation.work.views.page_api import read_object, read_version
@@ -115,6 +131,19 @@ def _next(request: HttpRequest) -> tuple[str, int]:
     return "", 0
 
 
+def _consent_types(worker: Membership, text: ConsentText, kind: str, pk: int) -> list[str]:
+    """The types of tasks that the agreement is for; [] where the text is one for all of them.
+
+    That of the task that asks for it, else those of all that the project has published.
+    """
+    if not depends_on_type(text.text):
+        return []
+    if not kind:
+        return published_types(worker.project)
+    own = {"pk": pk} if kind == "task" else {"assignments__pk": pk, "assignments__worker": worker}
+    return list(worker.project.tasks.filter(**own).values_list("type", flat=True))
+
+
 @login_required
 @require_http_methods(["GET", "POST"])
 @never_cache
@@ -123,10 +152,13 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
     worker = _worker(request, project_id)
     text = people.current_consent_text(worker.project)
     kind, pk = _next(request)
+    types, given = _consent_types(worker, text, kind, pk), people.current_consent(worker)
     context: dict[str, Any] = {
         "worker": worker,
         "text": text,
-        "given": people.current_consent(worker),
+        "words": fill_consent(text.text, types),
+        "transcribed": text.transcription and (not types or not SPEAKING.isdisjoint(types)),
+        "given": given if given and all(map(given.covers, types)) else None,
         "kind": kind,
         "pk": pk,
     }
@@ -148,6 +180,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
             member=worker,
             text=text,
             agreed=request.POST.get("agreed") == "on",
+            task_types=types,
         )
     except (Invalid, Conflict) as error:
         context["error"] = error.fields.get("agreed") or error.message
@@ -172,6 +205,7 @@ def _claimed(request: HttpRequest, task_id: int) -> HttpResponse:
     task, worker = _task(request, task_id)
     try:
         found = assignments.claim_assignment(by=request.user, task=task, worker=worker)  # type: ignore[arg-type]
+        record_origin(by=cast(User, request.user), worker=worker, request=request)
     except LimitExceeded as error:
         messages.warning(request, error.message)
         return redirect("work_home")
@@ -259,7 +293,7 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
     elsewhere = _elsewhere(found)
     if elsewhere:
         return elsewhere
-    agreed = people.current_consent(found.worker)
+    agreed = people.current_consent(found.worker, found.task.type)
     steps = work.steps(found, whole=False, on_page=found.source == "browser")
     begun = any(step.entry.shown_at or step.entry.draft_seq for step in steps)
     if not begun:
@@ -296,7 +330,7 @@ def item(request: HttpRequest, assignment_id: int, position: int) -> HttpRespons
     elsewhere = _elsewhere(found)
     if elsewhere:
         return elsewhere
-    agreed = people.current_consent(found.worker)
+    agreed = people.current_consent(found.worker, found.task.type)
     if agreed is None:
         return _redirect_to_consent(found)
     pages = pages_of(found.task)

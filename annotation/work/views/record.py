@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -13,7 +15,7 @@ from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from annotation.models import Assignment, Qualification, Rejection
+from annotation.models import Assignment, Consent, Qualification, Rejection, WorkerOrigin
 from annotation.payouts.actions import rejections
 from annotation.privacy.selectors import retention
 from annotation.task_types import get_type
@@ -42,7 +44,8 @@ def record(request: HttpRequest) -> HttpResponse:
     context = {
         "memberships": memberships,
         "kept": [(one, kept[one.pk]) for one in memberships],
-        "consents": work.list_consents(user),  # type: ignore[arg-type]
+        "consents": _with_type_names(work.list_consents(user)),  # type: ignore[arg-type]
+        "origins": WorkerOrigin.objects.filter(worker__in=memberships),
         "page": rows,
         "rows": [
             (row, log_words.describe_counts(kinds[row.pk]), sum(kinds[row.pk].values()))
@@ -50,6 +53,14 @@ def record(request: HttpRequest) -> HttpResponse:
         ],
     }
     return render(request, "annotation/work/record/record.html", context)
+
+
+def _with_type_names(consents: Iterable[Consent]) -> list[Consent]:
+    """The agreements with the names of the types of tasks that each covers; none: all."""
+    found = list(consents)
+    for one in found:
+        one.type_names = [get_type(name).label for name in one.task_types]  # type: ignore[attr-defined]
+    return found
 
 
 @login_required

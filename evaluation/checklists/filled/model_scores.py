@@ -1,9 +1,14 @@
-"""Scores of texts against references by models in folders: MoverScore, BARTScore, UniEval."""
+"""Scores of texts against references, beside METEOR and embeddings, each where asked for.
+
+Words and tokens in common (BLEU, ROUGE-L, BERTScore), and what needs something in a folder: METEOR
+with WordNet's synonyms, MoverScore, BARTScore, UniEval.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +22,35 @@ from evaluation.embeddings.seq2seq import Progress, Seq2SeqModel, is_seq2seq
 from evaluation.embeddings.token_vectors import has_tokens, tokens_of
 from evaluation.methods.core.base import FloatArray
 from evaluation.methods.core.params import TEXT, Param, flag
+from evaluation.methods.text.corpus import words
+from evaluation.methods.text.meteor import meteor
 from evaluation.methods.text.mover import inverse_frequencies, mover_score, token_weights
+from evaluation.methods.text.wordnet import WordNet, is_wordnet, read_wordnet
+from evaluation.pairwise import overlap
 
+OVERLAP, SYNONYMS = "overlap", "synonyms"
 MOVER, BART, UNIEVAL = "mover", "bart", "unieval"
-NAMES = {MOVER: "MoverScore", BART: "BARTScore", UNIEVAL: "UniEval"}
+SCORERS = {"bleu": "BLEU", "rouge_l": "ROUGE-L", "bert_score": "BERTScore"}  # measure -> scorer
+NAMES = {
+    **SCORERS,
+    SYNONYMS: "METEOR, with synonyms",
+    MOVER: "MoverScore",
+    BART: "BARTScore",
+    UNIEVAL: "UniEval",
+}
+PARAM_OVERLAP = flag(
+    OVERLAP,
+    False,
+    label=gettext_noop("BLEU, ROUGE-L and BERTScore"),
+    help=gettext_noop("Words in common, and nearness of MiniLM's tokens."),
+)
+PARAM_SYNONYMS = Param(
+    SYNONYMS,
+    "",
+    TEXT,
+    label=gettext_noop("METEOR's synonyms by"),
+    help=gettext_noop("The database of WordNet."),
+)
 PARAM_MOVER = flag(
     MOVER,
     False,
@@ -41,7 +71,7 @@ PARAM_UNIEVAL = Param(
     label=gettext_noop("UniEval by"),
     help=gettext_noop("How likely the model answers yes to the question of the dimension."),
 )
-PARAMS = (PARAM_MOVER, PARAM_BART, PARAM_UNIEVAL)
+PARAMS = (PARAM_OVERLAP, PARAM_SYNONYMS, PARAM_MOVER, PARAM_BART, PARAM_UNIEVAL)
 # The published questions of UniEval for summaries, and what each is about.
 QUESTIONS = {
     "coherence": "Is this a coherent summary to the document? </s> summary: {text} "
@@ -72,9 +102,9 @@ class ComparedTexts:
 def with_folders(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The options with the models' folders as they are stored; raises Invalid where one lacks."""
     found = dict(settings)
-    for name in (BART, UNIEVAL):
+    for name, kind in ((SYNONYMS, is_wordnet), (BART, is_seq2seq), (UNIEVAL, is_seq2seq)):
         if named := str(found.get(name) or "").strip():
-            found[name] = folders.clean_folder(named, is_seq2seq, name)
+            found[name] = folders.clean_folder(named, kind, name)
     if found.get(MOVER) and not has_tokens(found["encoder"]):
         said = _("MoverScore needs the tokens of a sentence model on this machine.")
         raise Invalid(said, fields={MOVER: said})
@@ -82,11 +112,14 @@ def with_folders(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_choices() -> dict[str, list[tuple[str, str]]]:
-    """The encoder-decoder models that are installed, for the form of a run; empty for none."""
-    there = folders.model_folders(is_seq2seq)
-    models = [(f"{folders.PATH}{at}", name) for name, at in there.items()]
-    offered = [("", _("None")), *models] if models else []
-    return {BART: offered, UNIEVAL: offered}
+    """What is installed in folders, for the form of a run; empty for none."""
+    models = _offered(is_seq2seq)
+    return {SYNONYMS: _offered(is_wordnet), BART: models, UNIEVAL: models}
+
+
+def _offered(kind: folders.Kind) -> list[tuple[str, str]]:
+    there = [(f"{folders.PATH}{at}", name) for name, at in folders.model_folders(kind).items()]
+    return [("", _("None")), *there] if there else []
 
 
 def refuse_unasked(params: Mapping[str, Any], dimension: str, *, of_source: bool) -> None:
@@ -123,6 +156,16 @@ def model_scores(
     """Compute scores (n,) by measure, of several references the best; and their models."""
     scores: dict[str, FloatArray] = {}
     models: dict[str, str] = {}
+    if params.get(OVERLAP):
+        scores |= _overlap(compared)
+    if params.get(SYNONYMS):
+        folder = Path(str(params[SYNONYMS]).removeprefix(folders.PATH))
+        synsets = read_wordnet(folder).synsets
+        values = [
+            meteor(words(compared.texts[k]), [words(one)], synsets) for k, one in compared.pairs
+        ]
+        scores[SYNONYMS] = _best(compared, values)
+        models[SYNONYMS] = folder.name
     if params.get(MOVER):
         scores[MOVER] = _mover(compared, params["encoder"], progress)
     for name in (BART, UNIEVAL):
@@ -143,6 +186,23 @@ def _best(compared: ComparedTexts, values: Sequence[float] | FloatArray) -> Floa
     for (k, _one), value in zip(compared.pairs, values, strict=True):
         out[k] = np.fmax(out[k], value)
     return out
+
+
+def _overlap(compared: ComparedTexts) -> dict[str, FloatArray]:
+    strings = list(dict.fromkeys([*compared.texts, *(one for _k, one in compared.pairs)]))
+    place = {string: at for at, string in enumerate(strings)}
+    text = np.array([place[compared.texts[k]] for k, _one in compared.pairs])
+    reference = np.array([place[one] for _k, one in compared.pairs])
+    group = np.arange(len(strings))
+    return {
+        measure: _best(compared, overlap.scores(scorer, strings, group, text, reference))
+        for measure, scorer in SCORERS.items()
+    }
+
+
+def _meteor(compared: ComparedTexts, known: WordNet) -> FloatArray:
+    pairs = [(words(compared.texts[k]), words(one)) for k, one in compared.pairs]
+    return _best(compared, [meteor(text, [one], known.synsets) for text, one in pairs])
 
 
 def _mover(compared: ComparedTexts, encoder: str, progress: Progress | None) -> FloatArray:

@@ -314,6 +314,7 @@ RUNS = RunType(
     (ASK, SCORES),
     compute,
     write,
+    page="checklist_results",
     export=OWN_ROWS,
     made_of=gettext_noop("Texts of the task and their references; no answers."),
 )

@@ -249,13 +249,18 @@ def _chart(dimension: str, rows: list[MadeChecklist]) -> dict[str, Any]:
         % {"title": row.title, "rouge": score(row.rouge, 2), "rho": score(row.rho, 2)}
         for row in rows
     )
-    points = [Point(row.rouge, row.rho, row.title[:POINT_NAME]) for row in rows]
+    points = [Point(row.rouge, row.rho, _short(row.title)) for row in rows]
     title = gettext("Checklists of %(dimension)s, with 95%% CIs") % {"dimension": dimension}
     return {
         "dimension": dimension,
         "chart": scatter(points, across=across, up=up, sentence=sentence),
         "table": plain_table(title, MADE, rows, classes="data"),
     }
+
+
+def _short(title: str) -> str:
+    """A title as it fits beside a dot."""
+    return title if len(title) <= POINT_NAME else f"{title[: POINT_NAME - 1]}…"
 
 
 def _axis(name: str, low: float, high: float) -> Axis:

@@ -31,6 +31,16 @@ def follows(task: Task, boards: Sequence[Board]) -> list[Finding]:
     return [follows_human(best.name, best.rho, claim), _next(task, best.rho, claim)]
 
 
+def scored_without_people(task: Task, number: int | None, boards: Sequence[Board]) -> list[Finding]:
+    """Say of a run asked for that no board has its scores, and where they are; [] if one has."""
+    numbers = {line.number for board in boards for line in board.lines}
+    if number is None or number in numbers:
+        return []
+    url = reverse("run_export", args=[task.project_id, number])
+    action = Action(_("Export"), url)
+    return [MESSAGES.find("scored_without_people", action=action, number=number)]
+
+
 def _next(task: Task, rho: Row, claim: Claim) -> Finding:
     """More sources, more texts by models, or better questions."""
     own = [task.project_id, task.pk]

@@ -22,6 +22,7 @@ from evaluation.checklists.making.forms import ChecklistForm, TaskForm, WhoseFor
 from evaluation.checklists.making.runs import dimensions
 from evaluation.checklists.selectors import attributes as checklists_attributes
 from evaluation.checklists.selectors import lists as reads
+from evaluation.checklists.selectors.comparison import diversity_charts
 from evaluation.models import Checklist
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.run_types import require_fit
@@ -59,6 +60,7 @@ def attributes(request: HttpRequest, project_id: int, task_id: int) -> HttpRespo
         "told": told,
         "standing": run_standing(told.run),
         "checklists": reads.of_task(task),
+        "charts": diversity_charts(task),
         "has_model": reads.has_model(access.project),
     }
     return render(request, "evaluation/checklists/attributes.html", context)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import Access, get_task
+from annotation.access import Access, get_task, open_to_viewers
 from annotation.files.reading.limits import AT_ONCE, check_size
 from annotation.models import Role, Task
 from crowdqc.errors import Invalid, Missing
@@ -34,17 +34,18 @@ def _task(request: HttpRequest, project_id: int, task_id: int, *roles: str) -> t
     return access, task
 
 
-def _number(request: HttpRequest, task: Task) -> int | None:
-    """The run asked for; one that scored texts by other means shows them beside the newest."""
+def _beside(request: HttpRequest, task: Task) -> int | None:
+    """The run asked for, where it scored texts by other means: it shows beside the newest."""
     number = number_of(request)
     if number is None:
         return None
-    beside = task.runs.filter(number=number, method__in=text_scores.SCORING).exclude(method=SLUG)
-    return None if beside.exists() else number
+    runs = task.runs.filter(number=number, method__in=text_scores.SCORING).exclude(method=SLUG)
+    return number if runs.exists() else None
 
 
 def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict[str, Any]]:
-    run = run_reads.shown_run(task, _number(request, task))
+    number = None if _beside(request, task) else number_of(request)
+    run = run_reads.shown_run(task, number)
     keep = kept_run(request, run)
     return run, {
         **run_frame(task, run, noun="filled checklist"),
@@ -64,6 +65,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dic
 
 @login_required
 @require_safe
+@open_to_viewers
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Show a section (``?view=``) of the newest finished run, or of the run asked for."""
     _, task = _task(request, project_id, task_id)
@@ -91,6 +93,8 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
             example=reads.example_score(told),
         )
         findings = verdicts.follows(task, context["boards"])
+        beside = _beside(request, task)
+        findings += verdicts.scored_without_people(task, beside, context["boards"])
         context["screen"] = page_screen(context["study_state"], findings)
         if run is not None:
             people = {

@@ -47,8 +47,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     """Every finished comparison with its true names, and the words that several people use."""
     access, task = get_think_aloud_task(request, project_id, task_id)
     page = checklists_comparison.page(task, access.user)
-    charts = [] if page["own"] else checklists_comparison.diversity_charts(task)
-    context = {"task": task, "title": runs.title_of(task), "page": page, "charts": charts}
+    context = {"task": task, "title": runs.title_of(task), "page": page}
     return render(request, "evaluation/checklists/comparisons.html", context)
 
 

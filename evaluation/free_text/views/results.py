@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_access, get_item, get_task
+from annotation.access import get_access, get_item, get_task, open_to_viewers
 from annotation.models import Task
 from crowdqc.errors import Missing
 from evaluation.free_text.columns import TABLES
@@ -52,6 +52,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
 
 @login_required
 @require_safe
+@open_to_viewers
 def results(request: HttpRequest, project_id: int) -> HttpResponse:
     """The tasks with results; the one task's results where there is one only."""
     access = get_access(request, project_id)
@@ -73,6 +74,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
 
 @login_required
 @require_safe
+@open_to_viewers
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Page of the workers' leaderboard; redirects for pairs and ratings."""
     _, task = get_task(request, project_id, task_id)
@@ -110,6 +112,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 @login_required
 @require_safe
+@open_to_viewers
 def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The language models' leaderboard, beside what workers reach."""
     _, task = get_task(request, project_id, task_id)
@@ -128,6 +131,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 @login_required
 @require_safe
+@open_to_viewers
 def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Page on how the weights converged, and whose ranks iterating reversed."""
     _, task = get_task(request, project_id, task_id)
@@ -141,6 +145,7 @@ def convergence(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 
 @login_required
 @require_safe
+@open_to_viewers
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Scores of a finished run: one table as CSV or JSONL, or all of them with a manifest."""
     _, task = get_task(request, project_id, task_id)
@@ -149,6 +154,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
 
 @login_required
 @require_safe
+@open_to_viewers
 def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Every question with its agreement, best answer and honest "I don't know"s."""
     _, task = get_task(request, project_id, task_id)
@@ -186,6 +192,7 @@ def question_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
 
 @login_required
 @require_safe
+@open_to_viewers
 def question(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
     """Page of a question: its answers by score, the best one, and camps."""
     _, task, item = get_item(request, project_id, task_id, item_id)

@@ -1,20 +1,27 @@
-"""What a link shows of a label study to people without an account: no names, texts or answers."""
+"""What a link shows of a label study to people without an account: no names or answers.
+
+Items with their labels are shown where the requester allowed it for this link.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from evaluation.labels.selectors import findings, study, tables
+from crowdqc.numbers import count
+from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
-from evaluation.models import Run
+from evaluation.models import ItemLabel, LabelDecision, Run
 from evaluation.results.findings import arrange
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
+PER_PAGE = 50
 METHOD = gettext_lazy(
     "People chose one label per item. %(model)s estimates the items’ labels together with how "
     "often each worker is right. The interval shows how sure that is."
@@ -49,3 +56,38 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "tally": votes_used.tally_of(told),
         "recipe": reads.recipe_pairs(run, told.get("recipe")),
     }
+
+
+@dataclass(frozen=True)
+class SharedItem:
+    """An item as a link shows it: its text, the label, and how many workers gave each."""
+
+    text: str
+    label: str
+    by_hand: bool
+    certainty: float | None
+    votes: str
+
+
+def item_page(run: Run, page: Any) -> Page:
+    """Return a page of the items in their order, as ``SharedItem``."""
+    rows = ItemLabel.objects.filter(run=run).select_related("item")
+    shown = Paginator(rows.order_by("item__position", "item_id"), PER_PAGE).get_page(page)
+    field = ShownField.of(reads.figures_of(run, *study.FIGURES))
+    found = list(shown.object_list)
+    by_hand = decisions.standing(field.name, [row.item_id for row in found])
+    shown.object_list = [_shared_item(row, field, by_hand.get(row.item_id)) for row in found]
+    return shown
+
+
+def _shared_item(row: ItemLabel, field: ShownField, decision: LabelDecision | None) -> SharedItem:
+    votes = row.extra.get("votes", {})
+    given = [f"{label} {count(votes[code])}" for code, label in field.options if votes.get(code)]
+    label = decision.label if decision else row.label
+    return SharedItem(
+        text=row.item.question or row.item.key,
+        label=field.word(label) if label else "",
+        by_hand=decision is not None,
+        certainty=None if decision else row.extra.get("posterior"),
+        votes=", ".join(given),
+    )

@@ -231,6 +231,11 @@ def competence_table(
     )
 
 
+def has_known(rows: Sequence[WorkerRow], models: Sequence[ModelRow]) -> bool:
+    """Whether anybody in the table met a known answer, so that it has their column."""
+    return any(row.extra["known_n"] for row in rows) or any(row.known.n for row in models)
+
+
 def worker_list(
     run: Run,
     rows: Sequence[WorkerRow],
@@ -253,12 +258,11 @@ def worker_list(
             groups.append(group)
         else:
             groups += [replace(group, rows=()), *(opening.group(row) for row in group.rows)]
-    any_known = any(row.extra["known_n"] for row in rows) or any(row.known.n for row in models)
     return {
         "page": shown,
         "table": competence_table(
             [*groups, *group_of(run.task, models)],
-            any_known=any_known,
+            any_known=has_known(rows, models),
             opened=opening.opened if opening else None,
             foot=charts.forest_axis(SCALE, bottom=True) if opening else "",
             is_long=True,

@@ -15,8 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_safe
 
-from annotation.access import Access, get_task, get_worker
+from annotation.access import Access, get_task, get_worker, open_to_viewers
 from annotation.models import Task
+from annotation.work.snapshots.labels import fields_of
+from annotation.work.snapshots.turns import turn_fields
 from crowdqc.errors import Missing
 from evaluation.labels import joined
 from evaluation.labels.run import LABELS
@@ -88,10 +90,17 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
                 "current": slug == view,
                 "url": reverse(name, args=[task.project_id, task.pk]) + keep,
             }
-            for slug, (label, name) in VIEWS.items()
+            for slug, (label, name) in _views(task)
         ],
     )
     return run, context
+
+
+def _views(task: Task) -> Iterable[tuple[str, tuple[Any, str]]]:
+    """The views of a task's results; those of turns where it asks about turns."""
+    yield from VIEWS.items()
+    if turn_fields(task.current):
+        yield "turns", (_("Turns"), "turn_results")
 
 
 def told_frame(
@@ -148,10 +157,13 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
 
 @login_required
 @require_safe
+@open_to_viewers
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Competence against guessing, in groups; ``?open=`` shows one worker's confusion matrix."""
     access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "workers")
+    if run is None and turn_fields(task.current) and not fields_of(task.current):
+        return redirect("turn_results", project_id, task_id)
     if run is None:
         return empty_page(request, task, context)
     rows = worker_reads.rows_of(run)
@@ -187,6 +199,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 @login_required
 @require_safe
+@open_to_viewers
 def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
     """Show a worker's row with the confusion matrix, or closed with ``?closed=1``.
 
@@ -211,7 +224,12 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
         "access": access,
         "run": run,
         "table": worker_reads.competence_table(
-            [opening.group(row)], any_known=True, opened=opening.opened
+            [opening.group(row)],
+            # The columns of the table that the row stands in.
+            any_known=worker_reads.has_known(
+                worker_reads.rows_of(run), model_reads.model_rows(run, field, worker_reads.SCALE)
+            ),
+            opened=opening.opened,
         ),
         "detail": worker_reads.detail(task, row, field) if is_open else None,
     }
@@ -222,6 +240,7 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
 
 @login_required
 @require_safe
+@open_to_viewers
 def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Page of items: votes and labels by method, disputed items first.
 
@@ -260,6 +279,7 @@ def _filter_of(
 
 @login_required
 @require_safe
+@open_to_viewers
 def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Page of agreement coefficients: of all workers, of the better ones, by class."""
     _access, task = get_study(request, project_id, task_id)
@@ -281,6 +301,7 @@ def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 
 @login_required
 @require_safe
+@open_to_viewers
 def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """How frequent each class is, and what is confused with what."""
     _access, task = get_study(request, project_id, task_id)
@@ -295,6 +316,7 @@ def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 @login_required
 @require_safe
+@open_to_viewers
 def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Page comparing methods: known answers right, disputed items, which to use."""
     _access, task = get_study(request, project_id, task_id)
@@ -313,6 +335,7 @@ def compare(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
 
 @login_required
 @require_safe
+@open_to_viewers
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Rows of a finished run: one table as a file, or all of them with a manifest.
 

@@ -12,6 +12,8 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic import Field as Described
 from pydantic import create_model
 
+from annotation.chats.storage import UNITS, chat_of
+from annotation.chats.text import plain_text
 from annotation.models import Item, Task
 from annotation.task_types.labels.content import FILES
 from annotation.task_types.labels.fields import (
@@ -25,6 +27,7 @@ from annotation.task_types.labels.fields import (
     TEXTS,
     UNSURE,
     codes_of,
+    item_fields,
 )
 from annotation.task_types.labels.page import hint
 from annotation.task_types.labels.rules import PREFIX, check_answers
@@ -38,6 +41,7 @@ from evaluation.llm_runs.parts import asked_items
 
 DRAFT = "draft"
 LISTS = frozenset({CHOOSE_SEVERAL, RANK})
+MAX_CHAT = 60_000  # characters of a conversation in a prompt; turns in its middle are left out
 OPEN = "..."  # stands for a value in the example, as an option there would be copied
 Field = Mapping[str, Any]
 
@@ -49,7 +53,7 @@ class LabelQuestions(Questions):
     shows_examples = True
     does, given = gettext_noop("%(model)s labels %(items)s"), "label"
     results = "label_results"
-    passage_label = gettext_noop("Show the model what stands beside the item")
+    passage_label = gettext_noop("Show the model the item's other content")
     next_step = (
         gettext_noop("The labels stand beside those of people."),
         "label_results",
@@ -66,12 +70,12 @@ class LabelQuestions(Questions):
         return prompt.render(
             instructions=task.current.instructions,
             passage=item.group.passage if passage else "",
-            item=item.question or item.key,
-            fields="\n\n".join(told_field(one) for one in fields_of(task)),
+            item=_item_text(item),
+            fields="\n\n".join(told_field(one) for one in fields_of(task, item)),
         )
 
-    def schema(self, task: Task, name: str) -> Schema:
-        return labels_schema(json.dumps(fields_of(task)))
+    def schema(self, task: Task, name: str, item: Item) -> Schema:
+        return labels_schema(json.dumps(fields_of(task, item)))
 
     def example_fields(self, task: Task) -> Mapping[str, bool]:
         fields = fields_of(task)
@@ -83,20 +87,36 @@ class LabelQuestions(Questions):
         return {one["name"]: bool(one["ask_if"] or not one["required"]) for one in fields}
 
     def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:
-        values = check_answers(value[DRAFT], fields_of(task))
+        values = check_answers(value[DRAFT], fields_of(task, item))
         decided = values.texts or any(code != UNSURE for _, code, _ in values.choices)
         return ParsedValues(values, declined=not decided)
 
 
-def fields_of(task: Task) -> list[dict[str, Any]]:
-    """Return the fields that a model is asked; Conflict if there are none or items are files."""
+def _item_text(item: Item) -> str:
+    """The item as a model reads it: of a conversation all turns, as far as there is room."""
+    if item.chat is not None:
+        return plain_text(chat_of(item.chat), most=MAX_CHAT, system=True)
+    return item.question or item.key
+
+
+def fields_of(task: Task, item: Item | None = None) -> list[dict[str, Any]]:
+    """Return the fields that a model is asked; Conflict if there are none or items are files.
+
+    With ``item`` those about turns of its conversation, one for each turn.
+    """
     if task.current is None:
         raise Conflict(gettext("Publish the task first: answers name the version they answer."))
     if task.current.settings["content"] in FILES:
         raise Conflict(
             gettext("Models are asked in text only, and the items of this task show files.")
         )
-    found = [one for one in task.current.settings["fields"] if one["kind"] != SPANS]
+    own = item.settings if item is not None else {}
+    rows = (
+        item_fields({**task.current.settings, **own})
+        if own.get(UNITS)
+        else (task.current.settings["fields"])
+    )
+    found = [one for one in rows if one["kind"] != SPANS]
     if not found:
         raise Conflict(
             gettext("Models are not asked to mark text, and the task has no other field.")
@@ -106,7 +126,8 @@ def fields_of(task: Task) -> list[dict[str, Any]]:
 
 def told_field(one: Field) -> str:
     """Describe a field for a prompt: name, question, values, and when it is asked."""
-    lines = [f"{one['name']}: {one['question']}"]
+    about = f" (about [{one['unit']}])" if one.get("unit") else ""
+    lines = [f"{one['name']}: {one['question']}{about}"]
     lines.append(f"  {_answer_form(one)}")
     named = {option["value"]: option for option in one["options"]}
     if one["kind"] not in (NUMBER, SCALE, *TEXTS):

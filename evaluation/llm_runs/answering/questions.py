@@ -61,8 +61,8 @@ class Questions:
         """Return the items to ask about; Conflict if there are none."""
         return asked_items(task)
 
-    def schema(self, task: Task, name: str) -> Schema:
-        """The form of an answer under the prompt strategy of this name."""
+    def schema(self, task: Task, name: str, item: Item) -> Schema:
+        """The form of an answer about an item under the prompt strategy of this name."""
         return SCHEMAS.get(name, ANSWER)
 
     def prompt(self, prompt: Template, item: Item, task: Task, *, passage: bool) -> Rendered:

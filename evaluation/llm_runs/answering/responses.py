@@ -52,7 +52,7 @@ class Responses(Questions):
             citing=_citing([one.number for one in shown], settings["min_citations"]),
         )
 
-    def schema(self, task: Task, name: str) -> Schema:
+    def schema(self, task: Task, name: str, item: Item) -> Schema:
         return RESPONSE
 
     def read(self, task: Task, item: Item, value: Mapping[str, Any]) -> ParsedValues:

@@ -224,7 +224,6 @@ def _plan(
     strategy = strategy_of(task, params["strategy"])
     prompt, name = prompt_of(task, strategy)
     way = questions_for(task)
-    schema = way.schema(task, name)
     found, pool = _examples(task, params, way, wanted, encode=encode)
 
     def rendered(one: AnswerRequest) -> Rendered:
@@ -240,7 +239,7 @@ def _plan(
         ModelQuestion(
             one.subject(found.of.get(one.item.pk, ())),
             rendered(one),
-            schema,
+            way.schema(task, name, one.item),
             sampling(params),
             replicate=one.replicate,
         )

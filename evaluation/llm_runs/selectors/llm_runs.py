@@ -44,6 +44,8 @@ def calls_of(run: Run) -> Calls | None:
         return None
     rows = LLMCall.objects.filter(uses__run=run)
     earlier = Q(finished_at__lt=run.created_at, state=CallState.DONE)
+    # A call in flight has no cost yet, which says nothing of its model's price.
+    unpriced = Q(attempts__gt=0, cost__isnull=True, finished_at__isnull=False)
     found = rows.aggregate(
         uses=Count("pk"),
         total=Count("pk", distinct=True),
@@ -51,7 +53,7 @@ def calls_of(run: Run) -> Calls | None:
         before=Count("pk", filter=earlier, distinct=True),
         failed=Count("pk", filter=Q(state=CallState.FAILED), distinct=True),
         imported=Count("pk", filter=Q(source="import"), distinct=True),
-        unpriced=Count("pk", filter=~earlier & Q(attempts__gt=0, cost__isnull=True), distinct=True),
+        unpriced=Count("pk", filter=~earlier & unpriced, distinct=True),
     )
     if not found["total"] and run_types.asking_of(run.method) is None:
         return None
@@ -102,7 +104,7 @@ def _figures(
         else gettext("of the calls made anew")
     )
     before = {
-        "label": gettext("Taken from before"),
+        "label": gettext("Reused from earlier runs"),
         "value": count(found["before"]),
         "of": gettext("of %(done)s") % {"done": count(found["done"])},
         "note": gettext("asked by an earlier run; cost nothing"),

@@ -211,7 +211,7 @@ def _figures(ready: Prepared, currency: str) -> list[dict[str, Any]]:
     return [
         {"label": gettext("Calls"), "value": count(found.calls), "of": ""},
         {
-            "label": gettext("Taken from before"),
+            "label": gettext("Reused from earlier runs"),
             "value": count(found.cached),
             "of": gettext("of %(calls)s") % {"calls": count(found.calls)},
             "note": gettext("asked already; cost nothing"),

@@ -21,7 +21,7 @@ from annotation.formats.exports.pairwise import (
     get_export,
 )
 from annotation.formats.exports.tools.frames import dimension_of
-from annotation.models import Task
+from annotation.models import ExportFile, Task
 from crowdqc.errors import DomainError, Invalid
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.makers import (
@@ -34,12 +34,14 @@ from evaluation.bundles.makers import (
     written_as,
 )
 from evaluation.free_text.columns import TABLES
+from evaluation.items.joined import FORMS as JOINED_FORMS
+from evaluation.items.joined import JOINED, JoinedMaker, JoinedTable, describe_joined
 from evaluation.pairwise import arena_board
 from evaluation.runs.exports import scores
 
 SCORES = "scores"
 BOARD = "leaderboard"
-FORMS = [*MEDIA, *REPORT_FORMS]
+FORMS = [*MEDIA, *REPORT_FORMS, "hf"]
 LIVE = {"live-bundle": "zip", "live-report": "html"}
 
 
@@ -97,7 +99,11 @@ class Command(BaseCommand):
             formats.add_parser("live-bundle", help="the result of a live evaluation (ZIP)"),
             formats.add_parser("live-report", help="the same as a report (HTML)"),
         ]
-        parsers = [free, runs, packed, reported, *lives]
+        joined = formats.add_parser(
+            JOINED, help="items with their texts, votes and final labels in one table"
+        )
+        joined.add_argument("--query", default="", help="filters, as in the list of items")
+        parsers = [free, runs, packed, reported, joined, *lives]
         for family, kinds in families().items():
             titles = [str(PAIR_EXPORTS[slug].title) for slug in kinds.values() if slug]
             own = formats.add_parser(family, help=", ".join(titles))
@@ -143,6 +149,8 @@ def _chosen(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileS
         form = _form(options["form"], path, tuple(files.FORMATS))
         made = _scores(task, options, form) if what == SCORES else _collected(task, options, form)
         return form, made
+    if family == JOINED:
+        return _joined(task, options, path)
     if family in LIVE:
         form = _form(options["form"], path, (LIVE[family],))
         of_live = live_file(task, form)
@@ -189,6 +197,18 @@ def _board(task: Task, options: dict[str, Any]) -> FileSummary:
     told = manifest.describe(task, BOARD)
     told |= {"dimension": dimension, "component": options["component"], "run": recipe(run)}
     return FileSummary(told, arena_board.lines(run, dimension, options["component"]))
+
+
+def _joined(task: Task, options: dict[str, Any], path: Path) -> tuple[str, FileSummary]:
+    """The joined table; a folder for Hugging Face where the file is an archive."""
+    is_folder = options["form"] is None and path.suffix == ".zip"
+    form = "hf" if is_folder else _form(options["form"], path, JOINED_FORMS)
+    params = {"query": options["query"]} if options["query"] else {}
+    maker = JoinedMaker()
+    maker.check(task.project, task, JOINED, form, params)
+    made = maker.make(ExportFile(task=task, form=form, what=JOINED, params=params))
+    about = describe_joined(JoinedTable(task, options["query"]), form)
+    return form, FileSummary(about, made.parts, made.rows)
 
 
 def _form(said: str | None, path: Path, formats: tuple[str, ...]) -> str:

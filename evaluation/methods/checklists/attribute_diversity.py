@@ -9,6 +9,7 @@ combined condition of that dimension. Low similarity and an even spread are dive
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,7 @@ from evaluation.methods.core.params import LEVEL, Params, whole_number
 from evaluation.methods.core.units import SIMILARITY, too_few_units
 from evaluation.methods.text.corpus import stems, token_ids, words
 
-NAME, VERSION = "attribute_diversity", "1.0"
+NAME, VERSION = "attribute_diversity", "1.1"
 PARAMS = Params(NAME, (whole_number("topics", 5, 2), LEVEL), version=VERSION)
 ONE_PERSON, ONE_MODEL = "one person", "one model"
 PEOPLE, MODELS, COMBINED = "several people", "several models", "people and models"
@@ -227,13 +228,23 @@ def _topics(
     if len(rows) < FEWEST or not any(lists):
         return None, np.zeros((0, 0)), []
     tokens = token_ids(lists)
-    names = list(dict.fromkeys(token for one in lists for token in one))
+    names = _usual_words([data.texts[row] for row in rows])
     counts = word_counts(tokens)
     fitted = fit_topics(counts, k, rng=rng)
     if not fitted.converged:
         return None, counts, []
     best = [np.argsort(-row, kind="stable")[:TOP].tolist() for row in fitted.words]
     return fitted, counts, [[names[at] for at in row] for row in best]
+
+
+def _usual_words(texts: Sequence[str]) -> list[str]:
+    """The most frequent word of each stem, in the order in which stems come."""
+    forms: dict[str, Counter[str]] = {}
+    for text in texts:
+        for word in words(text):
+            for own in stems(word):  # none of a function word
+                forms.setdefault(own, Counter())[word] += 1
+    return [found.most_common(1)[0][0] for found in forms.values()]
 
 
 def _spread(topics: Topics | None, counts: FloatArray, at: list[int], k: int) -> Row | None:

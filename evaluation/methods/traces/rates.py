@@ -91,9 +91,7 @@ def estimate_rates(reviewed: Reviewed, population: Population, *, level: float =
     by_rule = population.count.sum(axis=1)
     blind = np.bincount(population.blind, by_rule, minlength=strata).astype(np.int64)
     own = population.blind[reviewed.stratum]
-    people = _claim(
-        "failure_people", reviewed.value, weight, cell=own, count=blind, level=level
-    )
+    people = _claim("failure_people", reviewed.value, weight, cell=own, count=blind, level=level)
     cell = 3 * reviewed.stratum + reviewed.verdict + 1
     both = _claim(
         "failure_both",

@@ -12,6 +12,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.access import open_to_viewers
 from annotation.accounts.projects.forms import add_errors
 from annotation.authoring.actions.drafts import as_title
 from annotation.models import Role, Task
@@ -63,6 +64,7 @@ def _live(request: HttpRequest, runs: ShownRun) -> bool:
 
 @login_required
 @require_safe
+@open_to_viewers
 def agreement(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Alpha raw, corrected, on shuffled votes and cross-fitted; who lowers it; hard pairs.
 
@@ -124,6 +126,7 @@ def panel(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
+@open_to_viewers
 def order(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What sides and positions do to answers, and how the dimensions hang together."""
     _, task = study(request, project_id, task_id)

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import get_task
+from annotation.access import get_task, open_to_viewers
 from annotation.formats.exports import pairwise
 from annotation.models import Role, Task
 from annotation.task_types import get_type
@@ -93,6 +93,7 @@ def empty_page(
 
 @login_required
 @require_safe
+@open_to_viewers
 def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Systems by Bradley-Terry on one dimension, one board a connected component."""
     _, task = study(request, project_id, task_id)
@@ -189,6 +190,7 @@ def _scores(request: HttpRequest) -> list[dict[str, str]]:
 
 @login_required
 @require_safe
+@open_to_viewers
 def live_fragment(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """The strip of counts and runs alone; it asks for itself while something is to come."""
     _, task = study(request, project_id, task_id)
@@ -214,6 +216,7 @@ def live_fragment(request: HttpRequest, project_id: int, task_id: int) -> HttpRe
 
 @login_required
 @require_safe
+@open_to_viewers
 def wins(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Systems against systems: who wins how much of what was decided."""
     _, task = study(request, project_id, task_id)
@@ -234,6 +237,7 @@ def wins(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
+@open_to_viewers
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """Rows of a finished run, all with a manifest or one table; with ``what``, the judgments."""
     _, task = study(request, project_id, task_id)
@@ -263,6 +267,7 @@ def _judgments(request: HttpRequest, task: Task, what: str) -> HttpResponseBase:
 
 @login_required
 @require_safe
+@open_to_viewers
 def grades(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Mean grades by style and origin with tests of two groups, and the grades of each topic."""
     _, task = study(request, project_id, task_id)
@@ -308,6 +313,7 @@ def published(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 
 @login_required
 @require_safe
+@open_to_viewers
 def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Agreement, the mean of every source, and how workers use the scale."""
     _, task = get_task(request, project_id, task_id)

@@ -11,7 +11,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import get_worker
+from annotation.access import get_worker, open_to_viewers
 from annotation.models import Role
 from annotation.task_types.pairwise import page as judging
 from crowdqc.errors import Conflict
@@ -29,6 +29,7 @@ from evaluation.runs.selectors import lists as reads
 
 @login_required
 @require_safe
+@open_to_viewers
 def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Gold labels of one dimension, the least certain first."""
     _, task = study(request, project_id, task_id)
@@ -59,6 +60,7 @@ def pair_list(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 
 @login_required
 @require_safe
+@open_to_viewers
 def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> HttpResponse:
     """Page of a pair: both texts, labels, every vote, and models' answers."""
     _, task = study(request, project_id, task_id)
@@ -78,6 +80,7 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
 
 @login_required
 @require_safe
+@open_to_viewers
 def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Competence with its interval and what else is known of each worker."""
     _, task = study(request, project_id, task_id)
@@ -109,6 +112,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
 
 @login_required
 @require_safe
+@open_to_viewers
 def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) -> HttpResponse:
     """Page of a worker: competence by dimension, votes, and differences from the gold labels."""
     access, task = study(request, project_id, task_id)

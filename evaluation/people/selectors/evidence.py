@@ -6,12 +6,17 @@ Evidence for whoever reads it. Nothing acts on it: no score, payout, rejection o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
 
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Case, Count, FloatField, Q, When
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.progress import median_seconds
 from annotation.models import (
@@ -21,14 +26,14 @@ from annotation.models import (
     Project,
     Rejection,
     Task,
+    WorkerOrigin,
 )
 from annotation.models.assignments import AssignmentState
-from annotation.payouts.details.actions import open_details
-from annotation.payouts.selectors.proposals import work_facts
+from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import EMPTY, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
-from crowdqc.errors import Conflict
-from crowdqc.numbers import count, percent
+from crowdqc.database.quantiles import seconds_between
+from crowdqc.numbers import count, percent, plural
 from evaluation.models import Run, RunFigure
 from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, KINDS, cites, notes
 from evaluation.people.selectors.scores import beside_medians_by_worker
@@ -36,6 +41,9 @@ from evaluation.runs.official.selectors import official_runs
 from evaluation.runs.results import look_alikes
 
 MOST_FLAGGED = 1000  # newest assignments of a page of workers that are looked at for flags
+MOST_TOGETHER = 10  # workers on one network, such as a campus, that are still listed as pairs
+Pair = tuple[int, int, str]  # two workers, and what they share
+NOT_COUNTED = WorkFacts()  # no note on counts of answers asks for a look, so they are not read
 
 
 @dataclass(frozen=True)
@@ -86,25 +94,35 @@ class WorkerEvidence:
 
     @cached_property
     def alike(self) -> dict[int, list[Likeness]]:
-        """By worker, whom they resemble: in answers (official runs) and payment references."""
+        """By worker, whom they resemble, the rarest kind of evidence first (four queries)."""
+        pairs = [
+            *_same_origins(self.project),
+            *((one, other, _("same payment reference")) for one, other in self._same_references),
+            *self._same_answers,
+        ]
+        people = {worker for one, other, _evidence in pairs for worker in (one, other)}
+        rows = self.project.memberships.filter(role="worker", pk__in=people)
+        names = dict(rows.values_list("pk", "pseudonym")) if people else {}
         found: dict[int, list[Likeness]] = {}
-        names = dict(self.project.memberships.filter(role="worker").values_list("pk", "pseudonym"))
-
-        def add(one: int, other: int, evidence: str) -> None:
+        for one, other, evidence in pairs:
             for worker, like in ((one, other), (other, one)):
                 if worker in names and like in names:
                     found.setdefault(worker, []).append(Likeness(like, names[like], evidence))
+        return found
 
+    @property
+    def _same_answers(self) -> Iterator[Pair]:
         figures = RunFigure.objects.filter(
             run__in=[run.pk for run in self.runs.values()], name=look_alikes.FIGURE
         )
         for data in figures.order_by("run_id").values_list("data", flat=True):
             for row in data["rows"]:
                 one, other = row["workers"]
-                add(one, other, _same_answers(row))
-        for one, other in _same_references(self.project):
-            add(one, other, _("same payment reference"))
-        return found
+                yield one, other, _same_answers(row)
+
+    @property
+    def _same_references(self) -> list[tuple[int, int]]:
+        return _same_references(self.project)
 
     @cached_property
     def below_median(self) -> set[int]:
@@ -147,16 +165,57 @@ def _same_answers(row: Mapping[str, Any]) -> str:
 
 
 def _same_references(project: Project) -> list[tuple[int, int]]:
-    """Pairs of workers who are to be paid at the same place."""
-    by_reference: dict[tuple[str, str], list[int]] = {}
-    rows = PaymentDetails.objects.filter(worker__project=project).order_by("worker_id")
-    for row in rows:
-        try:
-            found = open_details(row)
-        except Conflict:
-            continue  # sealed under a secret that is gone
-        by_reference.setdefault((found.way, found.reference.casefold()), []).append(row.worker_id)
-    return [(own[0], other) for own in by_reference.values() for other in own[1:]]
+    """Pairs of workers who are to be paid at the same place, by keyed hashes."""
+    rows = (
+        PaymentDetails.objects.filter(worker__project=project, reference_hash__isnull=False)
+        .order_by()
+        .values_list("reference_hash")
+        .annotate(workers=ArrayAgg("worker_id", order_by="worker_id"))
+        .filter(workers__len__gt=1)
+    )
+    return [(own[0], other) for _hash, own in rows for other in own[1:]]
+
+
+def _same_origins(project: Project) -> list[Pair]:
+    """Pairs of workers on one device or network, with how many of all pairs share one.
+
+    A device or network of more than MOST_TOGETHER workers says nothing about two of them.
+    """
+    known = dict(
+        WorkerOrigin.objects.filter(worker__project=project)
+        .order_by()
+        .values_list("kind")
+        .annotate(n=Count("worker", distinct=True))
+    )
+    rows = (
+        WorkerOrigin.objects.filter(worker__project=project)
+        .order_by()
+        .values_list("kind", "digest")
+        .annotate(workers=ArrayAgg("worker_id", order_by="worker_id"))
+        .filter(workers__len__gt=1)
+    )
+    together: dict[str, set[tuple[int, int]]] = {}
+    listed: dict[str, set[tuple[int, int]]] = {}
+    for kind, _digest, workers in rows:
+        pairs = set(combinations(workers, 2))
+        together.setdefault(kind, set()).update(pairs)
+        if len(workers) <= MOST_TOGETHER:
+            listed.setdefault(kind, set()).update(pairs)
+    words = {
+        WorkerOrigin.Kind.DEVICE: gettext_lazy("same device (%(shared)s of %(pairs)s of workers)"),
+        WorkerOrigin.Kind.NETWORK: gettext_lazy(
+            "same network (%(shared)s of %(pairs)s of workers)"
+        ),
+    }
+    rates = {
+        kind: {"shared": count(len(found)), "pairs": plural(comb(known[kind], 2), "pair")}
+        for kind, found in together.items()
+    }
+    return [
+        (one, other, words[kind] % rates[kind])
+        for kind in words
+        for one, other in sorted(listed.get(kind, ()))
+    ]
 
 
 def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
@@ -164,28 +223,25 @@ def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
 
     A ``+`` follows the numbers where more work waits than is looked at.
     """
-    assignments = _awaiting(project, workers)
-    ids = [one.pk for one in assignments]
-    tasks = Task.objects.in_bulk({one.task_id for one in assignments})
-    more = "+" if len(assignments) == MOST_FLAGGED else ""
-    facts, logs = work_facts(ids), log_summaries(ids)
-    usual, paces = median_seconds(project), paces_by_assignment(tasks, ids)
+    awaiting = _awaiting(project, workers)
+    ids = [row.pk for row in awaiting]
+    tasks = Task.objects.in_bulk({row.task for row in awaiting})
+    more = "+" if len(awaiting) == MOST_FLAGGED else ""
+    logs, usual = log_summaries(ids), median_seconds(project, tasks)
+    paces = paces_by_assignment(tasks, ids)
     cited = {pk: cites(task) for pk, task in tasks.items()}
     kinds: dict[int, Counter[str]] = {}
-    for one in assignments:
-        seconds = None
-        if one.opened_at and one.submitted_at and one.source != "import":
-            seconds = (one.submitted_at - one.opened_at).total_seconds()
-        middle, n = usual.get(one.task_id, (None, 0))
+    for row in awaiting:
+        middle, n = usual.get(row.task, (None, 0))
         found = notes(
-            facts[one.pk],
-            logs.get(one.pk, EMPTY),
-            seconds,
+            NOT_COUNTED,
+            logs.get(row.pk, EMPTY),
+            row.seconds,
             middle if n >= ENOUGH_TIMES else None,
-            cites=cited[one.task_id],
-            pace=paces.get(one.pk),
+            cites=cited[row.task],
+            pace=paces.get(row.pk),
         )
-        kinds.setdefault(one.worker_id, Counter()).update(note.kind for note in found if note.look)
+        kinds.setdefault(row.worker, Counter()).update(note.kind for note in found if note.look)
     return {
         worker: [f"{KINDS[kind]} {count(n)}{more}" for kind, n in sorted(own.items())]
         for worker, own in kinds.items()
@@ -193,12 +249,23 @@ def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:
     }
 
 
-def _awaiting(project: Project, workers: Collection[int]) -> Sequence[Assignment]:
+class _Awaiting(NamedTuple):
+    pk: int
+    task: int
+    worker: int
+    seconds: float | None  # from opening to submitting; None for imported work
+
+
+def _awaiting(project: Project, workers: Collection[int]) -> list[_Awaiting]:
     """Submitted work of these workers that nobody has decided about, the newest first."""
     decided = PayoutLine.objects.filter(live=True).values("assignment")
     rows = Assignment.objects.filter(
         worker__in=workers, state=AssignmentState.SUBMITTED, settled_at__isnull=True
     ).exclude(pk__in=decided.filter(assignment__worker__in=workers))
     rows = rows.filter(task__project=project).order_by("-submitted_at", "-pk")
-    needed = ("task_id", "worker_id", "opened_at", "submitted_at", "source")
-    return list(rows.only(*needed)[:MOST_FLAGGED])
+    seconds = Case(
+        When(~Q(source="import"), then=seconds_between("opened_at", "submitted_at")),
+        output_field=FloatField(),
+    )
+    found = rows.annotate(seconds=seconds).values_list("pk", "task_id", "worker_id", "seconds")
+    return [_Awaiting(*row) for row in found[:MOST_FLAGGED]]

@@ -6,6 +6,7 @@ It stands on this side, since a published study brings results along that only t
 from __future__ import annotations
 
 from evaluation.published.formats.base import Format
+from evaluation.published.formats.chats import Chats
 from evaluation.published.formats.crowdrag import CrowdRag, CrowdRagRaw
 from evaluation.published.formats.crowdrag_writing import (
     RESPONSES,
@@ -57,5 +58,6 @@ FORMATS: dict[str, Format] = {
         ATTRIBUTES,
         CHECKS,
         Ebr(),
+        Chats(),
     )
 }

@@ -9,9 +9,10 @@ from pathlib import Path
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.files.reading.importer import Field, guess
-from annotation.files.reading.sheet import read
+from annotation.files.reading.sheet import read, spooled
+from annotation.files.reading.sources import of_bytes
 from annotation.formats.actions.imports import Report, import_content
-from annotation.formats.registry import format_for
+from annotation.formats.registry import format_for, get_format
 from annotation.formats.selectors.imports import check_rows
 from annotation.models import Task, User
 from annotation.task_types import get_type
@@ -58,7 +59,7 @@ def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrappe
     task = task_numbered(options["task"])
     user = requester(options["by"], task.project)
     report, skipped = _import(task, user, kind, options)
-    for line in skipped:
+    for line in (*skipped, *report.notes):
         err.write(f"{line}\n")
     twice = f", {report.twice:,} given twice" if report.twice else ""
     left = f", {report.left_out:,} left out" if report.left_out else ""
@@ -72,7 +73,8 @@ def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report
     mapping = mapped(options["map"], format_for(task, kind).fields, content, path.name)
     skipped: list[str] = []
     if options["skip_bad"]:
-        found = check_rows(task, kind, read(content, path.name), mapping)
+        sheet = spooled(get_format(kind).open_table(of_bytes(content), path.name))
+        found = check_rows(task, kind, sheet, mapping)
         skipped = [bad_row(problem.as_dict()) for problem in found.checked.problems]
     report = import_content(
         by=user,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.models import Task
+from annotation.models import Project, Task
 from crowdqc.errors import Missing
 from evaluation.models import (
     AnswerScore,
@@ -29,9 +29,9 @@ def run(run_id: int) -> Run | None:
     return rows.defer("snapshot__answer_ids").first()
 
 
-def runs_of(task: Task) -> QuerySet[Run]:
-    """Return the task's runs with their snapshots."""
-    rows = task.runs.select_related("snapshot").prefetch_related("official")
+def runs_of(owner: Task | Project) -> QuerySet[Run]:
+    """Return the runs of a task or project with their snapshots."""
+    rows = owner.runs.select_related("snapshot").prefetch_related("official")
     return rows.defer("snapshot__answer_ids")
 
 

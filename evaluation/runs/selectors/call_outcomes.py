@@ -73,7 +73,7 @@ def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
     names = (
         ("declined", _("“I don’t know”")),
         ("defaulted", _("No number, so 50")),
-        ("flagged", _("Outside the rules, kept")),
+        ("flagged", _("Outside the limits, kept")),
         ("failed", _("Failed")),
     )
     figures += [_figure(label, counts[name]) for name, label in names if name in counts]

@@ -18,7 +18,7 @@ from annotation.records.actions.audit import record
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.models import BoardBundle, Run, RunShare, RunState
-from evaluation.runs.run_types import shared_page_of, type_of
+from evaluation.runs.run_types import can_list_items, shared_page_of, type_of
 from evaluation.runs.sharing.selectors import DAYS, boards_of, live_shares
 
 MOST = 20  # live links of one run, public boards of one task
@@ -28,9 +28,10 @@ WRITE = "evaluation.jobs.write_board_bundle"
 
 
 @transaction.atomic
-def share(*, by: User, run: Run) -> tuple[RunShare, str]:
+def share(*, by: User, run: Run, items: bool = False) -> tuple[RunShare, str]:
     """A link to the run's results for DAYS days, and its secret, which is kept nowhere.
 
+    ``items``: it also shows the items with their labels, where runs of this kind have a list.
     Raises Conflict for a run that is not finished, whose kind is not shared, or that has MOST.
     """
     _lock(run)
@@ -43,10 +44,20 @@ def share(*, by: User, run: Run) -> tuple[RunShare, str]:
     made = RunShare.objects.create(
         run=run,
         digest=digest_token(secret),
+        files=items and can_list_items(run.method),
         created_by=by,
         expires_at=timezone.now() + dt.timedelta(days=DAYS),
     )
-    record(by=by, project=run.project, action="run.share", on=made, number=run.number, expires=DAYS)
+    more = {"items": True} if made.files else {}
+    record(
+        by=by,
+        project=run.project,
+        action="run.share",
+        on=made,
+        number=run.number,
+        expires=DAYS,
+        **more,
+    )
     return made, secret
 
 

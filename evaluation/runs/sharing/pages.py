@@ -52,12 +52,15 @@ def context_of(share: RunShare, page: Any) -> dict[str, Any]:
     run = share.run
     title = reads.title_of(run.task)
     offered = share.slug != "" and bundle_of(share) is not None
+    own = _shared_page(run)
+    items = own.items(run, page) if own.items and share.lists_items else None
     return {
         "share": share,
         "run": run,
         "title": title,
         "bundle": offered,
-        **_shared_page(run).context(run, page),
+        "items": items,
+        **own.context(run, None if items else page),
     }
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from annotation.accounts.tokens.actions import digest_token
 from crowdqc.errors import Missing
 from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
-from evaluation.runs.run_types import shared_page_of, type_of
+from evaluation.runs.run_types import can_list_items, shared_page_of, type_of
 
 DAYS = 90  # that a link is good for
 NOTHING = gettext_noop("There is nothing at this address. It may have expired or been withdrawn.")
@@ -48,6 +48,7 @@ def menu_of(run: Run | None) -> dict[str, Any]:
         "public_boards": [one for one in rows if one.slug],
         "share_count": len(rows),
         "share_days": DAYS,
+        "offers_items": can_list_items(run.method),
         "offers_bundle": type_of(run.method).public_bundle,
     }
 

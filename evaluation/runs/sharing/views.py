@@ -45,7 +45,8 @@ def run_share(request: HttpRequest, project_id: int, number: int) -> HttpRespons
             except Invalid as error:
                 wrong, status = error.message, error.status
         else:
-            _, secret = actions.share(by=access.user, run=run)
+            items = "items" in request.POST
+            _, secret = actions.share(by=access.user, run=run, items=items)
             link = request.build_absolute_uri(reverse("shared_results", args=[secret]))
     menu = selectors.menu_of(run)
     if menu["shares"] is None:

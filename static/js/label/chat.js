@@ -41,6 +41,16 @@ function share() {
   return Boolean(shared);
 }
 
+document.addEventListener("click", ({ target }) => {
+  const button = chat() && target.closest("[data-correct]");
+  if (!button) return;
+  const field = button.closest("[data-field]");
+  const box = field.querySelector("textarea[name]");
+  if (!box.value.trim()) box.value = field.querySelector("[data-original]").value;
+  box.focus();
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
 document.addEventListener("keydown", (event) => {
   if (!chat() || event.defaultPrevented || event.isComposing || !hasSingleKeys()) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;

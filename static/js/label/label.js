@@ -51,7 +51,7 @@ function isOpen(field) {
     if (!value || (value !== "nothing" && !count)) return required;
     return value !== "nothing" && (count < min || (max > 0 && count > max));
   }
-  const typed = field.querySelector("textarea, input[type=text]");
+  const typed = field.querySelector("textarea[name], input[type=text]");
   if (typed) return required && !typed.value.trim();
   return required && !codesOf(field);
 }
@@ -162,7 +162,7 @@ function exclude(input) {
   if (input === unsure) {
     if (!unsure.checked) return;
     boxes(field).forEach((box) => (box.checked = box === unsure));
-    for (const one of field.querySelectorAll("select, textarea, input[type=text], [data-spans]")) {
+    for (const one of field.querySelectorAll("select, textarea[name], input[type=text], [data-spans]")) {
       one.value = "";
     }
     for (const box of field.querySelectorAll("[data-nothing]")) box.checked = false;

@@ -251,6 +251,17 @@ def test_drafts_and_events_are_kept_once_whatever_is_sent_again() -> None:
 # -- the entry and the shape of refusals ---------------------------------------------------------
 
 
+def test_a_token_says_what_it_may_do_and_a_session_has_none() -> None:
+    project = make.make_project()
+    token = make.api_token(project.owner, ["read"], project=project)
+    told = ok(APIClient(HTTP_AUTHORIZATION=f"Token {token}").get("/api/token/"))
+    assert told["scopes"] == ["read"] and told["project"] == project.pk
+    browser = APIClient()
+    browser.force_login(make.make_user())
+    refused(browser.get("/api/token/"), 409)
+    refused(APIClient().get("/api/token/"), 401)
+
+
 def test_a_token_is_given_for_name_and_password_ended_and_not_to_be_guessed() -> None:
     user = make.make_user(password=make.PASSWORD)
     anybody = APIClient()

@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.api.work import assignment_payload
 from annotation.chats.model import Chat, Turn, text_part
 from annotation.chats.units import units_of
+from annotation.gallery.actions.duplicates import duplicate_project
 from annotation.models import Answer, ChatContent, ChoiceValue
 from annotation.work.actions import answers
 from crowdqc.errors import Invalid
@@ -97,3 +99,21 @@ def test_units_skip_system_turns_and_name_calls() -> None:
     }
     silent = Chat(turns=(Turn(role="user", parts=(text_part("Hello?"),)),))
     assert units_of(silent) == {"turns": ["1"]}
+
+
+def test_copy_of_a_project_keeps_its_conversations() -> None:
+    task = make_chat_task(n=1)
+    copy, _copied = duplicate_project(by=task.project.owner, project=task.project)
+    item = copy.tasks.get().items.get()
+    assert item.chat is not None and item.chat.project == copy
+    assert item.chat.digest == task.items.get().chat.digest  # type: ignore[union-attr]
+    assert item.settings["units"]["calls"] == ["3c1", "5c1"]
+
+
+def test_program_gets_the_messages_of_its_item() -> None:
+    task = make_chat_task(n=1)
+    worker = make_worker(task.project)
+    (entry,) = assignment_payload(claim(task, worker))["entries"]
+    roles = [one["role"] for one in entry["conversation"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user", "assistant",
+                     "tool", "assistant"]  # fmt: skip

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from annotation.task_types.rendering import GROWTH, ROOM, render_markdown
+from crowdqc.web.markdown import GROWTH, ROOM, render_markdown
 
 HEAD = "|".join("a" * 500) + "\n" + "|".join("-" * 500) + "\n"
 HOSTILE = {

@@ -23,7 +23,7 @@ KEYS = [{"method": "keydown", "time": n, "target": "item-1", "name": "letter"} f
 # Statements with the beginning and the end of each transaction (here savepoints).
 API = {"claim": 13, "stream": 10, "events": 7, "draft": 7, "read": 4, "submit": 9}
 BROWSER = {
-    "claim": 13,
+    "claim": 14,
     "question": 6,
     "question again": 5,
     "stream": 11,

@@ -30,6 +30,7 @@ from annotation.models import Answer, ExportFile, Membership, Task, TextValue
 from annotation.work.actions import answers, assignments
 from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import percent
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
 from evaluation.bundles.kinds.base import Broken
@@ -40,7 +41,7 @@ from evaluation.bundles.study import study_of
 from evaluation.bundles.tables import Bundled
 from evaluation.bundles.verdicts import first_ranked
 from evaluation.live import actions as live
-from evaluation.models import ItemScore, Run, RunState, SystemScore
+from evaluation.models import ItemLabel, ItemScore, Run, RunState, SystemScore
 from evaluation.runs import engine as runs
 from tests.evaluation.bundles.files import changed, written
 from tests.evaluation.corpora import checks as checks_corpus
@@ -310,6 +311,31 @@ def test_a_report_is_held_against_its_bundle_number_by_number(tmp_path: Path) ->
     with pytest.raises(CommandError):
         call_command(*again, stdout=out, stderr=StringIO())
     assert "in the report, " in out.getvalue()
+
+
+def test_a_report_on_labels_has_raw_agreement_and_the_items_with_split_votes(
+    tmp_path: Path,
+) -> None:
+    run = run_of("labels")
+    where = ("--task", str(run.task_id), "--run", str(run.number))
+    bundled, report = tmp_path / "bundle.zip", tmp_path / "report.html"
+    for family, file in (("bundle", bundled), ("report", report)):
+        call_command("crowdqc_export", family, *where, "--out", str(file), stdout=StringIO())
+    votes = [row.extra["votes"] for row in ItemLabel.objects.filter(run=run)]
+    split = sum(sum(n > 0 for n in one.values()) > 1 for one in votes)
+    same = sum(n * (n - 1) for one in votes for n in one.values())
+    pairs = sum(sum(one.values()) * (sum(one.values()) - 1) for one in votes)
+    html = report.read_text()
+    assert f"in {percent(same / pairs)} (95% CI " in html and f"of {pairs // 2:,} pairs" in html
+    assert f"{split} of {len(votes)} with two labels or more" in html
+    key = ItemLabel.objects.filter(run=run).values_list("item__key", flat=True)
+    table = html.partition("<h3>Items with split votes</h3>")[2].partition("</table>")[0]
+    heads = [escape(label) for _, label in run.figures.get(name="field").data["options"]]
+    assert heads and all(f">{label}</th>" in table for label in heads)
+    assert table.count("<tr>") == split + 1 and sum(f"{one}: " in table for one in key) == split
+    out = StringIO()
+    call_command("verify_bundle", str(bundled), "--report", str(report), stdout=out)
+    assert "each as the bundle has it" in out.getvalue()
 
 
 def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Path) -> None:

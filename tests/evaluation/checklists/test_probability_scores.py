@@ -18,11 +18,12 @@ from evaluation.checklists.filled.probability_scores import text_log_probabiliti
 from evaluation.llm.completion import PromptToken
 from evaluation.models import CandidateScore, LLMCall, Run, RunState
 from evaluation.runs import engine as runs
+from evaluation.runs.selectors.words import results_url
 from tests.evaluation.checklists.test_checks_runs import done, model_of, told
 from tests.evaluation.corpora import checks as corpus
 from tests.evaluation.corpora.pair_study import text_of
 from tests.support.factories import make_project
-from tests.support.pages import html_of
+from tests.support.pages import findings_in, html_of
 from tests.support.servers.llm import Body, Chances, Fault, serving
 
 OPTIONS = {"measure": "unieval", "dimension": "", "against": "source"}
@@ -124,6 +125,12 @@ def test_unieval_is_the_chance_of_yes_against_no() -> None:
     for row in CandidateScore.objects.filter(run=run):
         expected = 0.75 if "leaf" in texts[row.candidate_id] else 0.25
         assert row.estimate == pytest.approx(expected, abs=1e-6) and row.dimension == "coherence"
+    # Nobody scored coherence by hand, so no board has the run: its page says where the scores are.
+    client = Client()
+    client.force_login(task.project.owner)
+    page = html_of(client.get(results_url(run)))
+    assert "scored_without_people" in findings_in(page)
+    assert reverse("run_export", args=[task.project_id, run.number]) in page
 
 
 @pytest.mark.django_db

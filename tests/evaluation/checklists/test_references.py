@@ -22,6 +22,7 @@ from tests.evaluation.checklists.test_checks_runs import done
 from tests.evaluation.corpora import checks as corpus
 from tests.evaluation.corpora.pair_study import text_of
 from tests.evaluation.embeddings.test_seq2seq import build
+from tests.evaluation.methods.text.test_meteor import build_wordnet
 from tests.support.pages import html_of
 
 pytestmark = pytest.mark.django_db
@@ -126,6 +127,7 @@ def test_models_in_folders_score_texts_beside_them(tmp_path: Path, settings: Any
         done(task, "text_references", against="others", encoder="char-svd", bart="tiny-bart")
     assert "none is installed" in refused.value.fields["bart"]
     folder = build(tmp_path / "tiny-bart")
+    wordnet = build_wordnet(tmp_path / "wordnet")
     assert "BARTScore by" in text_of(html_of(client.get(address)))
     for encoder in ("char-svd", "word-tfidf", "minilm+spelling"):
         _, said, status = posted(task, against="others", mover="on", encoder=encoder)
@@ -134,6 +136,7 @@ def test_models_in_folders_score_texts_beside_them(tmp_path: Path, settings: Any
     _, said, status = posted(task, against="others", unieval=named)
     assert status == 422 and "UniEval asks of summaries" in text_of(said)
     options = {"encoder": "minilm", "bart": named, "mover": "on", "against": "others"}
+    options |= {"overlap": "on", "synonyms": f"path:{wordnet}"}
     client, said, status = posted(task, **options)
     assert status == 302, said
     run = finished(task)
@@ -142,17 +145,21 @@ def test_models_in_folders_score_texts_beside_them(tmp_path: Path, settings: Any
         (row.candidate_id, row.extra["measure"]): row.estimate
         for row in CandidateScore.objects.filter(run=run)
     }
-    assert len(by) == 4 * len(texts)
+    assert len(by) == 8 * len(texts)
     model = Seq2SeqModel(folder, "bart")
     for own in list(texts.values())[:3]:
         others = [one.text for one in texts.values() if one.topic == own.topic and one != own]
         chances = model.mean_log_probability(others, [own.text] * len(others))
         assert by[own.pk, "bart"] == pytest.approx(chances.max(), abs=1e-5)
         assert 0 < by[own.pk, "mover"] <= 1
+        assert 0 <= by[own.pk, "bleu"] <= by[own.pk, "rouge_l"] <= 1
+        assert by[own.pk, "synonyms"] >= by[own.pk, "meteor"]
+        assert 0 < by[own.pk, "bert_score"] <= 1
     figures = reads.figures_of(run)
-    assert figures["recipe"]["models"] == {"bart": model.identity}
+    assert figures["recipe"]["models"] == {"bart": model.identity, "synonyms": "wordnet"}
     measures = {row["measure"] for row in figures["measured_against_people"]["rows"]}
-    assert measures == {"meteor", "cosine", "mover", "bart"}
+    words_in_common = {"bleu", "rouge_l", "bert_score", "synonyms"}
+    assert measures == {"meteor", "cosine", "mover", "bart"} | words_in_common
     page = client.get(reverse("checklist_results", args=[task.project_id, task.pk]))
     shown = text_of(html_of(page))
     assert "MoverScore" in shown and "BARTScore" in shown and "UniEval" not in shown

@@ -159,7 +159,7 @@ def test_checklists_are_drawn_by_diversity_of_attributes_and_correlation() -> No
     assert rows[0].rouge == pytest.approx(alike, abs=0.02)
     client = Client()
     client.force_login(owner)
-    page = client.get(reverse("set_comparisons", args=[task.project_id, task.pk]))
+    page = client.get(reverse("think_aloud_results", args=[task.project_id, task.pk]))
     assert page.status_code == 200 and "diversity and correlation" in page.content.decode()
 
 

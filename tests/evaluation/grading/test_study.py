@@ -130,8 +130,11 @@ def test_a_second_grading_is_the_one_that_is_marked_once_the_first_is_closed(gra
     _mark_all(found, owner, other)
     grading.close(by=owner, grading=found)
     assert reads.newest(task) == found
+    item = Answer.objects.get(pk=found.answer_ids[0]).item_id
+    grading.save_right_answers(by=owner, grading=found, texts={item: "Carbon dioxide"})
     second = grading.open_grading(by=owner, task=task, first=owner, second=other, of="workers")
     assert reads.newest(task) == second
+    assert second.keys == {str(item): "Carbon dioxide"}  # written once for both
     assert reads.newest_of_systems(task) == found
 
 

@@ -126,6 +126,16 @@ def test_a_worker_opens_with_the_confusion_matrix_and_closes_again(task: Task, r
     assert "Confusion matrix of" in html_of(client.get(plain.url))
 
 
+def test_a_worker_opened_in_place_has_the_columns_of_the_table() -> None:
+    task = corpus.make_labelled(items=20, known=0, workers=5, guessing=1)
+    run = scored(task)
+    row = WorkerScore.objects.filter(run=run)[0]
+    url = reverse("label_worker", args=[task.project_id, task.pk, row.worker_id])
+    alone = client_of(task).get(url, headers={"HX-Request": "true"}).context["table"]
+    whole = client_of(task).get(reverse("label_results", args=[task.project_id, task.pk]))
+    assert alone.width == whole.context["table"].width
+
+
 def test_an_opened_worker_shows_agreement_over_time_and_what_can_be_said_of_it() -> None:
     task = corpus.make_labelled(items=80, known=0, workers=8, guessing=0)
     turned = task.assignments.order_by("pk").first()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,6 +15,7 @@ from django.utils import timezone
 from annotation.models import AuditEntry, Membership, Role
 from crowdqc import limits
 from crowdqc.errors import Conflict
+from evaluation.labels.selectors.shared import SharedItem
 from evaluation.models import Run, RunShare
 from evaluation.runs.sharing import actions
 from tests.evaluation.corpora import labels as corpus
@@ -55,6 +57,25 @@ def test_a_link_shows_the_results_and_no_name_item_or_way_into_the_application(r
     assert response["X-Robots-Tag"] == "noindex, nofollow"
     assert "no-store" in response["Cache-Control"]
     assert not response.cookies
+
+
+def test_a_link_shows_items_and_labels_where_the_requester_allows_it(run: Run) -> None:
+    client, page = client_of(run.task), reverse("run_share", args=[run.project_id, run.number])
+    html = html_of(client.post(page, {"items": "1"}))
+    [address] = [part for part in html.split('"') if "/shared/" in part]
+    assert AuditEntry.objects.filter(action="run.share").latest("pk").detail["items"] is True
+    response = Client().get(address)
+    items, text = response_items(response), html_of(response)
+    assert [one.text for one in items] == list(
+        run.task.items.order_by("position").values_list("question", flat=True)
+    )
+    assert all(one.label and one.votes for one in items)
+    for member in Membership.objects.filter(project=run.project).exclude(pseudonym=""):
+        assert member.pseudonym not in text
+
+
+def response_items(response: Any) -> list[SharedItem]:
+    return list(response.context["items"].object_list)
 
 
 def test_whoever_is_signed_in_sees_the_same_page(run: Run) -> None:

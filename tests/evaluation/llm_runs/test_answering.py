@@ -21,6 +21,7 @@ from crowdqc.errors import Invalid
 from evaluation.llm.schemas import WrongForm
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.answering.texts import ANSWER, REASONED, is_unknown
+from evaluation.llm_runs.selectors.llm_runs import calls_of
 from evaluation.models import LLMCall, Run, RunState, SystemScore
 from evaluation.registry import RUN_TYPES
 from evaluation.runs import engine as runs
@@ -68,6 +69,10 @@ def test_a_model_answers_free_text_and_aqer_scores_it_beside_the_workers() -> No
     assert asked(run)["counts"]["answered"] == sent
     assert asked(again)["counts"] | {"there": sent} == asked(again)["counts"]
     assert asked(again)["counts"]["asked"] == 0
+    first = LLMCall.objects.filter(uses__run=run).earliest("pk")
+    LLMCall.objects.filter(pk=first.pk).update(state="queued", cost=None, finished_at=None)
+    calls = calls_of(run)  # what is in flight has no cost yet, but a price
+    assert calls and not [one for one in calls.figures if "price" in str(one.get("note"))]
     assert AuditEntry.objects.filter(action="systems.answer", detail__new=sent).count() == 1
     scored = finished(task, "aqer", encoder="char-svd", resamples=200)
     assert scored.state == RunState.DONE

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts.projects.actions import CONSENT_TEXT
+from annotation.accounts.projects.consent_words import CONSENT_TEXT, fill_consent
 from annotation.conversations import actions as conversations
 from annotation.models import AuditEntry, Item, Membership, Project, User
 from evaluation.models import Run, WorkerScore
@@ -71,7 +71,7 @@ def test_a_worker_gets_everything_of_theirs_and_a_sentence_on_each_file(world: W
     (answer,) = rows["answers.jsonl"]
     assert answer["texts"][0]["text"] == "My own words on storks."
     assert rows["events.jsonl"][0]["events"][0]["method"] == "open"
-    assert rows["consents.jsonl"][0]["text"].strip() == CONSENT_TEXT.strip()
+    assert rows["consents.jsonl"][0]["text"].strip() == fill_consent(CONSENT_TEXT).strip()
     sides = [(row["from"], row["text"]) for row in rows["messages.jsonl"]]
     assert sides == [("you", "Is it?"), ("the project", "It is.")]
     assert world.requester.username not in "".join(files.values())

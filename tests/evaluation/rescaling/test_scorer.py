@@ -34,7 +34,8 @@ def test_a_scorer_is_fitted_from_its_page_and_scores_what_has_none() -> None:
     assert set(given.values_list("answer")) <= unscored
     said = page(client, task, view="scorer")
     assert "People it did not see" in said and "not shown to be nearer" in said
-    assert client.get(reverse("run", args=[task.project_id, run.number])).status_code == 200
+    shown = client.get(reverse("run", args=[task.project_id, run.number])).content.decode()
+    assert "0 ratings" not in shown  # it reads scores of a run, and no ratings of its own
 
 
 def test_few_scores_are_refused_with_how_many_it_takes() -> None:

@@ -42,7 +42,7 @@ from tests.support import factories
 from tests.support.access_finished import FINISHED, FINISHED_POST, QUERIES
 from tests.support.everything import ROUTES
 from tests.support.pages import html_of
-from tests.test_access import ROLES, fits, met
+from tests.test_access import ROLES, VIEWED_LATER, fits, met, row_of
 
 pytestmark = pytest.mark.django_db
 
@@ -427,6 +427,7 @@ def finished(run: Run) -> tuple[dict[str, Any], dict[str, Client]]:
         "worker": factories.make_worker(project).user,
         "requester": owner,
         "manager": factories.make_member(project, Role.MANAGER).user,
+        "viewer": factories.make_member(project, Role.VIEWER).user,
     }
     clients = {role: Client() for role in ROLES}
     for role, user in people.items():
@@ -447,7 +448,8 @@ def test_what_a_finished_run_has_opens_to_whom_it_may_and_nobody_else(
                 if of != method:
                     continue
                 path = "".join(str(values[one]) if at % 2 else one for at, one in enumerate(parts))
-                for role, wanted in zip(ROLES, row, strict=True):
+                viewed = VIEWED_LATER if verb == "get" else set()
+                for role, wanted in zip(ROLES, row_of(name, row, viewed), strict=True):
                     point = transaction.savepoint()
                     response = getattr(clients[role], verb)(path + QUERIES.get(name, ""))
                     transaction.savepoint_rollback(point)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
+from annotation.chats.model import Chat, load_chat
 from annotation.files.reading.tables import Reading
-from annotation.formats.imports.tools.turns import read_turns
 from annotation.formats.selectors.imports import check_rows
 from crowdqc.errors import Invalid
 from evaluation.management.commands.crowdqc_score import open_file
@@ -222,6 +223,13 @@ def test_a_matrix_without_a_header_has_no_vote_as_its_header(tmp_path: Path) -> 
     assert (kind, found.checked.used, alpha_of(found)) == ("label_matrix", 8, ALPHA)
 
 
+def test_a_row_of_a_matrix_that_is_given_twice_is_counted_once(tmp_path: Path) -> None:
+    rows = [",".join([f"i{n}", *(YES[x] for _, i, x in VOTES if i == f"i{n}")]) for n in range(8)]
+    _, found = found_in(tmp_path, text("item,ann,ben,cy", *rows, rows[3]))
+    assert (found.checked.used, found.tally.left_out) == (8, {"twice": 1})
+    assert [one.line for one in found.checked.repeats] == [10]
+
+
 def test_a_matrix_may_have_a_text_beside_its_workers(tmp_path: Path) -> None:
     rows = [
         ",".join([f"i{n}", f"Text {n}", *(YES[x] for _, i, x in VOTES if i == f"i{n}")])
@@ -299,6 +307,24 @@ def test_a_known_answer_in_capitals_is_the_label(gold: str, tmp_path: Path) -> N
     assert len(found.checked.notes) == 1
 
 
+def test_known_answers_that_nobody_gave_are_named_before_scoring(tmp_path: Path) -> None:
+    rows = [f"{line},{'maybe' if ',i3,' in line else 'no'}" for line in LONG]
+    _, found = found_in(tmp_path, text(HEAD + ",gold", *rows))
+    assert [one["text"] for one in found.checked.about["warnings"]] == ["No worker gave “maybe”."]
+
+
+def test_words_for_missing_and_labels_that_differ_by_case_are_offered(tmp_path: Path) -> None:
+    rows = [line.replace("no", "NO") if n % 5 == 0 else line for n, line in enumerate(LONG)]
+    rows[1], rows[2] = rows[1].replace("no", "n/a"), rows[2].replace("yes", "n/a")
+    content = text(HEAD, *rows)
+    _, found = found_in(tmp_path, content)
+    offers = {one["value"]: one["use"] for one in found.checked.about["offers"]}
+    assert offers == {"n/a": "", "NO": "no"} and found.checked.notes == []
+    _, found = found_in(tmp_path, content, uses=offers)
+    assert {one["label"] for one in found.checked.good} == {"yes", "no"}
+    assert len(found.checked.problems) == 2
+
+
 def test_different_labels_stay_apart(tmp_path: Path) -> None:
     odd = ["01", "1", "NA", "None", "aa", "Aa", "a#b", "a#c"]
     rows = [f"w{k},i{n},{label}" for n, label in enumerate(odd) for k in range(3)]
@@ -362,10 +388,16 @@ def test_each_turn_of_a_conversation_is_judged_by_itself_with_all_before_it(tmp_
     first, second, *_ = found.checked.good
     assert (first["topic"], second["topic"]) == ("q0", "q0, turn 2")
     assert (first["query"], first["left"][1], first["judge"]) == ("Ask", "a1", "gpt, v2")
-    assert second["left"][1] == "a1\n\n**User:** More\n\na2"
+    assert first["chats"] == ("", "")  # question and answer are texts
+    assert [turn.text for turn in chat(second["chats"][0]).turns] == ["Ask", "a1", "More", "a2"]
+    assert second["left"][1].endswith("[4] Assistant: a2")
 
 
-def test_calls_of_tools_are_part_of_what_is_judged() -> None:
+def chat(document: str) -> Chat:
+    return load_chat(json.loads(document))
+
+
+def test_calls_of_tools_are_part_of_what_is_judged(tmp_path: Path) -> None:
     call = {"function": {"name": "find", "arguments": '{"q": 1}'}}
     turns = [
         *talk("Ask"),
@@ -373,9 +405,15 @@ def test_calls_of_tools_are_part_of_what_is_judged() -> None:
         {"role": "tool", "content": "42"},
         *talk("", "It is 42.")[1:],
     ]
-    assert read_turns(turns) == (
-        "Ask",
-        '**Tool call:** `find({"q": 1})`\n\n**Tool:** 42\n\nIt is 42.',
+    rows = [battle(n, conversation_a=turns, conversation_b=talk("Ask", "b")) for n in range(6)]
+    _, found = found_in(tmp_path, dumped(*rows), "battles.jsonl")
+    one = found.checked.good[0]
+    assert (one["query"], one["right"], one["chats"][1]) == ("Ask", ("wren", "b"), "")
+    (call_made,) = chat(one["chats"][0]).turns[1].calls
+    assert (call_made.name, call_made.arguments, call_made.result_text) == (
+        "find",
+        '{"q": 1}',
+        "42",
     )
 
 
@@ -385,8 +423,9 @@ def test_lists_of_turns_in_cells_are_conversations(tmp_path: Path) -> None:
     rows = [f"{n},owl,wren,{said},{n % 2},{1 - n % 2}" for n in range(6)]
     _, found = found_in(tmp_path, text(head, *rows))
     one = found.checked.good[0]
-    assert (one["query"], one["left"][1]) == ("Ask", "a1\n\n**User:** More")
-    assert one["right"][1] == "b1\n\n**User:** More\n\nb2"
+    assert one["query"] == "Ask"
+    sides = [[turn.text for turn in chat(side).turns] for side in one["chats"]]
+    assert sides == [["Ask", "a1", "More", ""], ["Ask", "b1", "More", "b2"]]
 
 
 def test_preferences_by_sign_are_sides_and_ties(tmp_path: Path) -> None:
@@ -471,6 +510,13 @@ def test_decimals_and_sliders_are_ratings(
     assert bool(found.checked.notes) == (factor > 1)
 
 
+def test_of_two_scores_of_a_worker_the_last_counts_and_the_first_is_named(tmp_path: Path) -> None:
+    rows = [f"w{n % 3};i{n // 3};{n % 4},5" for n in range(18)]
+    _, found = found_in(tmp_path, text("worker;item;score", *rows, "w0;i0;3,5"))
+    (problem,) = found.checked.problems
+    assert (found.checked.used, problem.line, problem.value) == (18, 2, "0,5")
+
+
 def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: Path) -> None:
     lines = [f"{line.replace('yes', 'skip') if n == 4 else line}" for n, line in enumerate(LONG)]
     path = tmp_path / "votes.csv"
@@ -482,3 +528,15 @@ def test_the_command_says_what_the_page_says_and_takes_what_it_offers(tmp_path: 
     assert "No header line was found" in said and "Line 5, column 3 empty: No label" in said
     assert "Warning: One worker always gives the same label." in said
     assert "4 workers" in out.getvalue()
+
+
+MANUAL = Path(__file__).parents[3] / "docs" / "guides" / "files.md"
+SAMPLE = re.compile(r"<!-- sample: (\S+) (\w+) (\d+) -->\n```text\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "kind", "votes", "content"), SAMPLE.findall(MANUAL.read_text()))
+def test_each_sample_of_the_manual_is_read_as_it_says(
+    name: str, kind: str, votes: str, content: str, tmp_path: Path
+) -> None:
+    slug, found = found_in(tmp_path, content, name)
+    assert (slug, len(found.checked.good), list(found.checked.problems)) == (kind, int(votes), [])

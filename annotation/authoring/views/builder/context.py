@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_task
 from annotation.accounts.projects.actions import current_consent_text
+from annotation.accounts.projects.consent_words import fill_consent
 from annotation.authoring.actions.rows import row_gone
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.known import KnownBuild
@@ -73,7 +74,7 @@ def context_of(access: Access, task: Task, place: BuilderState) -> dict[str, Any
         **({"known": KnownBuild(build)} if place.part == "known" else {}),
         **(count_examples(task, build.version) if build.is_draft else {}),
         "now": timezone.now(),
-        **({"consent": current_consent_text(task.project)} if place.part == "consent" else {}),
+        **(_consent_context(task) if place.part == "consent" else {}),
     }
 
 
@@ -117,7 +118,7 @@ def republishing(build: Build) -> str:
             )
             % {"kept": f"{kept:,}", "number": build.version.number - 1}
         )
-    sentences.append(_("Answers to all other %(nouns)s count on.") % {"nouns": several(noun)})
+    sentences.append(_("Answers to all other %(nouns)s still count.") % {"nouns": several(noun)})
     sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
     return " ".join(sentences)
 
@@ -248,3 +249,8 @@ def open_group(task: Task, place: BuilderState, noun: str) -> ItemGroup:
     if group is None:
         raise row_gone(noun)
     return group
+
+
+def _consent_context(task: Task) -> dict[str, Any]:
+    text = current_consent_text(task.project)
+    return {"consent": text, "consent_words": fill_consent(text.text, [task.type])}

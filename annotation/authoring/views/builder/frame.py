@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_task
+from annotation.access import get_task, open_to_viewers
 from annotation.authoring.actions import drafts, items
 from annotation.authoring.selectors.builder.frame import TEXTS_PER_PAGE, Build
 from annotation.authoring.views.builder.context import (
@@ -235,6 +235,7 @@ def task_build_text_step(request: HttpRequest, project_id: int, task_id: int) ->
 
 @login_required
 @require_safe
+@open_to_viewers
 def task_preview(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Every question as a worker sees it, one a page; nothing is recorded."""
     access, task = get_task(request, project_id, task_id)

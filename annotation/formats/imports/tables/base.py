@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from django.utils.translation import ngettext
 
 from annotation.files.reading.importer import CheckedRows, Importer, Reader, Row, missing
 from annotation.files.reading.rows import Problem
-from annotation.files.reading.values import NUMBER, plain_number
+from annotation.files.reading.values import NUMBER, SPACES, UNSEEN, composed, plain_number
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 
 LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
@@ -95,7 +94,7 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
 class Spellings(Iterable[Row]):
     """Rows in which a name or label has one spelling; what is changed is said once a field.
 
-    Letters are composed (NFC); 1.0 is 1 where a field holds only numbers and both forms, and TRUE
+    Names are ``composed``; 1.0 is 1 where a field holds only numbers and both forms, and TRUE
     is true where it holds only truth values.
     """
 
@@ -132,7 +131,9 @@ class Spellings(Iterable[Row]):
                 "%(column)s: “%(said)s” is read as “%(use)s”, and others alike (%(n)s cells).",
                 n,
             )
-            if said != use == unicodedata.normalize("NFC", said):
+            if use == composed(said) and (UNSEEN.search(said) or SPACES.search(said)):
+                wrong = _("%(column)s: spaces and signs that nobody sees are read as in “%(use)s”.")
+            elif use == composed(said):
                 wrong = _("%(column)s: accents encoded in two ways are read as one (“%(use)s”).")
             told = {"column": column, "said": said, "use": use, "n": f"{n:,}"}
             self.reader.checked.notes.append(wrong % told)
@@ -163,7 +164,7 @@ class _Kind:
             return said.casefold()
         if self.numbers and len(self.points) > 1:
             return plain_number(said)
-        return said if said.isascii() else unicodedata.normalize("NFC", said)
+        return composed(said)
 
 
 def unread(reader: Reader, row: Row) -> dict[str, str]:
@@ -190,6 +191,7 @@ class LastCounts:
     def __init__(self, reader: Reader, names: Sequence[str], said: str) -> None:
         self.reader, self.names, self.said = reader, list(names), said
         self.found: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
+        self.written: dict[tuple[str, ...], str] = {}  # what the file says, which may be a number
 
     def take(self, row: Row, key: tuple[str, ...], one: dict[str, Any]) -> None:
         """Take in a row; it replaces an earlier one of the same worker and item."""
@@ -202,11 +204,12 @@ class LastCounts:
                 "key": key[0],
                 "line": f"{row.line:,}",
             }
-            where, value = self.reader.column(self.said), before[self.said]
+            where, value = self.reader.column(self.said), self.written[key]
             self.reader.checked.problems.append(
                 Problem(line, where, value, wrong, _("The last one counts."))
             )
         self.found[key] = (row.line, one)
+        self.written[key] = self.reader.value(row, self.said)
 
     def good(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield line and row of each answer that counts."""

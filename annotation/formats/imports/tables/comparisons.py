@@ -68,6 +68,7 @@ class ComparisonTable(TableReader, Battles):
         Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
         Field("conversation_a", gettext_lazy("Conversation A")),
         Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("full_conversation", gettext_lazy("Both conversations")),
         Field("response_a", gettext_lazy("Text on the left"), False, ALSO["conversation_a"][1:]),
         Field("response_b", gettext_lazy("Text on the right"), False, ALSO["conversation_b"][1:]),
         Field("tstamp", gettext_lazy("Time"), False, ALSO["tstamp"]),

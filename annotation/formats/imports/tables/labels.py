@@ -16,6 +16,7 @@ from annotation.files.reading import limits
 from annotation.files.reading.importer import (
     CheckedRows,
     Field,
+    Problems,
     Reader,
     Row,
     Times,
@@ -27,13 +28,13 @@ from annotation.files.reading.recognise import (
     ITEMS,
     LABELS,
     LONG,
+    NAMELESS,
     WIDE,
     WORKERS,
     Layout,
     recognise,
 )
 from annotation.files.reading.rows import Problem
-from annotation.files.reading.tables import NAMELESS
 from annotation.files.reading.values import plain_value
 from annotation.formats.imports.tables.base import (
     LOOKED_AT,
@@ -51,9 +52,11 @@ from annotation.task_types.scales import MAX_LABEL
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
+MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
-NA = "NA"  # an empty cell of a matrix that R wrote
+NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
+MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "-", "--", "?", "."}
 RARE = 20  # a spelling is rare that is given so many times less often than its like
 TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
 TEXTS = (
@@ -151,6 +154,7 @@ class LabelTable(TableReader):
             (line, one) for line, one in found if not _refused(reader, line, one, usual, labels)
         ]
         labels = Counter(one["label"] for _, one in found)
+        _offer_readings(reader, labels)
         self._meet(reader, found, labels, gold)
         options = len(labels.keys() | {answer for _, answer in gold.values()})
         _check_few_labels(reader, options, MAX_OPTIONS)
@@ -259,27 +263,46 @@ class LabelMatrix(LabelTable):
         names = ("worker", "item", "label", "gold", "text")
         reader = Reader({name: name for name in names}, checked)
         said = (known or {}).get("label", {})
-        none = {value for value, use in said.items() if not use} or {NA} - said.keys()
-        long = Repeated(partial(_cells, rows, mapping, shared, none))
-        empty = sum(row.values.get(name, "").strip() in none for row in rows for name in shared)
+        none = {value for value, use in said.items() if not use} or NA - said.keys()
+        turned = "worker" in mapping or _names_nothing(rows, mapping, shared)
+        if turned and "worker" not in mapping:
+            note = _("Rows are read as workers and columns as items, as there are fewer rows.")
+            checked.notes.append(note)
+        long = Repeated(partial(_cells, rows, mapping, shared, none, turned))
+        empty = Counter(
+            value
+            for row in rows
+            for name in shared
+            if (value := row.values.get(name, "").strip()) in none
+        )
         if empty:
             checked.notes.append(
                 ngettext(
                     "%(n)s cell “%(value)s” is no label.",
                     "%(n)s cells “%(value)s” are no labels.",
-                    empty,
+                    empty.total(),
                 )
-                % {"n": f"{empty:,}", "value": "”, “".join(sorted(none))}
+                % {"n": f"{empty.total():,}", "value": "”, “".join(sorted(empty))}
             )
-            for value in sorted(none):
+            for value in sorted(empty):
                 text = _("Keep “%(value)s” as a label") % {"value": value}
                 offer(reader, "label", value, value, text)
         self.read_spelled(reader, long, known or {})
+        if _are_counts(rows, shared):
+            text = _(
+                "Each row adds up to the same number: it says how many workers gave each label, "
+                "not who did. Bring a row for each worker and item."
+            )
+            checked.about["cannot"] = [_("Counts of labels"), text]
         return checked
 
     @staticmethod
     def _count(checked: CheckedRows, found: Sequence[tuple[int, Any]]) -> None:
-        checked.rows = len({line for line, _ in found} - checked.bad_lines)
+        """Count rows, not cells: a row is given twice where each of its labels is."""
+        used = {line for line, _ in found} - checked.bad_lines
+        whole = {one.line: one for one in checked.repeats if one.line not in checked.bad_lines}
+        checked.rows = len(used)
+        checked.repeats = Problems(one for line, one in whole.items() if line not in used)
 
 
 def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None, bool]:
@@ -295,7 +318,8 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
             for row in itertools.islice(rows, LOOKED_AT)
         )
     looked = list(itertools.islice(rows, LOOKED_AT))
-    texts = {name for name in columns[1:] if _is_text(name, looked)}
+    times = guess(columns, (Field("time", "", False, TIMES),))
+    texts = {name for name in columns[1:] if _is_text(name, looked)} | set(times.values())
     found = _layout(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False
@@ -315,7 +339,7 @@ def _sharing(rows: Iterable[Row], read: set[str]) -> set[str]:
     for row in rows:
         for column, label in row.values.items():
             if column and column not in read and len(values[column]) <= MAX_OPTIONS:
-                values[column].add(plain_value(label if label.strip() != NA else ""))
+                values[column].add(plain_value(label if label.strip() not in NA else ""))
     held = Counter(label for mine in values.values() for label in mine if label)
     return {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
 
@@ -324,7 +348,7 @@ def _layout(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> La
     """The layout of the first rows without columns that say nothing; None where it is not told."""
     looked = [
         {
-            name: "" if value.strip() == NA else plain_value(value)
+            name: "" if value.strip() in NA else plain_value(value)
             for name, value in row.values.items()
         }
         for row in itertools.islice(rows, LOOKED_AT)
@@ -341,14 +365,40 @@ def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
     return len({row.get(name, "") for row in rows}) > 1
 
 
+def _names_nothing(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) -> bool:
+    """Whether neither rows nor columns have names and rows are fewer, as reliability data are."""
+    nameless = NAMELESS % 1 in shared and not mapping
+    return nameless and len(list(itertools.islice(rows, len(shared)))) < len(shared)
+
+
+def _are_counts(rows: Iterable[Row], shared: set[str]) -> bool:
+    """Whether rows hold how often each label was given: whole numbers with one sum."""
+    sums, most, number = set[int](), 0, 0
+    for row in rows:
+        number += 1
+        cells = [row.values.get(name, "").strip() for name in shared]
+        if not all(cell.isdecimal() and len(cell) < 10 for cell in cells):
+            return False
+        counts = list(map(int, cells))
+        sums.add(sum(counts))
+        most = max(most, *counts)
+        if len(sums) > 1:
+            return False
+    return number >= MIN_COUNTED and most > 1
+
+
 def _cells(
-    rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str], none: set[str]
+    rows: Iterable[Row],
+    mapping: Mapping[str, str],
+    shared: set[str],
+    none: set[str],
+    turned: bool,
 ) -> Iterator[Row]:
     """A row for each label of a matrix, with its line; no more of them than a file may have rows.
 
     Raises Invalid. 64 MB of matrix may hold 30 million labels, which no memory holds as rows.
     """
-    turned, labels, most = "worker" in mapping, 0, limits.current().rows
+    labels, most = 0, limits.current().rows
     for place, row in enumerate(rows, 1):
         values = {name: said for name, said in row.values.items() if name not in shared}
         values |= {name: row.values.get(column, "") for name, column in mapping.items()}
@@ -410,6 +460,20 @@ def _sort_several(reader: Reader, rows: Sequence[dict[str, Any]]) -> None:
                 _("Several labels an item: “%(label)s” is read as “%(said)s”, in any order.")
                 % {"label": label, "said": said}
             )
+
+
+def _offer_readings(reader: Reader, labels: Counter[str]) -> None:
+    """Offer to read words for "missing" as no label, and labels that differ by case as one."""
+    by_case: dict[str, list[str]] = defaultdict(list)
+    for label, _n in labels.most_common():
+        by_case[label.casefold()].append(label)
+        if label.casefold() in MISSING:
+            text = _("Read “%(label)s” as no label") % {"label": label}
+            offer(reader, "label", label, "", text)
+    for first, *others in by_case.values():
+        for label in others:
+            text = _("Read “%(label)s” as “%(first)s”") % {"label": label, "first": first}
+            offer(reader, "label", label, first, text)
 
 
 def _check_few_labels(reader: Reader, options: int, most: int) -> None:
@@ -481,7 +545,7 @@ def _refused(
 
 
 def _table_facts(
-    good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, Any]
+    good: Sequence[Mapping[str, Any]], labels: Counter[str], gold: Mapping[str, tuple[int, str]]
 ) -> dict[str, Any]:
     """The table in numbers, and who always gives the same label."""
     by_worker: dict[str, Counter[str]] = defaultdict(Counter)
@@ -499,6 +563,12 @@ def _table_facts(
             "n": f"{n:,}",
         }
         head = _("One worker always gives the same label.")
+        warnings.append({"level": "warn", "head": head, "text": text})
+    if unused := sorted({known for _, known in gold.values()} - labels.keys())[:NAMED]:
+        text = _("No worker gave %(value)s.") % {
+            "value": ", ".join(f"“{label}”" for label in unused)
+        }
+        head = _("Known answers that nobody gave.")
         warnings.append({"level": "warn", "head": head, "text": text})
     if rare := [label for label, n in labels.items() if n == 1][:NAMED]:
         text = _("Given once: %(value)s.") % {"value": ", ".join(f"“{label}”" for label in rare)}

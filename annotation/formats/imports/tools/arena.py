@@ -1,10 +1,11 @@
 """Arena battles: two models' texts, which one won, and who says so; JSONL, CSV or Parquet.
 
-A conversation's answer is the text under judgment, what the user asked is its query; of several
-turns the text is all of them, up to the judged ``turn``. ``model_a`` stood on the left. The columns
-and verdicts of today's files are read beside those of older ones: one ``winner`` or a column for
-each outcome, conversations or ``prompt`` with two responses, content as a text or as a list of
-parts. Both kinds of tie are neutral, unless battles where both were bad are left out.
+The answer to one question is the text under judgment, and the question is its query. Any other
+conversation is kept whole, up to the judged ``turn``: then the text is all of it as plain text.
+``model_a`` stood on the left. The columns and verdicts of today's files are read beside those of
+older ones: one ``winner`` or a column for each outcome, conversations or ``prompt`` with two
+responses, content as a text or as a list of parts. Both kinds of tie are neutral, unless battles
+where both were bad are left out.
 
 The topic of a battle is its ``question_id``, else its prompt. Where a file gives neither prompt
 nor texts, nothing says that two battles were about the same texts, and each is a topic of its own.
@@ -22,6 +23,17 @@ from typing import Any, NamedTuple, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from annotation.chats.model import dump_chat
+from annotation.chats.notes import note_texts
+from annotation.chats.readers.base import (
+    UnreadableRecord,
+    as_text,
+    list_of,
+    opening_of,
+    question_and_answer,
+)
+from annotation.chats.readers.pairs import OUTCOMES, VERDICTS, plain_texts, read_side
+from annotation.chats.text import plain_text
 from annotation.files.reading.importer import (
     MAX_SHOWN,
     Field,
@@ -36,14 +48,6 @@ from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.times import parse_moment
-from annotation.formats.imports.tools.turns import (
-    alternating,
-    is_conversation,
-    prompt_of,
-    read_turns,
-    texts_in_cell,
-    until_turn,
-)
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
@@ -56,23 +60,6 @@ WINNERS = {
     BOTH_BAD: NEUTRAL,
     "tie (bothbad)": NEUTRAL,
 }
-# Ways of writing them, without case and punctuation.
-VERDICTS = {
-    "modela": "model_a",
-    "a": "model_a",
-    "modelb": "model_b",
-    "b": "model_b",
-    "tie": "tie",
-    "bothbad": BOTH_BAD,
-    "tiebothbad": BOTH_BAD,
-}
-# One column for each outcome, which is 1 or true where it came out so.
-OUTCOMES = {
-    "winner_model_a": "model_a",
-    "winner_model_b": "model_b",
-    "winner_tie": "tie",
-    "winner_both_bad": BOTH_BAD,
-}
 # The other names of each column.
 ALSO = {
     "question_id": ("id", "conversation_id", "battle_id"),
@@ -82,6 +69,7 @@ ALSO = {
     "prompt": ("query", "instruction", "question"),
     "tstamp": ("timestamp", "created_at", "time"),
 }
+NAMES = {column: (column, *others) for column, others in ALSO.items()}
 OVERALL = "quality_overall"  # the dimension that battles are about, of several
 TOPIC = "all"  # of texts of which nothing says what they answer
 LIMITS = {"question_id": 80, "model_a": 120, "model_b": 120, "judge": 120}
@@ -102,6 +90,8 @@ class Battle(NamedTuple):
     at: dt.datetime | None
     both_bad: bool = False
     meta: Mapping[str, str] | None = None  # columns of a table that no field reads
+    chats: tuple[str, str] = ("", "")  # both conversations (``dump_chat``); "": the text is all
+    notes: tuple[str, ...] = ()  # what of the conversations is not kept, as codes
 
 
 def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
@@ -201,6 +191,7 @@ class Battles(Importer):
         Field("prompt", gettext_lazy("Prompt"), False, ALSO["prompt"]),
         Field("conversation_a", gettext_lazy("Conversation A")),
         Field("conversation_b", gettext_lazy("Conversation B")),
+        Field("full_conversation", gettext_lazy("Both conversations")),
         Field("response_a", gettext_lazy("Response A"), False, ALSO["conversation_a"][1:]),
         Field("response_b", gettext_lazy("Response B"), False, ALSO["conversation_b"][1:]),
         Field("tstamp", gettext_lazy("Time of the verdict"), False, ALSO["tstamp"]),
@@ -216,24 +207,34 @@ class Battles(Importer):
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
         judges: set[str] = set()
-        both_bad, times = 0, Times(reader, "tstamp", rows)
+        both_bad, whole, times = 0, 0, Times(reader, "tstamp", rows)
+        lost: list[str] = []
         for row in rows:
             raw = self.raw(reader, row)
             found = _battle(_Line(row.line, checked.problems, reader.mapping, times), raw, UNNAMED)
             if found is None:
                 continue
             battle = _with_topic(found, alike)
-            if left[print_of(battle)]:
+            if left and left[print_of(battle)]:
                 left[print_of(battle)] -= 1
                 checked.there += 1
                 continue
-            checked.good.append(battle._asdict(), len(battle.left[1]) + len(battle.right[1]))
+            weight = sum(map(len, (battle.left[1], battle.right[1], *battle.chats)))
+            checked.good.append(battle._asdict(), weight)
+            whole += sum(map(bool, battle.chats))
+            lost += battle.notes
             models |= {battle.left[0], battle.right[0]}
             judges.add(battle.judge)
             both_bad += battle.both_bad
         times.note()
         if checked.good:
             checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
+        if whole:
+            kept = _("%(conversations)s kept whole")
+            checked.facts.append(kept % {"conversations": plural(whole, "conversation")})
+        if texts := note_texts(lost):
+            note = _("In the conversations: %(notes)s.")
+            checked.notes.append(note % {"notes": ", ".join(texts)})
         if both_bad:
             checked.facts.append(
                 _("%(both_bad)s where both were bad, counted as ties")
@@ -286,8 +287,8 @@ class _Line:
         value = column_value(raw, column)
         if isinstance(value, list):
             value = ", ".join(map(str, value))
-        elif column == "judge" and (names := texts_in_cell(value)):
-            value = ", ".join(names)
+        elif column == "judge" and (names := list_of(value)):
+            value = ", ".join(map(as_text, names))
         value = "" if value is None else str(value).strip().replace("\x00", "")
         if len(value) > LIMITS[column]:
             most = LIMITS[column]
@@ -303,8 +304,11 @@ class _Line:
 
 def column_value(raw: Mapping[str, Any], column: str) -> Any:
     """Return a row's value in a column, under its name or an alias; None if empty."""
-    names = (column, *ALSO.get(column, ()))
-    return next((raw[name] for name in names if raw.get(name) not in (None, "")), None)
+    for name in NAMES.get(column) or (column,):
+        value = raw.get(name)
+        if value is not None and value != "":
+            return value
+    return None
 
 
 def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
@@ -321,21 +325,27 @@ def _battle(line: _Line, raw: Mapping[str, Any], judge: str) -> Battle | None:
         )
     number = str(raw.get("turn") or "")
     turn = int(number) if number.isdigit() and len(number) < 4 else 0
-    sides = [
-        _read_conversation(line, raw, column, turn)
-        for column in ("conversation_a", "conversation_b")
-    ]
-    if len(line.problems) == before and models[0] == models[1] and sides[0][1] == sides[1][1]:
+    sides = [_read_side(line, raw, side, turn) for side in ("a", "b")]
+    if len(line.problems) == before and models[0] == models[1] and sides[0].text == sides[1].text:
         line.add_error("model_b", models[1], _("A text meets itself."), _("Leave the battle out."))
     at, topic = _moment(line, column_value(raw, "tstamp")), line.text(raw, "question_id")
     if topic and turn > 1:  # each turn is judged by itself
         topic = f"{topic[:70]}, turn {turn}"
     if len(line.problems) > before:
         return None
-    left, right = zip(models, (said for _, said in sides), strict=True)
-    query = sides[0][0] or sides[1][0] or prompt_of(column_value(raw, "prompt"))
+    left, right = zip(models, (one.text for one in sides), strict=True)
     return Battle(
-        line.number, topic, query, left, right, WINNERS[verdict], who, at, verdict == BOTH_BAD
+        line.number,
+        topic,
+        sides[0].query or sides[1].query or _prompt_of(raw),
+        left,
+        right,
+        WINNERS[verdict],
+        who,
+        at,
+        verdict == BOTH_BAD,
+        chats=(sides[0].chat, sides[1].chat),
+        notes=(*sides[0].notes, *sides[1].notes),
     )
 
 
@@ -368,29 +378,46 @@ def _verdict(line: _Line, raw: Mapping[str, Any]) -> str:
     return VERDICTS.get(said, "tie")
 
 
-def _read_conversation(
-    line: _Line, raw: Mapping[str, Any], column: str, turn: int
-) -> tuple[str, str]:
-    """Return the user's words and the assistant's up to a turn; empty where there are none."""
-    turns = column_value(raw, column)
-    if isinstance(turns, str) and not raw.get(column):  # a response beside its prompt
-        answers = texts_in_cell(turns)
-        if answers is None:
-            return "", turns.replace("\x00", "")
-        turns = alternating(texts_in_cell(column_value(raw, "prompt")) or [], answers)
-    if isinstance(turns, str) and turns.lstrip().startswith("["):  # a cell of a table
-        try:
-            turns = read_json(turns, any_text=True)
-        except Unreadable:
-            turns = [None]
-    if turns is None:
-        return "", ""
-    if not is_conversation(turns):
+class _Side(NamedTuple):
+    """A side of a battle: its question, its text, and its conversation if it is more than these."""
+
+    query: str = ""
+    text: str = ""
+    chat: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def _read_side(line: _Line, raw: Mapping[str, Any], side: str, turn: int) -> _Side:
+    """Return a side up to a turn; an empty one where the row has no conversation."""
+    column = f"conversation_{side}"
+    rounds = raw.get("full_conversation")
+    if not rounds and (texts := plain_texts(raw.get(column))) is not None:
+        return _Side(*texts)
+    found = {
+        "full_conversation": rounds,
+        column: raw.get(column),
+        f"response_{side}": column_value({**raw, column: None}, column),
+        "prompt": column_value(raw, "prompt"),
+    }
+    try:
+        chat = read_side(found, side, turn)
+    except UnreadableRecord:
+        shown = as_text(raw.get(column))
         line.add_error(
-            column, turns, _("This is not a conversation."), _("A list of {role, content}.")
+            column, shown, _("This is not a conversation."), _("A list of {role, content}.")
         )
-        return "", ""
-    return read_turns(until_turn(turns, turn))
+        return _Side()
+    plain = question_and_answer(chat)
+    if plain is not None:
+        return _Side(*plain, notes=chat.notes)
+    return _Side(opening_of(chat), plain_text(chat), dump_chat(chat), chat.notes)
+
+
+def _prompt_of(raw: Mapping[str, Any]) -> str:
+    """Return the prompt, or the prompts of a list of them as one text."""
+    prompt = column_value(raw, "prompt")
+    rows = list_of(prompt) or [prompt]
+    return "\n\n".join(as_text(one) for one in rows if one)
 
 
 def _moment(line: _Line, raw: Any) -> dt.datetime | None:

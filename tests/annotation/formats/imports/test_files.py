@@ -17,6 +17,7 @@ from annotation.files.reading.sheet import read, sheet_of
 from annotation.formats.imports import authors, labels
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.candidates import KnownCandidates
+from annotation.formats.imports.chats import KnownChatTexts
 from annotation.formats.imports.items import KnownItems
 from annotation.formats.imports.judgment_lines import KnownJudgments
 from annotation.formats.imports.known_answers import KnownFields
@@ -152,6 +153,8 @@ def test_any_bytes_are_read_or_refused_in_words(content: bytes) -> None:
             KnownRatings(),
             labels.KnownItems(),
             labels.KnownLabels(),
+            labels.KnownItems(),
+            KnownChatTexts(),
             {},
         ),
         strict=True,
@@ -192,6 +195,15 @@ def test_questions_share_a_text_by_topic_and_bad_ones_are_named() -> None:
     assert all(problem.mend for problem in checked.problems)
 
 
+@pytest.mark.parametrize("time", ["yesterday", "0001-01-01", "1/2/2025"])
+def test_a_time_that_is_none_loses_its_cell_and_no_answer(time: str) -> None:
+    checked = check("answers", f"item_id,worker_id,answer,submitted_at\nvoy-01,w1,Text,{time}\n")
+    (answer,) = checked.good
+    assert (answer["answer"], answer["submitted_at"]) == ("Text", None)
+    (note,) = checked.notes
+    assert f"“{time}” on line 2" in note
+
+
 def test_an_unknown_question_is_answered_with_the_nearest_one() -> None:
     checked = check("answers", "item_id,worker_id,answer\nvoy-09,w1,Text\n")
     assert only(checked) == (
@@ -209,8 +221,6 @@ def test_an_unknown_question_is_answered_with_the_nearest_one() -> None:
         ("voy-01,w1,,", "answer", "An answer needs text."),
         ("voy-01,,Text,", "worker_id", "There is no worker."),
         ("voy-01,gone,Text,", "worker_id", "This worker was removed from the project."),
-        ("voy-01,w1,Text,yesterday", "submitted_at", "This is not a time."),
-        ("voy-01,w1,Text,0001-01-01", "submitted_at", "This is not a time."),
         (",w1,Text,", "item_id", "There is no id."),
         (
             "voy-02,w9,Other,",

@@ -159,7 +159,6 @@ BY_SIDES: Row = {"left": "t-1", "right": "t-2", "worker": "bo", "clarity": "left
         ({**BY_ID, "worker": "", "system": "Wren", "replicate": "16384"}, "replicate", "whole"),
         ({**BY_ID, "worker": "kestrel-07"}, "worker, item_id", "another judgment of this author"),
         ({**BY_ID, "position": "0"}, "position", "from 1"),
-        ({**BY_ID, "answered_at": "noon"}, "answered_at", "not a time"),
         ({**BY_ID, "counts": "perhaps"}, "counts", "neither true nor false"),
         ({**BY_ID, "overal": "second"}, "overal", "does not ask for overal.*mean overall"),
         ({**BY_ID, "mood": "A"}, "mood", "asks for clarity, overall.*take it out"),

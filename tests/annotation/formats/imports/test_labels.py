@@ -80,7 +80,6 @@ def test_labels_come_in_once_and_their_gold_becomes_a_known_answer(project: Any)
         ("ann,leaf-1,holes,,", 7, "labeled the item on line 2, with another label"),
         ("dan,leaf-1,spots,holes,", 7, "known answer spots on line 2"),
         ("dan,leaf-3,,,", 7, "There is no label."),
-        ("dan,leaf-3,spots,,soon", 7, "This is not a time."),
     ],
 )
 def test_a_bad_label_is_named_with_its_line_and_nothing_is_written(

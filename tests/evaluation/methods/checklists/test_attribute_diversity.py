@@ -66,6 +66,9 @@ def test_attributes_of_two_subjects_fall_on_two_topics() -> None:
     person, model, combined = found.diagnostics["dimensions"][0]["conditions"]
     assert sorted(person["spread"]["share"]) == sorted(model["spread"]["share"]) == [0, 1]
     assert combined["spread"]["share"] == [0.5, 0.5] and combined["spread"]["sd"] == 0
+    topics = found.diagnostics["dimensions"][0]["topics"]
+    shown = {word for words in topics for word in words}
+    assert {"storks", "chimneys"} <= shown  # words as they were written, no stems
 
 
 def test_wrong_data_and_parameters_are_named() -> None:

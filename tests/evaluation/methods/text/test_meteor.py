@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from nltk.translate.meteor_score import single_meteor_score
 
 from evaluation.methods.text.corpus import stem, words
 from evaluation.methods.text.meteor import align, meteor
+from evaluation.methods.text.wordnet import is_wordnet, read_wordnet
 
 
 class NoSynonyms:
@@ -68,3 +70,35 @@ def test_repeated_words_match_as_often_as_nltk_says_in_no_more_chunks() -> None:
         assert len({b for _, b in found}) == len(found)
         # Fewer chunks are a smaller penalty on the same Fmean.
         assert meteor(text, [reference]) >= nltk_score(text, reference) - 1e-12
+
+
+def build_wordnet(folder: Path) -> Path:
+    """A database of a few words, as wndb(5WN) describes its files."""
+    folder.mkdir()
+    files = {
+        "index.noun": "  1 This line is the licence.\n"
+        "car n 2 1 @ 2 1 02958343 02959942  \nautomobile n 1 1 @ 1 1 02958343  \n"
+        "motor_car n 1 1 @ 1 0 02958343  \ngoose n 1 1 @ 1 1 01855672  \n",
+        "index.verb": "stop v 1 1 @ 1 1 01859586  \nhalt v 1 1 @ 1 1 01859586  \n",
+        "index.adj": "quick a 1 0 1 0 00976508  \nfast a 1 0 1 0 00976508  \n",
+        "index.adv": "",
+        "noun.exc": "geese goose\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_synonyms_match_by_wordnet_where_its_database_is_given(tmp_path: Path) -> None:
+    assert not is_wordnet(tmp_path)
+    folder = build_wordnet(tmp_path / "wordnet")
+    assert is_wordnet(folder)
+    synsets = read_wordnet(folder).synsets
+    assert synsets("cars") == {"n02958343", "n02959942"} and synsets("automobile") == {"n02958343"}
+    assert synsets("geese") == synsets("goose") != synsets("unknown") == frozenset()
+    assert synsets("stopping") == set() and synsets("halted") == {"v01859586"}  # as morphy has it
+    text, reference = "the cars halted there".split(), "the automobile halts here".split()
+    assert align(text, reference) == [(0, 0), (2, 2)]
+    assert align(text, reference, synsets) == [(0, 0), (1, 1), (2, 2)]
+    # 3 of 4 words on either side in one run: Fmean = 3/4, penalty 0.5 (1/3)^3.
+    assert meteor(text, [reference], synsets) == pytest.approx(0.75 * (1 - 0.5 / 27))

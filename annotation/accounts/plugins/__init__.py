@@ -1,0 +1,1 @@
+"""Plug-ins that a project uses, of those that are loaded (``crowdqc.plugins``)."""

@@ -1,0 +1,1 @@
+"""Readers of conversations: raw JSON values of many formats into ``Chat``."""

@@ -1,0 +1,118 @@
+"""How a file of separated values is laid out, seen from its first rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotation.files.reading.recognise import is_usual
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+LOOKED = 30  # rows in which the delimiter is looked for
+MOST_TITLES = 10  # rows with a title above the names of the columns
+Rows = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The layout of a file; ``names_rows`` where a first column has no name, as R writes it."""
+
+    delimiter: str
+    is_spaced: bool  # a space stands between a delimiter and a quotation mark
+    titles: int  # rows above the names of the columns
+    has_header: bool
+    names_rows: bool
+    width: int  # the most values of a row
+
+
+def shape_of(sample: str, delimiter: str = "", has_header: bool | None = None) -> Shape:
+    """Infer the layout from the beginning of a file; what is given is not inferred.
+
+    A person who says whether there is a header means the first row.
+    """
+    delimiter = delimiter or _best_delimiter(sample)
+    is_spaced = f'{delimiter} "' in sample and f'" {delimiter}' not in sample
+    rows = rows_of(sample, delimiter, is_spaced)
+    titles = count_titles(rows) if has_header is None else 0
+    rows = rows[titles:]
+    if has_header is None:
+        has_header = looks_like_header(rows)
+    names_rows = has_header and len(rows) > 2 and _lacks_a_name(rows[:-1])
+    return Shape(
+        delimiter, is_spaced, titles, has_header, names_rows, max(map(len, rows), default=0)
+    )
+
+
+def rows_of(sample: str, delimiter: str, is_spaced: bool = False) -> list[list[str]]:
+    """Split a sample into rows with a value, as far as they can be read."""
+    rows = []
+    reader = csv.reader(
+        io.StringIO(sample, newline=""), delimiter=delimiter, skipinitialspace=is_spaced
+    )
+    try:
+        for row in reader:
+            if any(value.strip() for value in row):
+                rows.append(row)
+    except csv.Error:
+        pass
+    return rows
+
+
+def _best_delimiter(sample: str) -> str:
+    """The delimiter that gives the head most columns, and rows as many as the head."""
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        rows = rows_of(sample, delimiter)[: LOOKED + MOST_TITLES]
+        counts = [len(row) for row in rows[count_titles(rows) :]]
+        if not counts or counts[0] < 2:
+            return 0.0, 0
+        return sum(n == counts[0] for n in counts) / len(counts), counts[0]
+
+    return max(DELIMITERS, key=fit)
+
+
+def count_titles(rows: Rows) -> int:
+    """Count the rows above the names of the columns that hold a title or a comment alone.
+
+    Such a row has one value, which no row below repeats, and is as wide as the others or begins
+    with "#", or the row below names usual columns.
+    """
+    filled = [sum(bool(value.strip()) for value in row) for row in rows[: MOST_TITLES + 1]]
+    at = next((at for at, count in enumerate(filled) if count > 1), 0)
+    if not at or len(rows) < at + 2:
+        return 0
+    above = [next(value.strip() for value in row if value.strip()) for row in rows[:at]]
+    below = {value.strip() for row in rows[at:] for value in row}
+    is_titled = (
+        all(title.startswith("#") for title in above)
+        or all(len(row) == len(rows[at]) for row in rows[:at])
+        or sum(is_usual(name.strip()) for name in rows[at]) > 1
+    )
+    return at if is_titled and below.isdisjoint(above) else 0
+
+
+def looks_like_header(rows: Rows) -> bool:
+    """Whether the first row names columns: a name seldom is a value of its own column."""
+    if not rows:
+        return True
+    names = [(at, name.strip()) for at, name in enumerate(rows[0]) if name.strip()]
+    if any(is_usual(name) for _, name in names):
+        return True
+    if not rows[0][0].strip() and all(row[0].strip() for row in rows[1:]):
+        return True  # as pandas and R write the names of rows
+    repeated = [
+        name
+        for at, name in names
+        if any(len(row) > at and row[at].strip() == name for row in rows[1:] if row != rows[0])
+    ]
+    if repeated in ([str(at + n) for n in range(len(repeated))] for at in (0, 1)):
+        return True  # numbered columns
+    return len(repeated) < max(2, len(names) / 2)
+
+
+def _lacks_a_name(rows: Rows) -> bool:
+    """Whether each row has one value more than there are names, as ``write.table`` of R writes."""
+    more = len(rows[0]) + 1
+    return all(len(row) == more for row in rows[1:]) and any(row[-1].strip() for row in rows[1:])

@@ -1,0 +1,1 @@
+"""Labels of turns and tool calls: agreement, workers, and where conversations go wrong."""

@@ -1,0 +1,196 @@
+"""Files that other programs stumbled over: each gives the same 30 labels, or its own reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+import xlsxwriter
+
+from crowdqc.errors import Invalid
+from evaluation.management.commands.crowdqc_score import open_file, rejected_lines
+from evaluation.methods.agreement.coefficients import krippendorff_alpha
+from evaluation.score_table.reports.labels import labels_of
+
+VOTES = [
+    (f"w{k}", f"i{n}", "yes" if (n % 2) ^ (k == 2 and n % 4 == 0) else "no")
+    for n in range(10)
+    for k in range(3)
+]
+NAMES = ["worker", "item", "label"]
+HEAD = ",".join(NAMES)
+ROWS = [",".join(vote) for vote in VOTES]
+RECORDS = [dict(zip(NAMES, vote, strict=True)) for vote in VOTES]
+
+
+def text(*lines: str) -> str:
+    return "\n".join([*lines, ""])
+
+
+def workbook(fill: Callable[[Any], None]) -> bytes:
+    held = io.BytesIO()
+    with xlsxwriter.Workbook(held, {"in_memory": True}) as book:
+        fill(book)
+    return held.getvalue()
+
+
+def remarks_first(book: Any) -> None:
+    sheet = book.add_worksheet("README")
+    for at, line in enumerate(["About these data", "Collected in May", "Workers saw a text once"]):
+        sheet.write(at, 0, line)
+    sheet = book.add_worksheet("labels")
+    for at, row in enumerate([NAMES, *VOTES]):
+        sheet.write_row(at, 0, row)
+
+
+def zipped(**files: str) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("_dot_", "."), content)
+        archive.writestr("__MACOSX/._votes.csv", b"\0\5")
+    return held.getvalue()
+
+
+def arrow(open_writer: Callable[..., Any]) -> bytes:
+    held = io.BytesIO()
+    columns = {name: [row[name] for row in RECORDS] for name in NAMES}
+    table = pyarrow.table(
+        {name: pyarrow.array(values).dictionary_encode() for name, values in columns.items()}
+    )
+    with open_writer(held, table.schema) as writer:
+        writer.write_table(table)
+    return held.getvalue()
+
+
+def form() -> str:
+    head = ",".join(f"Text {n} [Is it spam?]" for n in range(10))
+    return text(
+        f"Timestamp,Email Address,{head}",
+        *(
+            f"2024/05/0{k + 1} 3:05:1{k} pm,w{k}@example.org,"
+            + ",".join(label for worker, _, label in VOTES if worker == f"w{k}")
+            for k in range(3)
+        ),
+    )
+
+
+FILES: dict[str, tuple[str | bytes, str]] = {
+    "a comma more in each row": (text(HEAD, *(row + "," for row in ROWS)), "votes.csv"),
+    "vertical bars": (text(HEAD, *ROWS).replace(",", "|"), "votes.txt"),
+    "spaces before quotation marks": (
+        text(", ".join(NAMES), *(f'{w}, {i}, "{x}, I think"' for w, i, x in VOTES)),
+        "votes.csv",
+    ),
+    "names of rows as R writes them": (
+        text(HEAD, *(f"{at},{row}" for at, row in enumerate(ROWS, 1))),
+        "votes.csv",
+    ),
+    "a title above": (text("Study of 2024,,", "From May,,", "", HEAD, *ROWS), "votes.csv"),
+    "comments above": (text("# written by a tool", "# 30 rows", HEAD, *ROWS), "votes.csv"),
+    "spaces that do not break": (
+        text(
+            HEAD,
+            *(f"no{(' ', chr(160))[at % 2]}{w},{i},{x}" for at, (w, i, x) in enumerate(VOTES)),
+        ),
+        "votes.csv",
+    ),
+    "spaces without width": (
+        text(HEAD, *(f"{w}{chr(0x200B) * (at % 2)},{i},{x}" for at, (w, i, x) in enumerate(VOTES))),
+        "votes.csv",
+    ),
+    "zeros at the end": (text(HEAD, *ROWS) + "\0" * 64, "votes.csv"),
+    "a list in an object": (json.dumps({"count": 30, "data": RECORDS}), "votes.json"),
+    "columns of pandas": (
+        json.dumps({n: {str(at): row[n] for at, row in enumerate(RECORDS)} for n in NAMES}),
+        "votes.json",
+    ),
+    "rows of pandas": (json.dumps(dict(enumerate(RECORDS))), "votes.json"),
+    "split by pandas": (json.dumps({"columns": NAMES, "data": VOTES}), "votes.json"),
+    "lists of columns": (json.dumps({n: [r[n] for r in RECORDS] for n in NAMES}), "votes.json"),
+    "a list of lists": (json.dumps([NAMES, *VOTES]), "votes.json"),
+    "answers of a form": (form(), "votes.csv"),
+    "a sheet of remarks first": (workbook(remarks_first), "votes.xlsx"),
+    "one file in an archive": (zipped(votes_dot_csv=text(HEAD, *ROWS)), "votes.zip"),
+    "Arrow": (arrow(pyarrow.ipc.new_file), "votes.arrow"),
+    "a stream of Arrow": (arrow(pyarrow.ipc.new_stream), "data-00000-of-00001.arrow"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_the_same_labels_are_read_from_odd_files(case: str, tmp_path: Path) -> None:
+    content, name = FILES[case]
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    _, found = open_file(path)
+    votes = list(found.checked.good)
+    assert len(votes) == 30 and not list(found.checked.problems)
+    assert len({vote["worker"] for vote in votes}) == 3
+    assert len({vote["item"] for vote in votes}) == 10
+    # By hand: 3 of 10 items are split, 18 of 30 labels are yes.
+    alpha = krippendorff_alpha(labels_of(found.checked)[0], "nominal")
+    assert alpha == pytest.approx(1 - 29 * 6 / (2 * 18 * 12))
+
+
+def test_a_header_within_joined_files_is_left_out_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    halves = [text(HEAD, *ROWS[:15]), text(HEAD, *ROWS[15:])]
+    path.write_text("".join(f"\ufeff{half}" for half in halves))
+    _, found = open_file(path)
+    assert len(found.checked.good) == 30
+    assert [one.line for one in found.checked.problems] == [17]
+
+
+@pytest.mark.parametrize("empty", ["nan", "NaN", "NA", "<NA>"])
+def test_reliability_data_without_names_have_a_row_a_worker(empty: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    rows = [[empty if (n + k) % 5 == 0 else str(n % 2) for n in range(10)] for k in range(3)]
+    path.write_text(text(*map(",".join, rows)))
+    kind, found = open_file(path)
+    votes = list(found.checked.good)
+    assert (kind, len(votes), {vote["label"] for vote in votes}) == ("label_matrix", 24, {"0", "1"})
+    assert (len({vote["worker"] for vote in votes}), len({vote["item"] for vote in votes})) == (
+        *(3, 10),
+    )
+
+
+def test_counts_of_labels_are_no_labels_of_workers(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(text("item,yes,no", *(f"i{n},{n % 4},{3 - n % 4}" for n in range(9))))
+    with pytest.raises(Invalid, match="how many workers gave each label"):
+        open_file(path)
+
+
+def test_a_line_that_was_cut_off_and_a_footnote_are_named(tmp_path: Path) -> None:
+    lines = tmp_path / "votes.jsonl"
+    lines.write_text(text(*map(json.dumps, RECORDS))[:-12])
+    _, found = open_file(lines)
+    assert (len(found.checked.good), len(list(rejected_lines(found)))) == (29, 1)
+    note = tmp_path / "votes.csv"
+    note.write_text(text(HEAD, *ROWS, "", "Collected in May, by the second team"))
+    _, found = open_file(note)
+    assert (len(found.checked.good), len(list(rejected_lines(found)))) == (30, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "reason"),
+    [
+        (zipped(a_dot_csv=text(HEAD, *ROWS), b_dot_csv=text(HEAD)), "votes.zip", "ZIP archive"),
+        (zipped(votes_dot_csv=text(HEAD, *ROWS))[:90], "votes.zip", "damaged|ZIP archive"),
+        (arrow(pyarrow.ipc.new_file)[:200], "votes.arrow", "cannot be read as arrow"),
+    ],
+    ids=["two files", "cut off", "cut Arrow"],
+)
+def test_packed_files_are_refused_for_their_own_reason(
+    content: bytes, name: str, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(Invalid, match=reason):
+        open_file(path)

@@ -1,0 +1,122 @@
+"""Labels of turns become shares, survival and competence, with conversations as clusters."""
+
+from __future__ import annotations
+
+import csv
+import io
+import uuid
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.chats.units import units_of
+from annotation.models import Task
+from annotation.work.actions import answers
+from evaluation.methods.core.votes import Labels
+from evaluation.methods.turns.method import Turns, fit, share_row
+from evaluation.methods.turns.survival import product_limit, survival
+from evaluation.models import RunState
+from evaluation.runs import engine
+from tests.annotation.chats.made import PROBLEM, make_chat, make_chat_task
+from tests.support.factories import claim, make_worker
+
+WRONG_FROM = {"c-0": 5, "c-1": 3, "c-2": 99, "c-3": 5, "c-4": 99, "c-5": 3}
+
+
+def answered(n: int = 6, workers: int = 4) -> Task:
+    """A task whose workers agree on where each conversation goes wrong; the last one guesses."""
+    task = make_chat_task(n=n, fields=[PROBLEM], redundancy=workers)
+    for number in range(workers):
+        worker = make_worker(task.project)
+        found = claim(task, worker)
+        drafts = {}
+        for entry in found.entries.select_related("item"):
+            wrong = WRONG_FROM[entry.item.key]
+            drafts[entry.item_id] = {
+                f"l-problem@{unit}": ("made_up" if int(unit) >= wrong else "none")
+                if number < workers - 1
+                else ("made_up", "none")[int(unit) % 4 == 1]
+                for unit in entry.item.settings["units"]["assistant"]
+            }
+        answers.submit_assignment(by=worker.user, assignment=found, key=uuid.uuid4(), drafts=drafts)
+    return task
+
+
+@pytest.mark.django_db
+def test_run_finds_where_conversations_go_wrong() -> None:
+    task = answered()
+    run = engine.start(by=task.project.owner, task=task, method="turn_study", params={})
+    engine.execute(run.pk)
+    run.refresh_from_db()
+    assert run.state == RunState.DONE, run.error
+    client = Client()
+    client.force_login(task.project.owner)
+    page = client.get(reverse("turn_results", args=[task.project_id, task.pk]))
+    assert page.status_code == 200
+    assert 'data-finding="turns_wrong"' in page.content.decode()
+    file = client.get(reverse("turn_export", args=[task.project_id, task.pk])).content.decode()
+    labels = {(row["item"], row["turn"]): row["label"] for row in csv.DictReader(io.StringIO(file))}
+    for key, wrong in WRONG_FROM.items():
+        for unit in units_of(make_chat())["assistant"]:
+            assert labels[key, unit] == ("made_up" if int(unit) >= wrong else "none")
+
+
+def test_product_limit_is_the_published_example() -> None:
+    """Kaplan and Meier's (1958) example: deaths at .8, 3.1, 5.4, 9.2; lost at 1, 2.7, 7, 12.1."""
+    last = np.array([1, 2, 3, 4, 5, 6, 7, 8])
+    first = np.array([1, 0, 0, 4, 5, 0, 7, 0])
+    _risk, share, _green = product_limit(last, first, 8)
+    expected = [7 / 8, 7 / 8, 7 / 8, 7 / 8 * 4 / 5, 0.525, 0.525, 0.2625, 0.2625]
+    np.testing.assert_allclose(share, expected, atol=1e-12)
+
+
+def test_survival_without_failures_still_has_a_lower_bound_below_one() -> None:
+    conversation = np.repeat(np.arange(20), 3)
+    place = np.tile([1, 2, 3], 20)
+    found = survival(conversation, place, np.zeros(60), rng=np.random.default_rng(1))
+    assert (found.share == 1).all() and (found.low < 0.9).all() and (found.high == 1).all()
+
+
+def test_interval_of_a_share_widens_with_clustering() -> None:
+    """60 units in 6 conversations that are all good or all bad are six observations."""
+    conversation = np.repeat(np.arange(6), 10)
+    votes = Labels.build(
+        [0] * 60, range(60), [0] * 60, workers=["a"], items=list(map(str, range(60))), labels="xy"
+    )
+    data = Turns.build(
+        votes, conversation, np.tile(np.arange(1, 11), 6), good=0, conversations=list("abcdef")
+    )
+    alike = share_row(data, (conversation % 2).astype(float), np.ones(60, bool), 0.95)
+    mixed = share_row(data, np.random.default_rng(2).permutation(60) % 2.0, np.ones(60, bool), 0.95)
+    assert alike["estimate"] == mixed["estimate"] == 0.5
+    assert alike["high"] - alike["low"] > 2 * (mixed["high"] - mixed["low"]) > 0
+
+
+def test_fit_covers_the_truth_of_a_simulated_crowd() -> None:
+    inside = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        conversation = np.repeat(np.arange(40), 4)
+        truth = (rng.random(160) < 0.2).astype(int)
+        worker, item, label = [], [], []
+        for unit in range(160):
+            for one in rng.choice(8, 3, replace=False):
+                knows = rng.random() < 0.8
+                worker.append(one)
+                item.append(unit)
+                label.append(truth[unit] if knows else rng.integers(2))
+        votes = Labels.build(
+            worker, item, label, workers=list("abcdefgh"), items=list(map(str, range(160))),
+            labels=("ok", "bad"),
+        )  # fmt: skip
+        data = Turns.build(
+            votes, conversation, np.tile([1, 2, 3, 4], 40), good=0,
+            conversations=list(map(str, range(40))),
+        )  # fmt: skip
+        found = fit(data, rng=rng, resamples=200).estimates
+        inside.append(found["share"]["low"][0] <= 0.2 <= found["share"]["high"][0])
+        at = found["survival"]
+        inside.append(at["low"][1] <= 0.8**2 <= at["high"][1])
+    assert sum(inside) >= 9
