@@ -275,6 +275,10 @@ def _note(note: str) -> str:
     known = {
         "turns_cut": _("%(value)s turns left out"),
         "images_not_kept": _("%(value)s images not kept"),
+        "system_hidden": _("system prompt hidden"),
+        "attributes_dropped": _("%(value)s attributes left out by the sender"),
+        "messages_missing": _("messages left out by the sender: %(value)s"),
+        "cut": _("cut by the sender: %(value)s"),
         "unread": _("not read: %(value)s"),
     }
     return known[code] % {"value": value} if code in known else note

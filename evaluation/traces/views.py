@@ -57,7 +57,7 @@ def trace(request: HttpRequest, project_id: int, trace_id: int) -> HttpResponse:
         log_views(by=access.user, traces=[found.pk])
     context = {
         "trace": found,
-        "chat": view_chat(chat, facts=True),
+        "chat": view_chat(chat, hides_system=settings.hide_system, facts=True),
         "steps": step_rows(chat),
         "row": row,
         "hidden": hidden,

@@ -80,6 +80,7 @@ def create_queue(*, by: User, source: TraceSource, reviews: int, title: str = ""
         ),
         "settings": {
             "content": CONVERSATION,
+            "hide_system": read_settings(source.settings).hide_system,
             "fields": [dict(one) for one in OUTCOME_FIELDS],
         },
     }

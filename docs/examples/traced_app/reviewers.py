@@ -1,0 +1,84 @@
+"""Simulated reviewers, to try a review queue alone.
+
+    python reviewers.py URL INVITATION TASK TOKEN TOKEN TOKEN
+
+Each token is of an account of its own. Reviewers join by the invitation, read what people read, and
+err in one of fifty reviews.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import urllib.error
+import urllib.request
+import uuid
+from typing import Any
+
+ERRORS = 0.02  # share of reviews that are wrong
+
+
+class Reviewer:
+    """An account with a token for work."""
+
+    def __init__(self, url: str, token: str, seed: int) -> None:
+        self.url, self.token = url.rstrip("/"), token
+        self.rng = random.Random(seed)  # noqa: S311
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON of an answer."""
+        headers = {
+            "Authorization": f"Token {self.token}",
+            "Content-Type": "application/json",
+            "Idempotency-Key": uuid.uuid4().hex,
+        }
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310
+            f"{self.url}/api/work/{path}", data, headers, method=method
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            return json.load(answer)
+
+    def join(self, invitation: str) -> None:
+        """Join the project, and agree to its consent text."""
+        project = self.call("POST", "join/", {"token": invitation})["project"]
+        consent = f"projects/{project}/consent/"
+        number = self.call("GET", consent)["number"]
+        self.call("POST", consent, {"number": number, "agreed": True})
+
+    def outcome_of(self, shown: str) -> str:
+        """Fail where the tool failed and the assistant says that it is done."""
+        fails = '"ok": false' in shown and "Done." in shown
+        return "fail" if fails != (self.rng.random() < ERRORS) else "pass"
+
+    def review_all(self, task: int) -> int:
+        """Review until there is nothing to claim; how many."""
+        done = 0
+        while True:
+            try:
+                lease = self.call("POST", f"tasks/{task}/claim/", {})
+            except urllib.error.HTTPError:
+                return done
+            answers = {
+                str(entry["item"]): {"l-outcome": self.outcome_of(entry["question"])}
+                for entry in lease["entries"]
+            }
+            body = {"key": str(uuid.uuid4()), "answers": answers}
+            self.call("POST", f"assignments/{lease['id']}/submit/", body)
+            done += len(answers)
+
+
+def main(url: str, invitation: str, task: int, tokens: list[str]) -> int:
+    """Let everybody with one of these tokens join and review; how many reviews."""
+    done = 0
+    for seed, token in enumerate(tokens):
+        reviewer = Reviewer(url, token, seed)
+        reviewer.join(invitation)
+        done += reviewer.review_all(task)
+    print(f"{done} reviews")
+    return done
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])
