@@ -12,6 +12,7 @@ from annotation.models import Item, Membership, Task
 from crowdqc.numbers import interval, percent, plural, score
 from evaluation.charts.boards import Scale
 from evaluation.methods.core.inference import Claim
+from evaluation.methods.turns.survival import LEAST_AT_RISK
 from evaluation.models import Run, RunState
 from evaluation.results.estimates import EstimateRow, drawn
 from evaluation.results.findings import Finding
@@ -86,7 +87,9 @@ def tables_of(run: Run, figures: Figures) -> list[ResultTable]:
 def _estimate(
     name: str, row: Mapping[str, Any], value: str = "estimate", n: str = "units", url: str = ""
 ) -> EstimateRow:
-    why = row.get("reason", "")
+    why = row.get("reason") or ""
+    if n == "at_risk" and row["low"] is None:
+        why = _("%(n)s; an interval needs %(least)s") % {"n": row[n], "least": LEAST_AT_RISK}
     return EstimateRow(name, row[value], row["low"], row["high"], row[n], why=why, url=url)
 
 

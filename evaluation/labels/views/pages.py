@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import Access, get_task, get_worker, open_to_viewers
 from annotation.models import Task
+from annotation.work.snapshots.labels import fields_of
 from annotation.work.snapshots.turns import turn_fields
 from crowdqc.errors import Missing
 from evaluation.labels import joined
@@ -161,6 +162,8 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     """Competence against guessing, in groups; ``?open=`` shows one worker's confusion matrix."""
     access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "workers")
+    if run is None and turn_fields(task.current) and not fields_of(task.current):
+        return redirect("turn_results", project_id, task_id)
     if run is None:
         return empty_page(request, task, context)
     rows = worker_reads.rows_of(run)

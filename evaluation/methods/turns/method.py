@@ -9,7 +9,7 @@ out groups of conversations (the jackknife). Labels are MACE's on units.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -209,6 +209,9 @@ def _workers(data: Turns, fitted: Result, *, rng: np.random.Generator, level: fl
             )
             row["reason"] = spread.why_no_interval(LEAST)
             if not row["reason"]:
+                # A worker who is never contradicted still gave only so many labels.
+                least = float(value * (1 - value)) / max(int(count[worker]), 1)
+                spread = replace(spread, variance=max(spread.variance, least))
                 row["low"], row["high"] = scale_interval(float(value), spread, level, (0.0, 1.0))
         rows.append(row)
     return of_rows(rows, ("competence", "low", "high", "n", "reason"))
@@ -246,13 +249,7 @@ def share_row(data: Turns, values: FloatArray, mask: Any, level: float) -> dict[
     row: dict[str, Any] = {"estimate": mean, "low": np.nan, "high": np.nan, "units": len(chosen)}
     row |= {"conversations": spread.clusters, "reason": spread.why_no_interval(LEAST)}
     if not row["reason"]:
-        widened = spread.__class__(
-            max(spread.variance, least) + unknown,
-            spread.freedom,
-            spread.clusters,
-            spread.effective,
-            spread.noun,
-        )
+        widened = replace(spread, variance=max(spread.variance, least) + unknown)
         row["low"], row["high"] = scale_interval(mean, widened, level, (0.0, 1.0))
     return row
 

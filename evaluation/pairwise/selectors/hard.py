@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from annotation.authoring.selectors.tasks import with_titles
 from annotation.models import Answer, ChoiceValue, Item, Task
+from annotation.task_types.pairwise.sides import NEUTRAL
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Conflict
 from crowdqc.numbers import count, plural
@@ -52,6 +53,8 @@ class Experts:
     run: Run | None
     alpha: Values
     crowd: Values
+    neutral: Values  # share of the experts' votes
+    crowd_neutral: Values
 
     @property
     def sentence(self) -> str:
@@ -81,6 +84,8 @@ class ApartLine:
     hard_null: float | None
     crowd: float | None  # on the experts' pairs
     experts: float | None
+    crowd_neutral: float | None
+    experts_neutral: float | None
     pilot: float | None
 
 
@@ -137,6 +142,11 @@ class Hard:
             more = classes.get(key, "")
             column = Column.score(key, head, short, classes=more)
             columns.append(column)
+        if self.has_experts:
+            columns += [
+                Column.share("crowd_neutral", gettext("Neutral votes, crowd")),
+                Column.share("experts_neutral", gettext("Neutral votes, experts")),
+            ]
         if self.pilot_task:
             label, missing = gettext("Pointwise pilot"), gettext("not asked")
             pilot = Column.score("pilot", label, gettext("Pilot"))
@@ -212,6 +222,8 @@ def _apart(
         hard.get("null"),
         shown.crowd.get(name) if shown else None,
         shown.alpha.get(name) if shown else None,
+        shown.crowd_neutral.get(name) if shown else None,
+        shown.neutral.get(name) if shown else None,
         pilot.get(name),
     )
 
@@ -293,21 +305,34 @@ def experts(task: Task, core: Run) -> list[Experts]:
     )
     told = {pk: (run, alphas[run.pk]) for pk, run in runs.items() if run.pk in alphas}
     shown = next((one for one in derived if one.pk in told), None)
-    crowd = crowd_on(task, core, shown) if shown is not None else {}
+    crowd = own = PanelVotes([], 0)
+    if shown is not None:
+        pairs = _judged_pairs(shown)
+        crowd = votes_on(task, core, pairs)
+        own = votes_on(shown, told[shown.pk][0], pairs)
+    none = PanelVotes([], 0)
     return [
         _experts(
             one,
             sizes.get(one.pk, {}),
             judged.get(one.pk, 0),
             told.get(one.pk),
-            crowd if one is shown else {},
+            (crowd, own) if one is shown else (none, none),
         )
         for one in derived
     ]
 
 
-def _experts(task: Task, size: Row, judged: int, found: Found | None, crowd: Values) -> Experts:
+def _experts(
+    task: Task,
+    size: Row,
+    judged: int,
+    found: Found | None,
+    votes: tuple[PanelVotes, PanelVotes],
+) -> Experts:
+    """``votes`` are those of the crowd and of the experts on the experts' pairs."""
     run, told = found or (None, [])
+    crowd, own = votes
     if run is not None and run.snapshot is not None:  # what entered its alpha
         judged = run.snapshot.counts["answers"]
     return Experts(
@@ -318,34 +343,64 @@ def _experts(task: Task, size: Row, judged: int, found: Found | None, crowd: Val
         slots=size.get("slots") or 0,
         run=run,
         alpha={row["dimension"]: row["alpha"] for row in told},
-        crowd=crowd,
+        crowd=crowd.alpha,
+        neutral=own.neutral,
+        crowd_neutral=crowd.neutral,
     )
 
 
-def crowd_on(task: Task, core: Run, other: Task) -> Values:
-    """The crowd's raw alpha on the pairs of another task, from the votes that a run saw."""
-    pairs = {
-        (first, second)
-        for first, second in Item.objects.filter(task=other, second__isnull=False).values_list(
-            "first_id", "second_id"
-        )[:MOST_EXPERT_PAIRS]
-        if first is not None and second is not None
-    }
+@dataclass(frozen=True)
+class PanelVotes:
+    """First votes of people on some pairs, each as place of the pair and codes by dimension."""
+
+    votes: Sequence[tuple[int, Mapping[str, str]]]
+    pairs: int
+
+    @property
+    def dimensions(self) -> list[str]:
+        return sorted({name for _, codes in self.votes for name in codes})
+
+    def values(self, dimension: str) -> list[tuple[int, int]]:
+        """Pair and place of the code among ``STORED``, a row a vote on the dimension."""
+        stored = pair_votes.STORED
+        known = [(pair, codes.get(dimension, "")) for pair, codes in self.votes]
+        return [(pair, stored.index(code)) for pair, code in known if code in stored]
+
+    @property
+    def alpha(self) -> Values:
+        """Raw ordinal alpha by dimension, "" for their mean."""
+        every = range(len(pair_votes.STORED))
+        found = {
+            name: alpha_of([(*row, 1) for row in self.values(name)], self.pairs, every)
+            for name in self.dimensions
+        }
+        return {**found, "": mean_of(found.values())}
+
+    @property
+    def neutral(self) -> Values:
+        """Share of neutral votes by dimension, "" for their mean."""
+        neutral = pair_votes.STORED.index(NEUTRAL)
+        found: Values = {}
+        for name in self.dimensions:
+            codes = [code for _, code in self.values(name)]
+            found[name] = codes.count(neutral) / len(codes) if codes else None
+        return {**found, "": mean_of(found.values())}
+
+
+def _judged_pairs(task: Task) -> set[pair_votes.Pair]:
+    rows = Item.objects.filter(task=task, second__isnull=False)
+    ids = rows.values_list("first_id", "second_id")[:MOST_EXPERT_PAIRS]
+    return {(a, b) for a, b in ids if a is not None and b is not None}
+
+
+def votes_on(task: Task, run: Run, pairs: set[pair_votes.Pair]) -> PanelVotes:
+    """The first votes of a task's people on these pairs, of those that a run saw."""
     of = pair_votes.sibling_items(task, pairs)
-    seen = pair_votes.answer_ids_of_run(core)
+    seen = pair_votes.answer_ids_of_run(run)
     given = pair_votes.votes(Q(item__in=of, worker__isnull=False, counts=True))
     first = pair_votes.first_votes([v for v in given if seen is None or v.id in seen], of)
     place = {pair: k for k, pair in enumerate(sorted(pairs))}
-    names = sorted({name for vote in first for name in vote.codes})
-    found: Values = {}
-    for name in names:
-        rows = [
-            (place[of[v.item]], pair_votes.STORED.index(v.codes[name]), 1)
-            for v in first
-            if v.codes.get(name) in pair_votes.STORED
-        ]
-        found[name] = alpha_of(rows, len(place), range(len(pair_votes.STORED)))
-    return {**found, "": mean_of(found.values())}
+    return PanelVotes([(place[of[vote.item]], vote.codes) for vote in first], len(place))
 
 
 # The pilot -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from annotation.models import (
     Membership,
     Task,
 )
-from crowdqc.numbers import score
+from crowdqc.numbers import percent, score
 from evaluation.models import Run, RunFigure
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
@@ -181,6 +181,9 @@ def test_the_hardest_pairs_go_to_a_panel_whose_alpha_then_stands_beside_the_crow
     ]
     line = text[text.index("Overall", text.index("Crowd (C), 6")) :]
     assert line.split()[6:8] == [score(value, 2) for value in both]
+    given = [reliability(task, "overall")[:, _columns(task, panel)], reliability(panel, "overall")]
+    shares = [float(np.mean(one[np.isfinite(one)] == 0)) for one in given]
+    assert line.split()[8:10] == [percent(value) for value in shares]
 
 
 def _columns(task: Task, panel: Task) -> list[int]:
