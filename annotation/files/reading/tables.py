@@ -198,7 +198,11 @@ def _members(source: Source, limits: Limits) -> list[tuple[Source, str]]:
         for piece in source.pieces():
             file.write(piece)
         try:
-            with zipfile.ZipFile(file) as archive:
+            opened = zipfile.ZipFile(file)
+        except DAMAGED:
+            return []  # it only begins like one
+        try:
+            with opened as archive:
                 files = [one for one in archive.infolist() if not one.is_dir()]
                 named = [one for one in files if not UNSEEN.search(one.filename)]
                 tables = [one for one in named if not BESIDE.search(one.filename)]
