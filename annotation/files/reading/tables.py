@@ -16,7 +16,8 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
@@ -66,6 +67,12 @@ DAMAGED = (
     *(NotImplementedError, RuntimeError),
 )
 UNSEEN = re.compile(r"(?:^|/)(?:__MACOSX/|\.)")  # in archives, beside the files that people see
+# What stands beside the tables of a data set, and how its parts are called.
+BESIDE = re.compile(
+    r"(?i)\.(?:md|ya?ml|txt|cff)$|(?:^|/)(?:manifest|state|dataset_infos?|dataset_dict)\.json$"
+    r"|(?:^|/)columns\.csv$|(?:^|/)licen[cs]e$"
+)
+PART = re.compile(r"-\d{5}-of-\d{5}\.(?:parquet|arrow|csv)$")
 MARK = "\ufeff"  # a byte order mark, also where files were joined
 BLANK = " \t\r\n\x0b\x0c\xa0\x00"
 csv.field_size_limit(Limits().cell)
@@ -112,8 +119,8 @@ def _open(
         return _open(inner, inner_name, limits, reading, is_packed=True)
     if table := _binary(source, head, limits):
         return table
-    if head.startswith(ZIP) and not is_packed and (member := _only_member(source, limits)):
-        return _open(*member, limits, reading, is_packed=True)
+    if head.startswith(ZIP) and not is_packed and (members := _members(source, limits)):
+        return _open_members(members, limits, reading)
     refuse_foreign(head)
     encoding = encoding_of(source, reading.encoding)
     first = _first(source, encoding)
@@ -180,31 +187,76 @@ def unpack(source: Source, limits: Limits) -> Source:
     return found
 
 
-def _only_member(source: Source, limits: Limits) -> tuple[Source, str] | None:
-    """The one file in a ZIP archive, and its name; None where it holds several or none."""
-    held = Spool[bytes]()
+def _members(source: Source, limits: Limits) -> list[tuple[Source, str]]:
+    """The one file in a ZIP archive with its name, or the parts of one data set; [] for others.
+
+    What only describes a data set is left out.
+    """
+    found: list[tuple[Source, str]] = []
     size = 0
     with tempfile.TemporaryFile() as file:
         for piece in source.pieces():
             file.write(piece)
         try:
-            with zipfile.ZipFile(file) as archive:
+            opened = zipfile.ZipFile(file)
+        except DAMAGED:
+            return []  # it only begins like one
+        try:
+            with opened as archive:
                 files = [one for one in archive.infolist() if not one.is_dir()]
                 named = [one for one in files if not UNSEEN.search(one.filename)]
-                if len(named) != 1:
-                    return None
-                with archive.open(named[0]) as packed:
-                    while piece := packed.read(PIECE):
-                        size += len(piece)
-                        check_decoded(size, limits)
-                        held.append(piece, len(piece))
+                tables = [one for one in named if not BESIDE.search(one.filename)]
+                chosen = tables if len(named) > 1 else named
+                if len(chosen) > 1 and not all(PART.search(one.filename) for one in chosen):
+                    return []
+                for one in sorted(chosen, key=lambda one: one.filename):
+                    held = Spool[bytes]()
+                    with archive.open(one) as packed:
+                        while piece := packed.read(PIECE):
+                            size += len(piece)
+                            check_decoded(size, limits)
+                            held.append(piece, len(piece))
+                    found.append((Source(one.file_size, partial(iter, held)), one.filename))
         except DAMAGED as bad:
             raise Invalid(
                 gettext("The ZIP archive is damaged or has a password."),
                 fields={"file": gettext("Choose the table that is in it.")},
             ) from bad
-    check_size(size, limits.decoded)
-    return Source(size, lambda: iter(held)), named[0].filename
+    for inner, _name in found:
+        check_size(inner.size, limits.decoded)
+    return found
+
+
+def _open_members(members: list[tuple[Source, str]], limits: Limits, reading: Reading) -> Table:
+    """One table of the files of an archive; further parts have the columns of the first."""
+    (source, name), *rest = members
+    first = _open(source, name, limits, reading, is_packed=True)
+    if not rest:
+        return first
+
+    def events() -> Iterator[Event]:
+        last = before = 0
+        for event in first.events:
+            last = event.line or last
+            yield event
+        for inner, inner_name in rest:
+            before = last
+            table = _open(inner, inner_name, limits, reading, is_packed=True)
+            if table.columns != first.columns:
+                raise Invalid(
+                    _("%(name)s has other columns than %(first)s.")
+                    % {"name": inner_name, "first": name},
+                    fields={"file": gettext("Unpack it, and choose the table in it.")},
+                )
+            for event in table.events:
+                last = before + (event.line or 0)
+                if isinstance(event, Row):
+                    yield Row(last, event.values)
+                else:
+                    yield replace(event, line=last)
+
+    note = _("Read from %(n)s parts, whose rows are numbered on.") % {"n": len(members)}
+    return replace(first, events=_counted(events(), limits), notes=[*first.notes, note])
 
 
 def _one_object(source: Source, encoding: Encoding) -> objects.Rows | None:

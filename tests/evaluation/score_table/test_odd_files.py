@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
+import pyarrow.parquet
 import pytest
 import xlsxwriter
 
@@ -69,6 +70,20 @@ def arrow(open_writer: Callable[..., Any]) -> bytes:
     return held.getvalue()
 
 
+def data_set(rename: bool = False) -> bytes:
+    """A folder as Hugging Face has it: a card, and two parts of one table."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("README.md", "# Votes\n")
+        archive.writestr("columns.csv", "column,about\nworker,who\n")
+        for number, rows in enumerate((RECORDS[:12], RECORDS[12:])):
+            part, table = io.BytesIO(), pyarrow.Table.from_pylist(rows)
+            table = table.rename_columns(["a", "b", "c"]) if rename and number else table
+            pyarrow.parquet.write_table(table, part)
+            archive.writestr(f"data/train-{number:05}-of-00002.parquet", part.getvalue())
+    return held.getvalue()
+
+
 def form() -> str:
     head = ",".join(f"Text {n} [Is it spam?]" for n in range(10))
     return text(
@@ -118,6 +133,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "answers of a form": (form(), "votes.csv"),
     "a sheet of remarks first": (workbook(remarks_first), "votes.xlsx"),
     "one file in an archive": (zipped(votes_dot_csv=text(HEAD, *ROWS)), "votes.zip"),
+    "a data set in parts": (data_set(), "votes.zip"),
     "Arrow": (arrow(pyarrow.ipc.new_file), "votes.arrow"),
     "a stream of Arrow": (arrow(pyarrow.ipc.new_stream), "data-00000-of-00001.arrow"),
 }
@@ -184,8 +200,9 @@ def test_a_line_that_was_cut_off_and_a_footnote_are_named(tmp_path: Path) -> Non
         (zipped(a_dot_csv=text(HEAD, *ROWS), b_dot_csv=text(HEAD)), "votes.zip", "ZIP archive"),
         (zipped(votes_dot_csv=text(HEAD, *ROWS))[:90], "votes.zip", "damaged|ZIP archive"),
         (arrow(pyarrow.ipc.new_file)[:200], "votes.arrow", "cannot be read as arrow"),
+        (data_set(rename=True), "votes.zip", "has other columns than"),
     ],
-    ids=["two files", "cut off", "cut Arrow"],
+    ids=["two files", "cut off", "cut Arrow", "parts of two tables"],
 )
 def test_packed_files_are_refused_for_their_own_reason(
     content: bytes, name: str, reason: str, tmp_path: Path

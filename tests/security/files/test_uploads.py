@@ -162,6 +162,7 @@ def test_what_changes_between_preview_and_import_is_checked_again(world: World) 
         "left_out": {wrong: 1},
         "new": 1,
         "lines": {wrong: [2]},
+        "notes": [],
     }
 
 

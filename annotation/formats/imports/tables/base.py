@@ -191,7 +191,7 @@ class LastCounts:
     def __init__(self, reader: Reader, names: Sequence[str], said: str) -> None:
         self.reader, self.names, self.said = reader, list(names), said
         self.found: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
-        self.written: dict[tuple[str, ...], str] = {}  # what the file says, which may be a number
+        self.written: dict[tuple[str, ...], str] = {}  # by the file, of numbers
 
     def take(self, row: Row, key: tuple[str, ...], one: dict[str, Any]) -> None:
         """Take in a row; it replaces an earlier one of the same worker and item."""
@@ -204,12 +204,13 @@ class LastCounts:
                 "key": key[0],
                 "line": f"{row.line:,}",
             }
-            where, value = self.reader.column(self.said), self.written[key]
+            where, value = self.reader.column(self.said), self.written.get(key, before[self.said])
             self.reader.checked.problems.append(
                 Problem(line, where, value, wrong, _("The last one counts."))
             )
         self.found[key] = (row.line, one)
-        self.written[key] = self.reader.value(row, self.said)
+        if not isinstance(one[self.said], str):
+            self.written[key] = self.reader.value(row, self.said)
 
     def good(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield line and row of each answer that counts."""

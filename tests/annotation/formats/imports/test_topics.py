@@ -187,12 +187,14 @@ def test_topics_come_in_and_go_out_over_the_api(task: Task) -> None:
         "new": 1,
         "used": 1,
         "left_out": {},
+        "notes": [],
     }
     assert client.post(path, {"rows": [TOPIC]}, format="json").json() == {
         "rows": 1,
         "new": 0,
         "used": 0,
         "left_out": {"there": 1},
+        "notes": [],
     }
     (row,) = client.get(path).json()["results"]
     assert (row["topic"], row["query"], row["passages"]) == ("t1", "Why tides?", PASSAGES)
