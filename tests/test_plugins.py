@@ -151,7 +151,7 @@ def test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin
             reverse("label_results", args=[project.pk, task.pk]),
             reverse("task", args=[project.pk, task.pk]),
             reverse("project", args=[project.pk]),
-            reverse("project_plugins", args=[project.pk]),
+            reverse("project_settings_plugins", args=[project.pk]),
             f"/api/runs/{run.pk}/",
             f"/api/projects/{project.pk}/runs/{run.number}/",
             f"/api/tasks/{task.pk}/scores/labels/?run={run.number}",
@@ -211,7 +211,9 @@ def test_a_format_is_taken_where_its_plugin_is_enabled_and_names_bad_rows(
     with pytest.raises(Invalid):
         import_objects(by=by, task=task, kind=FORMAT, rows=rows[:1])
     client.force_login(by)
-    client.post(reverse("project_plugins", args=[project.pk]), {"name": "example", "enable": "1"})
+    client.post(
+        reverse("project_settings_plugins", args=[project.pk]), {"name": "example", "enable": "1"}
+    )
     with pytest.raises(Invalid) as refused:
         import_objects(by=by, task=task, kind=FORMAT, rows=rows)
     assert [row["line"] for row in refused.value.rows] == [2]

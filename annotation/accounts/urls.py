@@ -31,7 +31,7 @@ project_patterns = [
         people.project_settings_factor,
         name="project_settings_factor",
     ),
-    path(f"{SETTINGS}plugins/", plugins.project_plugins, name="project_plugins"),
+    path(f"{SETTINGS}plugins/", plugins.project_plugins, name="project_settings_plugins"),
     path(f"{SETTINGS}consent/", people.project_settings_consent, name="project_settings_consent"),
     path("roles/<int:grant_id>/confirm/", roles.role_confirm, name="role_confirm"),
     path("roles/<int:grant_id>/decline/", roles.role_decline, name="role_decline"),

@@ -27,6 +27,7 @@ from annotation.chats.model import (
     ToolCall,
     Turn,
 )
+from annotation.chats.notes import note_texts
 from annotation.chats.storage import chat_of
 from annotation.models import ChatContent
 from crowdqc.numbers import plural
@@ -108,6 +109,11 @@ class ChatView:
     notes: tuple[str, ...]
     has_calls: bool
 
+    @property
+    def first_words(self) -> str:
+        """How the first turn that is no instruction begins."""
+        return next((turn.first_words for turn in self.turns if turn.role != "system"), "")
+
 
 def chat_page(
     row: ChatContent,
@@ -137,7 +143,9 @@ def view_chat(
         if not (hides_system and turn.role == "system")
     )
     return ChatView(
-        turns, tuple(_note(note) for note in chat.notes), any(turn.calls for turn in chat.turns)
+        turns,
+        tuple(note_texts(chat.notes)) if facts else (),
+        any(turn.calls for turn in chat.turns),
     )
 
 
@@ -262,21 +270,6 @@ def _cut(characters: int) -> str:
     if not characters:
         return ""
     return _("cut: %(characters)s not shown") % {"characters": plural(characters, "character")}
-
-
-def _note(note: str) -> str:
-    """A note of a reader in words: "code:count", or a text of the file itself."""
-    code, _mark, value = note.partition(":")
-    known = {
-        "turns_cut": _("%(value)s turns left out"),
-        "images_not_kept": _("%(value)s images not kept"),
-        "system_hidden": _("system prompt hidden"),
-        "attributes_dropped": _("%(value)s attributes left out by the sender"),
-        "messages_missing": _("messages left out by the sender: %(value)s"),
-        "cut": _("cut by the sender: %(value)s"),
-        "unread": _("not read: %(value)s"),
-    }
-    return known[code] % {"value": value} if code in known else note
 
 
 def pretty_json(text: str) -> str:

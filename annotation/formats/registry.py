@@ -107,6 +107,11 @@ class Format:
     hidden: tuple[str, ...] = ()
 
     @property
+    def maps_columns(self) -> bool:
+        """Whether a person says which column of a file is read as which field."""
+        return self.opens is None
+
+    @property
     def slug(self) -> str:
         return self.reader.slug
 
@@ -430,6 +435,7 @@ FORMATS: dict[str, Format] = {
                 gettext_lazy("Import conversations"),
                 gettext_lazy("chats, pairs and traces in the formats of arenas and tracing tools"),
             ),
+            seen_in="texts",
             replaces_examples=True,
             opens=chats.open_table,
             reads_objects=chats.sheet_of,

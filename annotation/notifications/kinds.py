@@ -142,6 +142,14 @@ KINDS: dict[str, Kind] = {
     "export.ready": Kind(
         gettext_lazy("who asked for it"), gettext_lazy("A file is ready, or could not be written.")
     ),
+    "account.factor_reset": Kind(
+        gettext_lazy("whose second factor it was"),
+        gettext_lazy("The administrator removed your second factor."),
+        always=True,
+    ),
+    "installation.message": Kind(
+        gettext_lazy("everybody"), gettext_lazy("A message of whoever runs this installation.")
+    ),
     "hook.failed": Kind(
         gettext_lazy("who added the webhook"),
         gettext_lazy("A webhook event failed ten times, or the webhook was turned off."),

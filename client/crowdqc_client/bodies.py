@@ -51,6 +51,7 @@ class ConsentTextIn(TypedDict):
     text: str
     retention_days: NotRequired[int]
     transcription: NotRequired[bool]
+    devices: NotRequired[bool]
 
 
 class CorrectIn(TypedDict):
@@ -173,6 +174,28 @@ class ParametersIn(TypedDict):
     session: NotRequired[str]
     study: NotRequired[str]
     submit_to: NotRequired[str]
+
+
+class PartIn(TypedDict):
+    offset: int
+    content: str
+
+
+class PatchedChangeIn(TypedDict):
+    kind: NotRequired[
+        Literal[
+            "label_table",
+            "label_matrix",
+            "comparison_table",
+            "answer_table",
+            "rating_table",
+            "label_studio",
+        ]
+    ]
+    mapping: NotRequired[dict[str, str]]
+    header: NotRequired[bool | None]
+    encoding: NotRequired[str]
+    use: NotRequired[dict[str, Any]]
 
 
 class PatchedCountsIn(TypedDict):
@@ -339,6 +362,13 @@ class SubmitIn(TypedDict):
     answers: NotRequired[dict[str, dict[str, Any]]]
 
 
+class TableIn(TypedDict):
+    name: NotRequired[str]
+    content: NotRequired[str]
+    address: NotRequired[str]
+    size: NotRequired[int]
+
+
 class TaskIn(TypedDict):
     type: NotRequired[str]
     title: str
@@ -388,7 +418,7 @@ class DrawIn(TypedDict):
 
 
 class InviteIn(TypedDict):
-    role: NotRequired[Literal["requester", "manager", "worker"]]
+    role: NotRequired[Literal["requester", "manager", "viewer", "worker"]]
     days: NotRequired[int]
     max_uses: NotRequired[int]
     note: NotRequired[str]
@@ -412,7 +442,7 @@ class LineIn(TypedDict):
 
 
 class MailIn(TypedDict):
-    role: NotRequired[Literal["requester", "manager", "worker"]]
+    role: NotRequired[Literal["requester", "manager", "viewer", "worker"]]
     days: NotRequired[int]
     note: NotRequired[str]
     emails: list[str]

@@ -211,6 +211,7 @@ class ConsentTextOut(Model):
     text: Annotated[str, Field(description="Markdown")]
     retention_days: int
     transcription: bool
+    devices: bool
     created_at: AwareDatetime
     agreed: Annotated[int, Field(description="Workers who agree to it now")]
 
@@ -348,6 +349,7 @@ class Imported(Model):
         dict[str, int],
         Field(description="The other rows by reason: `there` already, given `twice` in these rows"),
     ]
+    notes: Annotated[list[str], Field(description="How values were read, and cells left empty")]
 
 
 class ItemLabelOut(Model):
@@ -525,6 +527,13 @@ class NoticeOut(Model):
     read_at: Annotated[AwareDatetime | None, Field(...)]
 
 
+class Offer(Model):
+    column: str
+    value: str
+    use: str
+    text: str
+
+
 class OfferOut(Model):
     """
     An open task in which something is left for this worker.
@@ -560,6 +569,7 @@ class OwnConsentOut(Model):
     project: int
     pseudonym: str
     number: int
+    task_types: list[str]
     given_at: AwareDatetime
     withdrawn_at: Annotated[AwareDatetime | None, Field(...)]
 
@@ -949,6 +959,11 @@ class SystemScoreOut(Model):
     prompt_strategy: str
 
 
+class TableNote(Model):
+    head: str
+    text: str
+
+
 class TokenOut(Model):
     token: Annotated[str, Field(description="Told once, and kept nowhere")]
     scopes: list[str]
@@ -1277,6 +1292,12 @@ class EntryOut(Model):
             description="What is to be judged, from left to right; empty where a question is asked"
         ),
     ]
+    conversation: Annotated[
+        list[dict[str, Any]] | None,
+        Field(
+            description="The messages of the conversation to be labelled, with tool calls; fields about turns are named NAME@TURN, as settings.units lists them"
+        ),
+    ]
     style: Annotated[StyleOut | None, Field(description="How a response is to be written")]
     passages: Annotated[
         list[PassageOut] | None,
@@ -1323,7 +1344,9 @@ class InvitationOut(Model):
     id: int
     role: Annotated[
         str,
-        Field(description="* `requester` - requester\n* `manager` - manager\n* `worker` - worker"),
+        Field(
+            description="* `requester` - requester\n* `manager` - manager\n* `viewer` - viewer\n* `worker` - worker"
+        ),
     ]
     note: str
     state: str
@@ -1343,7 +1366,9 @@ class JoinedOut(Model):
     project: int
     role: Annotated[
         str,
-        Field(description="* `requester` - requester\n* `manager` - manager\n* `worker` - worker"),
+        Field(
+            description="* `requester` - requester\n* `manager` - manager\n* `viewer` - viewer\n* `worker` - worker"
+        ),
     ]
     pseudonym: Annotated[str, Field(description="The name under which a worker is seen")]
     waits: Annotated[
@@ -1719,8 +1744,46 @@ class StaffOut(Model):
 
     id: int
     name: str
-    role: Annotated[str, Field(description="* `requester` - requester\n* `manager` - manager")]
+    role: Annotated[
+        str,
+        Field(description="* `requester` - requester\n* `manager` - manager\n* `viewer` - viewer"),
+    ]
     since: AwareDatetime
+
+
+class TableOut(Model):
+    """
+    A table, how it is read, and what is left out of it and why.
+    """
+
+    id: int
+    name: str
+    size: int
+    sha256: str
+    address: str
+    state: Annotated[
+        str,
+        Field(
+            description="* `uploading` - Uploading\n* `fetching` - Fetching\n* `reading` - Reading\n* `checking` - Checking\n* `ready` - Ready to import\n* `importing` - Importing\n* `imported` - Imported\n* `failed` - Not imported"
+        ),
+    ]
+    received: Annotated[int, Field(description="Bytes that are here, while it comes")]
+    error: str
+    kind: Annotated[str, Field(description="As what it is read, such as label_table")]
+    columns: list[str]
+    mapping: dict[str, str]
+    rows: Annotated[int | None, Field(...)]
+    votes: Annotated[int | None, Field(description="Rows that would be scored")]
+    notes: Annotated[list[str], Field(description="How values and columns were read")]
+    warnings: list[TableNote]
+    cannot: Annotated[str, Field(description="Why it cannot be scored; empty if it can")]
+    offers: list[Offer]
+    rejected_rows: Annotated[
+        list[BadRow], Field(description="At most 200 rows, with their reasons")
+    ]
+    rejected_count: int
+    task: Annotated[int | None, Field(...)]
+    uploaded_at: AwareDatetime
 
 
 class TaskOut(Model):

@@ -46,5 +46,6 @@ def task_item(request: HttpRequest, project_id: int, task_id: int, item_id: int)
     shown = item_page(task, item, request.GET.get("page"))
     context = {"task": task, "title": title_of(task), "item": item, "shown": shown}
     if item.chat is not None:
-        context["chat"] = chat_page(item.chat, facts=True)
+        chat = chat_page(item.chat, facts=True)
+        context |= {"chat": chat, "heading": chat.first_words}
     return render(request, "evaluation/items/item.html", context)

@@ -77,6 +77,7 @@ class Offer(serializers.Serializer[Any]):
 class TableOut(serializers.ModelSerializer[ImportFile]):
     """A table, how it is read, and what is left out of it and why."""
 
+    kind = serializers.CharField(help_text="As what it is read, such as label_table")
     received = serializers.SerializerMethodField(help_text="Bytes that are here, while it comes")
     error = serializers.SerializerMethodField()
     columns = serializers.SerializerMethodField()

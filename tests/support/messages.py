@@ -91,6 +91,7 @@ WORKERS = (
     "annotation/accounts/security/log.py",
     "annotation/accounts/signing/",
     "annotation/authoring/selectors/steps.py",
+    "annotation/chats/page.py",
     "annotation/conversations/actions.py",
     "annotation/conversations/forms.py",
     "annotation/conversations/worker_views.py",
@@ -123,6 +124,7 @@ WORKERS = (
 # Of a file that workers and others share, what workers do not read.
 NOT_FOR_WORKERS = (
     "annotation/work/snapshots/",
+    "annotation/chats/page.py",
     "annotation/conversations/actions.py",
     "annotation/work/views/page_api.py",
     "annotation/work/actions/events.py",

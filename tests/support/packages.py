@@ -32,6 +32,7 @@ PACKAGE_ORDER = (
     "annotation.formats",
     "annotation.gallery",
     "annotation.privacy",
+    "annotation.installation",
     "annotation.api",
     "evaluation.methods",
     "evaluation.models",

@@ -25,7 +25,7 @@ def project_plugins(request: HttpRequest, project_id: int) -> HttpResponse:
         change = enable_plugin if request.POST.get("enable") else disable_plugin
         change(by=access.user, project=access.project, name=name)
         messages.success(request, _("The settings are saved."))
-        return redirect("project_plugins", project_id)
+        return redirect("project_settings_plugins", project_id)
     access = get_access(request, project_id)
     context = {
         "access": access,

@@ -508,7 +508,7 @@ def consent_for_work(assignment: Assignment) -> Consent | None:
     given = AGREED_FOR_WORK.first(
         member=member.pk, project=member.project_id, assignment=assignment.pk
     )
-    return given if given and given.covers(given.work_type) else None
+    return given if given and given.covers(given.work_type) else None  # type: ignore[attr-defined]
 
 
 @transaction.atomic

@@ -155,7 +155,7 @@ def read_trace(spans: Iterable[TraceSpan]) -> Trace:
     contents = [read[at] for at in range(len(listed))]
     history = _History()
     made = {at: history.add(contents[at]) for at in in_time if contents[at].kind == "model"}
-    if not history.turns:
+    if not history.ids:
         made |= _from_outer(history, listed, contents)
     tool_spans = [at for at in in_time if contents[at].call is not None]
     made |= {at: history.add_call(contents[at], listed[at].span) for at in tool_spans}
@@ -165,9 +165,9 @@ def read_trace(spans: Iterable[TraceSpan]) -> Trace:
         for at, turn in made.items()
         if turn is not None and places[turn] <= MAX_TURNS
     }
-    for at, number in numbers.items():
-        if contents[at].kind == "model":
-            history.date_turn(number - 1, listed[at].span)
+    for at, turn in made.items():
+        if turn is not None and contents[at].kind == "model":
+            history.date_turn(turn, listed[at].span)
     starts = [node.span.start_ns for node in listed if node.span.start_ns]
     begin = min(starts, default=None)
     shown = [
@@ -279,7 +279,7 @@ def _from_outer(
     for at, content in enumerate(contents):
         if content.kind == "agent" and content.turns:
             made[at] = history.add(content)
-    if history.turns or not listed:
+    if history.ids or not listed:
         return made
     for at, node in enumerate(listed):
         if node.depth:
@@ -316,74 +316,101 @@ class _KnownMessages:
 
 
 class _History:
-    """The turns of a trace, each once; results come to their calls from wherever they stand."""
+    """The turns of a trace, each once; results come to their calls from wherever they stand.
+
+    A thread is the history of one agent. Agents beside each other have one each, and a history that
+    goes on otherwise than before shares its beginning with the other.
+    """
 
     def __init__(self) -> None:
-        self.turns: list[Turn] = []
-        self.prints: list[str] = []
         self.ids: list[int] = []  # of the turns, in their order
+        self.by_id: dict[int, Turn] = {}
+        self.prints: dict[int, str] = {}
+        self.threads: list[list[int]] = []
+        self._places: dict[str, list[tuple[int, int]]] = {}  # print -> thread, and place in it
+
+    @property
+    def turns(self) -> list[Turn]:
+        """All turns, in their order."""
+        return [self.by_id[one] for one in self.ids]
 
     def add(self, content: SpanContent) -> int | None:
         """Add the new turns of a model's span; return the id of the first turn that it made."""
         sent = list(content.before)
         prints = [print_of(turn) for turn in sent]
-        start, count = self._overlap(prints, content.made)
+        thread, start, count = self._overlap(prints, content.made)
+        known = self.threads[thread]
         for at in range(count):
-            self._merge(start + at, sent[at])
+            self._merge(known[start + at], sent[at])
         for turn, digest in zip(sent[count:], prints[count:], strict=True):
-            if turn.role == "system" and digest in self.prints:
+            if turn.role == "system" and digest in self._places:
                 continue  # the same instructions before another history
             if turn.role == "tool" and self._answer(turn):
                 continue
-            self._insert(len(self.turns), turn, digest)
+            self._append(thread, turn, digest)
         first = None
-        follows = start + count if count == len(sent) else len(self.turns)
+        follows = start + count if count == len(sent) else len(known)
         for turn in content.made:
             digest = print_of(turn)
-            if follows < len(self.turns) and self.prints[follows] == digest:
-                self._merge(follows, turn)
-                follows += 1
+            if follows < len(known) and self.prints[known[follows]] == digest:
+                self._merge(known[follows], turn)
+                own = known[follows]
             else:
-                self._insert(len(self.turns), turn, digest)
-                follows = len(self.turns)
-            first = self.ids[follows - 1] if first is None else first
+                own = self._append(thread, turn, digest)
+            follows += 1
+            first = own if first is None else first
         return first
 
-    def _overlap(self, prints: Sequence[str], made: Sequence[Turn]) -> tuple[int, int]:
-        """Where the turns sent stand in the history, and how many of them.
+    def _overlap(self, prints: Sequence[str], made: Sequence[Turn]) -> tuple[int, int, int]:
+        """Find the thread that the turns sent continue, from where on, and how many they share.
 
-        They are a part of it, or its end continued; of instructions and one turn only at the end,
-        or where the same answer follows.
+        They continue its end, are a part of it, or begin as it does. One or two turns are a part
+        only where the same answer follows.
         """
-        if not prints:
-            return len(self.turns), 0
         answer = print_of(made[0]) if made else ""
-        for start in range(len(self.prints)):
+        best: tuple[int, bool, int, int] | None = None  # count, at the end, thread, start
+        for thread, start in self._places.get(prints[0], ()) if prints else ():
+            known = self.threads[thread]
             count = 0
-            while (
-                count < len(prints)
-                and start + count < len(self.prints)
-                and prints[count] == self.prints[start + count]
-            ):
+            for own, digest in zip(known[start:], prints, strict=False):
+                if self.prints[own] != digest:
+                    break
                 count += 1
-            ends = start + count == len(self.prints)
-            if count == len(prints):
-                long = count > 2
-                same = not ends and self.prints[start + count] == answer
-                if ends or long or same:
-                    return start, count
-            elif ends and count:
-                return start, count
-        return len(self.turns), 0
+            ends, whole = start + count == len(known), count == len(prints)
+            same = not ends and self.prints[known[start + count]] == answer
+            if ends or (whole and (count > 2 or same)) or (start == 0 and count > 1):
+                best = max(best or (0, False, 0, 0), (count, ends, thread, start))
+        if best is None:
+            self.threads.append([])
+            return len(self.threads) - 1, 0, 0
+        count, ends, thread, start = best
+        if ends or count == len(prints):
+            return thread, start, count
+        shared = self.threads[thread][: start + count]  # from here on it goes another way
+        self.threads.append([])
+        for own in shared:
+            self._link(len(self.threads) - 1, own)
+        return len(self.threads) - 1, start, count
 
-    def _insert(self, at: int, turn: Turn, digest: str) -> None:
-        self.turns.insert(at, turn)
-        self.prints.insert(at, digest)
-        self.ids.insert(at, len(self.ids))
+    def _append(self, thread: int, turn: Turn, digest: str) -> int:
+        own = self._insert(len(self.ids), turn, digest)
+        self._link(thread, own)
+        return own
 
-    def _merge(self, at: int, other: Turn) -> None:
+    def _insert(self, at: int, turn: Turn, digest: str) -> int:
+        own = len(self.by_id)
+        self.by_id[own], self.prints[own] = turn, digest
+        self.ids.insert(at, own)
+        return own
+
+    def _link(self, thread: int, own: int) -> None:
+        """Put a turn at the end of a thread."""
+        self._places.setdefault(self.prints[own], []).append((thread, len(self.threads[thread])))
+        self.threads[thread].append(own)
+
+    def _merge(self, own_id: int, other: Turn) -> None:
         """Take results and facts that a later copy of a turn has."""
-        own = self.turns[at]
+        own = self.by_id[own_id]
         update: dict[str, Any] = {
             name: value
             for name in ("model", "tokens_in", "tokens_out", "started", "seconds")
@@ -400,17 +427,17 @@ class _History:
                 for mine, theirs in zip(own.calls, other.calls, strict=True)
             )
         if update:
-            self.turns[at] = own.model_copy(update=update)
+            self.by_id[own_id] = own.model_copy(update=update)
 
     def _answer(self, turn: Turn) -> bool:
         """Put an orphaned result at the call of this id, where there is one without a result."""
-        for at in range(len(self.turns) - 1, -1, -1):
-            own = self.turns[at]
+        for own_id in reversed(self.ids):
+            own = self.by_id[own_id]
             for place, call in enumerate(own.calls):
                 if turn.name and turn.name in (call.id, call.name) and call.result is None:
                     calls = list(own.calls)
                     calls[place] = call.model_copy(update={"result": turn.parts})
-                    self.turns[at] = own.model_copy(update={"calls": tuple(calls)})
+                    self.by_id[own_id] = own.model_copy(update={"calls": tuple(calls)})
                     return True
         return False
 
@@ -423,7 +450,8 @@ class _History:
             seconds = (span.end_ns - span.start_ns) / NANO
         if span.is_error and call.result is None and span.message:
             call = call.model_copy(update={"result": (text_part(span.message),)})
-        for at, turn in enumerate(self.turns):
+        for own_id in self.ids:
+            turn = self.by_id[own_id]
             for place, other in enumerate(turn.calls):
                 if other.seconds is None and _is_same_call(other, call):
                     result = call.result if other.result is None else other.result
@@ -431,29 +459,29 @@ class _History:
                     update["is_error"] = other.is_error or span.is_error
                     calls = list(turn.calls)
                     calls[place] = other.model_copy(update=update)
-                    self.turns[at] = turn.model_copy(update={"calls": tuple(calls)})
-                    return self.ids[at]
+                    self.by_id[own_id] = turn.model_copy(update={"calls": tuple(calls)})
+                    return own_id
         made = call.model_copy(update={"seconds": seconds, "is_error": span.is_error})
-        turn = Turn(role="assistant", calls=(made,))
-        at = len(self.turns)
-        if at and self.turns[-1].role == "assistant" and not self.turns[-1].calls:
+        turn, at = Turn(role="assistant", calls=(made,)), len(self.ids)
+        last = self.by_id[self.ids[-1]] if at else None
+        if last is not None and last.role == "assistant" and not last.calls:
             at -= 1  # before the answer that the trace ends with
-        self._insert(at, turn, print_of(turn))
-        return self.ids[at]
+        return self._insert(at, turn, print_of(turn))
 
-    def date_turn(self, at: int, span: TraceSpan) -> None:
+    def date_turn(self, own_id: int, span: TraceSpan) -> None:
         """Set when a turn was made and how long that took, where it does not say so itself."""
-        own = self.turns[at]
+        own = self.by_id[own_id]
         if own.started or not span.start_ns:
             return
         took = (span.end_ns - span.start_ns) / NANO if span.end_ns else None
         update: dict[str, Any] = {"started": moment_text(span.start_ns / NANO)}
         update["seconds"] = own.seconds if took is None or took < 0 else took
-        self.turns[at] = own.model_copy(update=update)
+        self.by_id[own_id] = own.model_copy(update=update)
 
     def frozen(self) -> tuple[tuple[Turn, ...], int]:
         """Return the turns within their limit, and how many were cut."""
-        return tuple(self.turns[:MAX_TURNS]), max(0, len(self.turns) - MAX_TURNS)
+        turns = self.turns
+        return tuple(turns[:MAX_TURNS]), max(0, len(turns) - MAX_TURNS)
 
 
 def _is_same_call(one: ToolCall, other: ToolCall) -> bool:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.chats.model import Chat, ImagePart, dump_chat, load_chat
 from annotation.chats.notes import note_texts
 from annotation.chats.readers.base import ChatRecord, opening_of
+from annotation.chats.readers.dispatch import FORMATS
 from annotation.chats.readers.files import ChatFile, open_chats, open_values
 from annotation.chats.storage import MAX_QUESTION
 from annotation.chats.text import plain_text
@@ -36,11 +37,12 @@ from crowdqc.numbers import plural
 CHAT, CHAT_B = "chat", "chat_b"
 SIDES = ((CHAT, "system", "a"), (CHAT_B, "system_b", "b"))
 COLUMNS = (
-    *("key", "format", "conversation", "system", "target", "scores", "meta", "facts"),
+    *("key", "format", "seen", "conversation", "system", "target", "scores", "meta", "facts"),
     *("system_b", "winner", "judge", "topic", CHAT, CHAT_B),
 )
-HIDDEN = ("facts", CHAT, CHAT_B)  # what a page of first rows does not show
+HIDDEN = ("seen", "facts", CHAT, CHAT_B)  # what a page of first rows does not show
 MAX_KEY, MAX_NAME, MAX_TOPIC, MAX_QUERY = 80, 120, 80, 20_000
+SHOWN_FORMATS = 5  # formats of one file that its preview names
 PREVIEW = 300  # characters of a conversation in the preview
 UNNAMED = "assistant"  # whose conversations name no model
 
@@ -56,12 +58,11 @@ def sheet_of(values: Iterable[Any]) -> Sheet:
 
 
 def _as_table(file: ChatFile) -> Table:
-    notes: list[str] = []
-    return Table(file.kind, file.encoding, "", "", list(COLUMNS), _rows(file, notes), notes)
+    return Table(file.kind, file.encoding, "", "", list(COLUMNS), _rows(file))
 
 
-def _rows(file: ChatFile, notes: list[str]) -> Iterator[Row | Problem]:
-    """Rows of the records; ``notes`` says in the end how they were read."""
+def _rows(file: ChatFile) -> Iterator[Row | Problem]:
+    """Rows of the records, and what could not be read."""
     for event in file.events:
         if isinstance(event, Problem):
             yield event
@@ -75,7 +76,6 @@ def _rows(file: ChatFile, notes: list[str]) -> Iterator[Row | Problem]:
             )
         else:
             yield Row(event.line, _row_of(event.record))
-    notes += file.reasons
 
 
 def _row_of(record: ChatRecord) -> dict[str, str]:
@@ -85,6 +85,7 @@ def _row_of(record: ChatRecord) -> dict[str, str]:
     found = {
         "key": record.key,
         "format": record.format,
+        "seen": ", ".join(record.seen),
         "conversation": plain_text(chats[0], most=PREVIEW),
         "system": record.system,
         "target": record.target,
@@ -137,9 +138,11 @@ class _Totals:
         self.turns: list[int] = []
         self.counts: Counter[str] = Counter()
         self.notes: list[str] = []
+        self.formats: dict[tuple[str, str], None] = {}
 
-    def add(self, facts: Mapping[str, Any]) -> None:
-        """Count one conversation."""
+    def add(self, facts: Mapping[str, Any], values: Mapping[str, str]) -> None:
+        """Count one conversation of a row with these values."""
+        self.formats.setdefault((values.get("format", ""), values.get("seen", "")))
         self.turns.append(facts["turns"])
         for name in ("calls", "images", "steps"):
             self.counts[name] += facts[name]
@@ -157,6 +160,11 @@ class _Totals:
             plural(self.counts[name], noun)
             for name, noun in (("calls", "tool call"), ("images", "image"), ("steps", "step"))
             if self.counts[name]
+        ]
+        facts += [
+            _("read as %(format)s (%(fields)s)") % {"format": FORMATS[slug], "fields": seen}
+            for slug, seen in list(self.formats)[:SHOWN_FORMATS]
+            if slug in FORMATS
         ]
         reader.checked.facts += facts
         texts = note_texts(self.notes)
@@ -252,7 +260,7 @@ class _Items:
         meta = _meta(row, system)
         self.columns |= dict.fromkeys(meta)
         self.unnamed += not given
-        self.totals.add(facts)
+        self.totals.add(facts, row.values)
         fixed: dict[str, Any] = {"text": "", "expected": {}, "file": None, "address": ""}
         return {"key": key, "meta": meta, "chat": chat, **fixed}
 
@@ -364,7 +372,7 @@ class ChatTexts(Importer):
                 else:
                     verdicts += bool(values.get("winner"))
                     for _side, one in sides:
-                        totals.add(one)
+                        totals.add(one, values)
                     topics.add(topic)
                     systems |= {one["system"] for one in texts}
                     weight = sum(len(one["chat"]) for one in texts)

@@ -79,6 +79,8 @@ def view_of(file: ImportFile, one: Format) -> View:
     found = file.found
     mapping = {column: name for name, column in found["mapping"].items()}
     shown = [name for name in file.sheet["columns"] if name and name not in one.hidden]
+    if not one.maps_columns:
+        shown = [name for name in shown if any(name in row for _line, row in file.sheet["first"])]
     state, word, sentence = _ready(file, words.unit)
     return View(
         state,
@@ -103,7 +105,7 @@ def view_of(file: ImportFile, one: Format) -> View:
             {
                 "line": line,
                 "values": [
-                    {"text": values.get(name, ""), "read": name in mapping or one.opens is not None}
+                    {"text": values.get(name, ""), "read": name in mapping or not one.maps_columns}
                     for name in shown
                 ],
             }

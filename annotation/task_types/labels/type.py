@@ -264,7 +264,7 @@ class Labels(TaskType):
             if said:
                 asked = one["question"].rstrip()
                 if one.get("unit"):
-                    asked = f"{one['unit']}. {asked}"
+                    asked = f"{gettext('Turn %(unit)s') % {'unit': one['unit']}}: {asked}"
                 mark = " " if asked.endswith(("?", ":", "？", "؟")) else ": "
                 found.append(f"{asked}{mark}{', '.join(said)}")
         return "; ".join(found)

@@ -140,7 +140,9 @@ def _consent_types(worker: Membership, text: ConsentText, kind: str, pk: int) ->
         return []
     if not kind:
         return published_types(worker.project)
-    own = {"pk": pk} if kind == "task" else {"assignments__pk": pk, "assignments__worker": worker}
+    own: dict[str, Any] = (
+        {"pk": pk} if kind == "task" else {"assignments__pk": pk, "assignments__worker": worker}
+    )
     return list(worker.project.tasks.filter(**own).values_list("type", flat=True))
 
 

@@ -76,7 +76,8 @@ def item_page(run: Run, page: Any) -> Page:
     field = ShownField.of(reads.figures_of(run, *study.FIGURES))
     found = list(shown.object_list)
     by_hand = decisions.standing(field.name, [row.item_id for row in found])
-    shown.object_list = [_shared_item(row, field, by_hand.get(row.item_id)) for row in found]
+    listed: list[Any] = [_shared_item(row, field, by_hand.get(row.item_id)) for row in found]
+    shown.object_list = listed
     return shown
 
 

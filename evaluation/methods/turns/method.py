@@ -114,6 +114,7 @@ def fit(
     chance = _chances(data, fitted)
     scored = np.isfinite(chance[:, 0])
     wrong = np.where(scored, 1 - chance[:, data.good], np.nan)
+    left = leave_out(data, rng)
     alive = survival(
         data.conversation[scored], data.place[scored], wrong[scored], rng=rng, level=level
     )
@@ -129,9 +130,9 @@ def fit(
             ],
             ("label", "posterior", "wrong"),
         ),
-        "worker": _workers(data, fitted, rng=rng, level=level),
+        "worker": _workers(data, fitted, left, level),
         "agreement": _agreement(data, rng=rng, settings=settings),
-        "share": _shares(data, wrong, level),
+        "share": _shares(data, wrong, left, level),
         "survival": of_rows(
             [
                 {"place": int(place), "at_risk": int(risk), "share": s, "low": low, "high": high}
@@ -181,31 +182,60 @@ def _agreement(data: Turns, *, rng: np.random.Generator, settings: Any) -> Table
     return of_rows(rows, ("coefficient", "value", "low", "high", "units", "reason"))
 
 
-def _workers(data: Turns, fitted: Result, *, rng: np.random.Generator, level: float) -> Table:
-    """Competence of each worker, with an interval over groups of conversations."""
-    votes = data.votes
-    found = np.asarray(fitted.estimates["worker"]["competence"], dtype=np.float64)
-    count = np.bincount(votes.worker, weights=votes.weight, minlength=len(votes.workers))
-    groups = min(GROUPS, len(data.conversations))
-    group = rng.permutation(len(data.conversations)) % groups
-    of_vote = group[data.conversation[votes.item]]
-    without = np.full((groups, len(found)), np.nan)
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Fits without one group of conversations each.
+
+    ``group`` (conversations,) is the group of each; ``competence`` (groups, workers) and
+    ``share`` (groups,) of wrong units are those of the fits, NaN where too few workers were left.
+    """
+
+    group: IntArray
+    competence: FloatArray
+    share: FloatArray
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self.share)
+
+
+def leave_out(data: Turns, rng: np.random.Generator) -> LeftOut:
+    """Fit again without each of GROUPS groups of conversations, drawn at random."""
+    votes, size = data.votes, len(data.conversations)
+    groups = min(GROUPS, size)
+    group = rng.permutation(size) % groups
+    of_vote, of_unit = group[data.conversation[votes.item]], group[data.conversation]
+    competence = np.full((groups, len(votes.workers)), np.nan)
+    share = np.full(groups, np.nan)
     for at in range(groups):
         kept = votes.take(of_vote != at)
         if len(np.unique(kept.worker)) < 3:
             continue
         refit = mace.fit(kept, rng=rng, resamples=0, beside=False, restarts=4)
-        without[at] = refit.estimates["worker"]["competence"]
+        competence[at] = refit.estimates["worker"]["competence"]
+        good = _chances(data, refit)[of_unit != at, data.good]
+        if np.isfinite(good).any():
+            share[at] = 1 - np.nanmean(good)
+    return LeftOut(group, competence, share)
+
+
+def _workers(data: Turns, fitted: Result, left: LeftOut, level: float) -> Table:
+    """Competence of each worker, with an interval over groups of conversations."""
+    votes = data.votes
+    found = np.asarray(fitted.estimates["worker"]["competence"], dtype=np.float64)
+    count = np.bincount(votes.worker, weights=votes.weight, minlength=len(votes.workers))
+    of_vote = left.group[data.conversation[votes.item]]
     rows = []
     for worker, value in enumerate(found):
-        mass = np.bincount(of_vote[votes.worker == worker], minlength=groups).astype(np.float64)
-        usable = np.isfinite(without[:, worker]) & (mass > 0)
+        mass = np.bincount(of_vote[votes.worker == worker], minlength=left.groups).astype(float)
+        usable = np.isfinite(left.competence[:, worker]) & (mass > 0)
         row: dict[str, Any] = {"competence": float(value), "n": int(count[worker])}
         row |= {"low": np.nan, "high": np.nan}
         row["reason"] = "" if np.isfinite(value) else "not scored"
         if np.isfinite(value):
             spread = jackknife_spread(
-                without[usable, worker], mass[usable], noun="groups of conversations"
+                left.competence[usable, worker], mass[usable], noun="groups of conversations"
             )
             row["reason"] = spread.why_no_interval(LEAST)
             if not row["reason"]:
@@ -217,8 +247,15 @@ def _workers(data: Turns, fitted: Result, *, rng: np.random.Generator, level: fl
     return of_rows(rows, ("competence", "low", "high", "n", "reason"))
 
 
-def _shares(data: Turns, wrong: FloatArray, level: float) -> Table:
-    """Shares of units that are wrong: of all, at each place, and of each kind."""
+def _shares(data: Turns, wrong: FloatArray, left: LeftOut, level: float) -> Table:
+    """Shares of units that are wrong: of all, at each place, and of each kind.
+
+    That of all knows how far the fits without some conversations differ; the others take the
+    labels as the fit has them.
+    """
+    mass = np.bincount(left.group[data.conversation], minlength=left.groups).astype(float)
+    known = np.isfinite(left.share)
+    refits = jackknife_spread(left.share[known], mass[known]).variance if known.sum() > 2 else 0.0
     parts: list[tuple[str, str, Any]] = [("all", "", np.isfinite(wrong))]
     places = np.unique(data.place)
     parts += [("place", str(at), data.place == at) for at in places[:SHOWN_PLACES]]
@@ -226,7 +263,11 @@ def _shares(data: Turns, wrong: FloatArray, level: float) -> Table:
         parts += [("kind", name, data.kind == at) for at, name in enumerate(data.kinds)]
     return of_rows(
         [
-            {"what": what, "which": which, **share_row(data, wrong, mask, level)}
+            {
+                "what": what,
+                "which": which,
+                **share_row(data, wrong, mask, level, least=refits if what == "all" else 0.0),
+            }
             for what, which, mask in parts
             if (mask & np.isfinite(wrong)).any()
         ],
@@ -234,13 +275,18 @@ def _shares(data: Turns, wrong: FloatArray, level: float) -> Table:
     )
 
 
-def share_row(data: Turns, values: FloatArray, mask: Any, level: float) -> dict[str, Any]:
-    """Mean of ``values`` (units,) where ``mask``, with an interval over conversations."""
+def share_row(
+    data: Turns, values: FloatArray, mask: Any, level: float, *, least: float = 0.0
+) -> dict[str, Any]:
+    """Mean of ``values`` (units,) where ``mask``, with an interval over conversations.
+
+    ``least``: the variance is not below this.
+    """
     mask = mask & np.isfinite(values)
     chosen, cluster = values[mask], data.conversation[mask]
     mean = float(chosen.mean())
     # Clusters that come out alike by chance say nothing less than independent units would.
-    least = mean * (1 - mean) / len(chosen) / 4
+    independent = mean * (1 - mean) / len(chosen) / 4
     # A chance between 0 and 1 is a label not known: it may turn out either way.
     unknown = float((chosen * (1 - chosen)).sum()) / len(chosen) ** 2
     spread = cluster_spread(
@@ -249,7 +295,8 @@ def share_row(data: Turns, values: FloatArray, mask: Any, level: float) -> dict[
     row: dict[str, Any] = {"estimate": mean, "low": np.nan, "high": np.nan, "units": len(chosen)}
     row |= {"conversations": spread.clusters, "reason": spread.why_no_interval(LEAST)}
     if not row["reason"]:
-        widened = replace(spread, variance=max(spread.variance, least) + unknown)
+        variance = max(max(spread.variance, independent) + unknown, least)
+        widened = replace(spread, variance=variance)
         row["low"], row["high"] = scale_interval(mean, widened, level, (0.0, 1.0))
     return row
 

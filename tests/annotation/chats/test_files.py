@@ -206,3 +206,15 @@ def test_every_note_of_the_readers_has_words() -> None:
 def test_an_inspect_log_is_written_by_method_93() -> None:
     with zipfile.ZipFile(FIXTURES / "inspect.eval") as log:
         assert {one.compress_type for one in log.infolist()} == {archive.ZSTANDARD}
+
+
+def test_a_tool_output_of_20_mb_is_cut_and_longer_lines_are_refused_by_name() -> None:
+    raw = json.loads(json.dumps(ONE))
+    raw["messages"][2]["content"] = "y" * 20_000_000
+    (event,) = open_chats(of_bytes(json.dumps(raw).encode()), "a.jsonl").events
+    assert isinstance(event, LineRecord)
+    assert event.record.chat.notes == ("texts_cut:1",)
+    raw["messages"][2]["content"] = "y" * 26_000_000
+    with pytest.raises(Invalid) as refused:
+        read(json.dumps(raw).encode() + b"\n" + json.dumps(ONE).encode())
+    assert "Line 1 has more than" in refused.value.message

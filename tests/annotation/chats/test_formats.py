@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -202,3 +203,16 @@ def test_what_is_no_conversation_is_refused_by_name(raw: Any) -> None:
 
 def test_the_reason_names_the_fields() -> None:
     assert "messages" in recognise_record({"messages": WEATHER and ONE[0][1]["messages"]}).reason
+
+
+MANUAL = Path(__file__).parents[3] / "docs" / "guides" / "conversations.md"
+
+
+def test_each_sample_of_the_manual_is_read_as_a_format_of_its_own() -> None:
+    samples = re.findall(r"\| `(\{.*?\})` \|", MANUAL.read_text())
+    formats = []
+    for sample in samples:
+        record = read_record(json.loads(sample))
+        assert record.chat.turns and "unread" not in " ".join(record.chat.notes), sample
+        formats.append(record.format)
+    assert sorted(formats) == sorted(FORMATS)

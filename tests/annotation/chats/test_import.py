@@ -70,10 +70,11 @@ def test_page_counts_turns_calls_and_losses_before_conversations_become_items() 
         "1 tool call",
         "1 image",
         "In the conversations: 1 image not kept.",
-        "Read as Chat messages (OpenAI, Hugging Face), by messages.",
+        "read as Chat messages (OpenAI, Hugging Face) (messages)",
         "kept with the items: language, score good, system",
     ):
         assert words in page, words
+    assert 'name="column:' not in page and "system_b" not in page  # nothing to map, nothing empty
     assert "[1] User: Weather?" in page and "&quot;schema&quot;" not in page
     items = {item.key: item for item in task.items.select_related("chat")}
     assert outline(chat_of(items["weather"].chat)) == WEATHER  # type: ignore[arg-type]
@@ -245,3 +246,21 @@ def test_invalid_archive_is_refused_by_name() -> None:
             by=task.project.owner, task=task, kind="chats", content=b"PK\x03\x04xx", name="a.eval"
         )
     assert "archive" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{}],
+        [{"messages": []}],
+        [{"messages": [{"role": "user", "content": "\x00"}]}, {"a": "\x00"}],
+        [{"messages": {"role": []}}],
+    ],
+)
+def test_api_refuses_records_that_it_cannot_read_by_their_places(rows: list[Any]) -> None:
+    task = make_draft(factories.make_project())
+    client = signed_in(task.project.owner)
+    path = reverse("api_task_chats", args=[task.pk])
+    answer = client.post(path, {"rows": rows}, content_type="application/json")
+    assert answer.status_code in (400, 422)
+    assert not task.items.exists()

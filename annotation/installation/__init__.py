@@ -1,0 +1,1 @@
+"""What whoever runs an installation does with its projects and accounts."""

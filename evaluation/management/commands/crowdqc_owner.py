@@ -1,0 +1,151 @@
+"""``manage.py crowdqc_owner``: projects and accounts of an installation, for whoever runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Sum
+from django.utils import timezone
+
+from annotation.accounts.signing.selectors import find_user
+from annotation.installation import actions, selectors
+from annotation.models import Project, User
+from crowdqc.errors import DomainError
+from evaluation.models import Endpoint
+
+
+class Command(BaseCommand):
+    """Lists projects and accounts, and acts on them; every act stands in the audit log."""
+
+    help = (
+        "List projects (with tasks, answers, files and model costs) and accounts; transfer or "
+        "close a project; close, open or unlock an account; write to everybody; export the audit "
+        "log as JSON Lines."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare one verb each, with what it is about."""
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        verbs.add_parser("projects", help="all projects with their use, last active first")
+        verbs.add_parser("accounts", help="all accounts with what they belong to")
+        one = verbs.add_parser("transfer", help="give a project another owner")
+        one.add_argument("project", type=int, help="the number in the project's address")
+        one.add_argument("to", help="a user name or e-mail address")
+        one.add_argument("--why", required=True, help="the reason, for the audit log")
+        one = verbs.add_parser("close-project", help="close all tasks of a project")
+        one.add_argument("project", type=int, help="the number in the project's address")
+        one.add_argument("--why", required=True, help="the reason, for the audit log")
+        for verb, text in (
+            ("close-account", "keep an account from signing in"),
+            ("reopen-account", "let a closed account sign in again"),
+            ("reset-factor", "remove the second factors of an account and end its sessions"),
+        ):
+            one = verbs.add_parser(verb, help=text)
+            one.add_argument("user", help="a user name or e-mail address")
+            one.add_argument(
+                "--why", required=True, help="reason, or how it was made sure who asks"
+            )
+        one = verbs.add_parser("broadcast", help="notify everybody")
+        one.add_argument("text", help="the message, up to 400 characters")
+        one = verbs.add_parser("audit", help="the audit log as JSON Lines")
+        one.add_argument("file", help="where to write it; it must not be there yet")
+        one.add_argument("--days", type=int, help="only of the last days")
+        one.add_argument("--project", type=int, help="only of this project")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do what the verb says."""
+        verbs: dict[str, Callable[[dict[str, Any]], None]] = {
+            "projects": self._projects,
+            "accounts": self._accounts,
+            "transfer": self._transfer,
+            "close-project": self._close_project,
+            "close-account": self._account,
+            "reopen-account": self._account,
+            "reset-factor": self._account,
+            "broadcast": self._broadcast,
+            "audit": self._audit,
+        }
+        try:
+            verbs[options["verb"]](options)
+        except DomainError as error:
+            raise CommandError(" ".join([error.message, *error.fields.values()])) from error
+
+    def _projects(self, options: dict[str, Any]) -> None:
+        spent = dict(
+            Endpoint.objects.order_by().values_list("project").annotate(total=Sum("spent"))
+        )
+        self.stdout.write("id\tname\towner\tmembers\ttasks\tanswers\tMB\tmodels\tlast active")
+        for one in selectors.project_uses():
+            seen = f"{one.last_activity:%Y-%m-%d}" if one.last_activity else "never"
+            self.stdout.write(
+                f"{one.id}\t{one.name}\t{one.owner}\t{one.members}\t{one.tasks}\t{one.answers}\t"
+                f"{one.bytes / 1e6:.1f}\t{spent.get(one.id, 0):.2f} {one.currency}\t{seen}"
+            )
+
+    def _accounts(self, options: dict[str, Any]) -> None:
+        self.stdout.write("user\te-mail\tstate\towns\tbelongs to\tsecond factor\tlast sign-in")
+        for one in selectors.account_uses():
+            state = "active" if one.is_active else "closed"
+            seen = f"{one.last_sign_in:%Y-%m-%d}" if one.last_sign_in else "never"
+            factor = "yes" if one.has_second_factor else "no"
+            self.stdout.write(
+                f"{one.username}\t{one.email}\t{state}\t{one.owned}\t{one.memberships}\t"
+                f"{factor}\t{seen}"
+            )
+
+    def _transfer(self, options: dict[str, Any]) -> None:
+        project = actions.transfer_project(
+            project=_project(options["project"]), to=_user(options["to"]), why=options["why"]
+        )
+        self.stdout.write(f"{project.name} belongs to {project.owner.username}.")
+
+    def _close_project(self, options: dict[str, Any]) -> None:
+        count = actions.close_project(project=_project(options["project"]), why=options["why"])
+        self.stdout.write(f"{count} task(s) closed.")
+
+    def _account(self, options: dict[str, Any]) -> None:
+        user, why = _user(options["user"]), options["why"]
+        if options["verb"] == "reset-factor":
+            count = actions.reset_second_factor(user=user, proof=why)
+            self.stdout.write(f"{count} second factor(s) removed; all sessions ended.")
+        elif options["verb"] == "close-account":
+            actions.close_account(user=user, why=why)
+            self.stdout.write("The account is closed.")
+        else:
+            actions.reopen_account(user=user, why=why)
+            self.stdout.write("The account is open again.")
+
+    def _broadcast(self, options: dict[str, Any]) -> None:
+        self.stdout.write(f"{actions.broadcast(text=options['text'])} people notified.")
+
+    def _audit(self, options: dict[str, Any]) -> None:
+        since = timezone.now() - timedelta(days=options["days"]) if options["days"] else None
+        project = _project(options["project"]) if options["project"] else None
+        path, count = Path(options["file"]), 0
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                for row in selectors.audit_rows(since, project):
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    count += 1
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}") from error
+        self.stdout.write(f"{count} entries written.")
+
+
+def _project(number: int) -> Project:
+    found = Project.objects.filter(pk=number).first()
+    if found is None:
+        raise CommandError("There is no such project.")
+    return found
+
+
+def _user(name: str) -> User:
+    found = find_user(name)
+    if found is None:
+        raise CommandError("There is no such account.")
+    return found
