@@ -50,7 +50,7 @@ def _settle(pk: int, source: TraceSource, settings: SourceSettings) -> bool:
     was_settled = trace.state != State.RECEIVING and trace.spans_kept > 0
     trace.late = totals.spans - trace.spans_kept + trace.late if was_settled else 0
     trace.digest, trace.title, trace.service = found.digest, found.title, found.service
-    trace.started_at = _moment(found.start_ns)
+    trace.started_at = moment_of(found.start_ns)
     trace.seconds, trace.turns, trace.errors = found.seconds, found.turns, found.errors
     trace.spans_kept, trace.size = totals.spans, min(totals.size, 2**31 - 1)
     trace.dropped, trace.masked = totals.dropped, totals.masked
@@ -63,11 +63,6 @@ def _settle(pk: int, source: TraceSource, settings: SourceSettings) -> bool:
         draw_trace(trace, spans, settings)
     trace.save()
     return True
-
-
-def _moment(start_ns: int | None) -> dt.datetime | None:
-    text = moment_of(start_ns)
-    return dt.datetime.fromisoformat(text) if text else None
 
 
 class _Totals:

@@ -102,8 +102,8 @@ def _span(row: dict[str, Any]) -> ReceivedSpan:
     metadata = dict_of(extra, "metadata")
     attributes = {
         "langsmith.span.kind": str(row.get("run_type") or ""),
-        "inputs": row.get("inputs"),
-        "outputs": row.get("outputs"),
+        "input.value": row.get("inputs"),
+        "output.value": row.get("outputs"),
         "gen_ai.request.model": metadata.get("ls_model_name"),
         "langsmith.metadata": metadata or None,
     }
