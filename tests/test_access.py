@@ -152,6 +152,7 @@ GET: dict[str, str] = {
     "score_table_file": "LNNON", "score_table_left_out": "LNNON",
     "label_results": STAFF, "label_decide": POST_ONLY, "label_revoke": POST_ONLY,
     "label_worker": NOTHING_YET, "label_items": STAFF,
+    "turn_results": NOTHING_YET, "turn_export": NOTHING_YET,
     "label_agreement": STAFF, "label_classes": STAFF, "label_compare": STAFF,
     "task_plan": STAFF, "label_export": NOTHING_YET, "replacement": STAFF, "live_evaluation": STAFF,
     "replacement_ask": NOTHING_YET, "replacement_judges": NOTHING_YET,
@@ -319,12 +320,13 @@ VIEWED = {
     "label_results", "label_items", "label_agreement", "label_classes", "label_compare",
     "writing_results", "checklist_results", "api_project", "api_tasks", "api_task", "api_items",
     "api_answers", "api_answer", "api_export", "api_methods", "api_runs", "api_run",
-    "api_project_run",
+    "api_project_run", "api_project_runs", "api_imports",
     "api_scores_workers", "api_scores_systems", "api_scores_answers", "api_scores_items",
     "api_scores_labels",
 }  # fmt: skip
 # The same of pages that find nothing here: let in, and there is no finished run.
 VIEWED_LATER = {
+    "turn_results", "turn_export",
     "task_results_export", "label_worker", "label_export", "pair_export", "writing_export",
     "run_export", "api_task_scores_workers", "api_task_scores_systems", "api_task_scores_answers",
     "api_task_scores_items", "api_task_scores_labels",
@@ -429,6 +431,8 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 OWNERS = ("operations", "operations_report", "installation_security")
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
+    "turn_results": "test_run_finds_where_conversations_go_wrong",
+    "turn_export": "test_run_finds_where_conversations_go_wrong",
     "api_token": "test_a_token_says_what_it_may_do_and_a_session_has_none",
     "run_estimates":
         "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",

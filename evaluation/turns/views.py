@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_task
+from annotation.access import get_task, open_to_viewers
 from annotation.models import Task
 from annotation.work.snapshots.turns import turn_fields
 from crowdqc.errors import Missing
@@ -29,6 +29,7 @@ def _task(request: HttpRequest, project_id: int, task_id: int) -> Task:
     return task
 
 
+@open_to_viewers
 @login_required
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
@@ -47,6 +48,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     return render(request, "evaluation/turns/results.html", context)
 
 
+@open_to_viewers
 @login_required
 @require_safe
 def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:

@@ -16,7 +16,7 @@ EXCEPT = (
     "templates/annotation/work/frame/_data.html",
     "templates/evaluation/bundles/report.html",
 )
-NAMES = {"crowdqc", "Markdown", "HTTP", "CSV", "JSON", "JSONL", "API", "CI", "SHA"}
+NAMES = {"https", "crowdqc", "Markdown", "HTTP", "CSV", "JSON", "JSONL", "API", "CI", "SHA"}
 SAID = {"title", "placeholder", "aria-label", "alt", "summary", "data-label", "data-confirm"}
 UNSAID = {"code", "kbd", "pre", "script", "style"}  # what stands in them is no language
 GONE = re.compile(

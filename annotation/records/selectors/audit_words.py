@@ -11,6 +11,9 @@ from crowdqc.web.terms import Words
 
 # What stands in a person's own log of their account.
 OWN: dict[str, Words] = {
+    "account.close": gettext_lazy("closed an account as the administrator"),
+    "account.factor_reset": gettext_lazy("removed a second factor as the administrator"),
+    "account.reopen": gettext_lazy("opened a closed account as the administrator"),
     "account.create": gettext_lazy("created the account"),
     "account.email": gettext_lazy("verified another e-mail address"),
     "account.erase": gettext_lazy("took every name off the account and closed it"),
@@ -93,6 +96,7 @@ SENTENCES: dict[str, Words] = {
     "grading.mark": gettext_lazy("graded an answer"),
     "grading.open": gettext_lazy("opened a grading of {answers} answers"),
     "grading.reconcile": gettext_lazy("settled a grade between two graders"),
+    "installation.message": gettext_lazy("wrote to everybody as the administrator"),
     "hook.add": gettext_lazy("added an address that is told of events"),
     "hook.change": gettext_lazy("changed an address that is told of events"),
     "hook.pause": gettext_lazy("paused an address that is told of events"),
@@ -165,6 +169,8 @@ SENTENCES: dict[str, Words] = {
     "project.change": gettext_lazy("changed the settings"),
     "project.copy": gettext_lazy("duplicated a project"),
     "project.create": gettext_lazy("made the project"),
+    "project.close": gettext_lazy("closed the project’s tasks as the administrator"),
+    "project.transfer": gettext_lazy("gave the project another owner as the administrator"),
     "project.second_factor": gettext_lazy("switched the second factor for payments {required}"),
     "quiz.begin": gettext_lazy("began try {number} of a quiz"),
     "quiz.let_in": gettext_lazy("let a worker start who had {right} right in the quiz"),
@@ -266,6 +272,7 @@ FAMILIES = {
     "grading": gettext_lazy("Gradings"),
     "hook": gettext_lazy("Outgoing events"),
     "invitation": gettext_lazy("Invitations"),
+    "installation": gettext_lazy("Installation"),
     "item": gettext_lazy("Priorities"),
     "items": gettext_lazy("Questions"),
     "judgments": gettext_lazy("Judgments"),

@@ -183,7 +183,7 @@ def _agreement(data: Turns, *, rng: np.random.Generator, settings: Any) -> Table
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class RefitsWithout:
     """Fits without one group of conversations each.
 
     ``group`` (conversations,) is the group of each; ``competence`` (groups, workers) and
@@ -200,7 +200,7 @@ class LeftOut:
         return len(self.share)
 
 
-def leave_out(data: Turns, rng: np.random.Generator) -> LeftOut:
+def leave_out(data: Turns, rng: np.random.Generator) -> RefitsWithout:
     """Fit again without each of GROUPS groups of conversations, drawn at random."""
     votes, size = data.votes, len(data.conversations)
     groups = min(GROUPS, size)
@@ -217,10 +217,10 @@ def leave_out(data: Turns, rng: np.random.Generator) -> LeftOut:
         good = _chances(data, refit)[of_unit != at, data.good]
         if np.isfinite(good).any():
             share[at] = 1 - np.nanmean(good)
-    return LeftOut(group, competence, share)
+    return RefitsWithout(group, competence, share)
 
 
-def _workers(data: Turns, fitted: Result, left: LeftOut, level: float) -> Table:
+def _workers(data: Turns, fitted: Result, left: RefitsWithout, level: float) -> Table:
     """Competence of each worker, with an interval over groups of conversations."""
     votes = data.votes
     found = np.asarray(fitted.estimates["worker"]["competence"], dtype=np.float64)
@@ -247,7 +247,7 @@ def _workers(data: Turns, fitted: Result, left: LeftOut, level: float) -> Table:
     return of_rows(rows, ("competence", "low", "high", "n", "reason"))
 
 
-def _shares(data: Turns, wrong: FloatArray, left: LeftOut, level: float) -> Table:
+def _shares(data: Turns, wrong: FloatArray, left: RefitsWithout, level: float) -> Table:
     """Shares of units that are wrong: of all, at each place, and of each kind.
 
     That of all knows how far the fits without some conversations differ; the others take the
