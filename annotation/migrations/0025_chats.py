@@ -3,17 +3,13 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-# A conversation that workers were shown stays what it was, as a question and a text do.
+# A conversation under judgment stays what it was, as a text does.
 TRIGGERS = """
-CREATE TRIGGER crowdqc_chat_of_item BEFORE UPDATE ON annotation_item
-    FOR EACH ROW WHEN (OLD.chat_id IS DISTINCT FROM NEW.chat_id)
-    EXECUTE FUNCTION crowdqc_answered_immutable();
 CREATE TRIGGER crowdqc_chat_of_candidate BEFORE UPDATE ON annotation_candidate
     FOR EACH ROW WHEN (OLD.chat_id IS DISTINCT FROM NEW.chat_id)
     EXECUTE FUNCTION crowdqc_candidate_immutable();
 """
 UNDO = """
-DROP TRIGGER crowdqc_chat_of_item ON annotation_item;
 DROP TRIGGER crowdqc_chat_of_candidate ON annotation_candidate;
 """
 
@@ -55,17 +51,6 @@ class Migration(migrations.Migration):
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="candidates",
-                to="annotation.chatcontent",
-            ),
-        ),
-        migrations.AddField(
-            model_name="item",
-            name="chat",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="items",
                 to="annotation.chatcontent",
             ),
         ),
