@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.db import transaction
@@ -142,7 +144,7 @@ def broadcast(*, text: str) -> int:
     people = User.objects.filter(is_active=True).exclude(username__startswith=VISITOR)
     count = notify(
         to=people.iterator(chunk_size=1_000), kind="installation.message",
-        key=f"broadcast:{clean[:80]}", text=clean,
+        key=f"broadcast:{hashlib.sha256(clean.encode()).hexdigest()[:32]}", text=clean,
     )  # fmt: skip
     if count:
         last = Notice.objects.filter(kind="installation.message").order_by("-pk").first()

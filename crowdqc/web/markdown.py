@@ -27,7 +27,7 @@ TAGS = frozenset(
 # shown as it was typed.
 MAX_CHARACTERS, MAX_BRACKETS, MAX_CELLS = 200_000, 2_000, 5_000
 GROWTH, ROOM = 12, 10_000  # characters of HTML for one of text, and for a short text besides
-MATH_GROWTH, MAX_FORMULA = 60, 2_000
+MATH_GROWTH, MAX_FORMULA, MAX_MARKS = 60, 2_000, 600
 MATH_TAGS = frozenset(
     "math mrow mi mo mn ms msup msub msubsup mfrac msqrt mroot mtext mspace mtable mtr mtd".split()
     + "munder mover munderover mstyle menclose mpadded".split()
@@ -99,7 +99,8 @@ def render_markdown(text: str, breaks: bool = False, *, math: bool = False) -> S
 
 def _rendered(text: str, breaks: bool, math: bool) -> SafeString:
     if is_cheap(text):
-        math = math and any(mark in text for mark in ("$", "\\(", "\\["))
+        marks = text.count("$") + text.count("\\(") + text.count("\\[")
+        math = math and 0 < marks <= MAX_MARKS  # an opening without its end is looked for each time
         found = _parsed(text, breaks, math)
         if len(found) <= (MATH_GROWTH if math else GROWTH) * len(text) + ROOM:
             return found

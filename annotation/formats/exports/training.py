@@ -33,7 +33,7 @@ PREFERENCE = (
 
 @dataclass(frozen=True)
 class Decided:
-    """A pair that more people preferred one way: the better text, the other, and the votes."""
+    """A pair with more votes for one text than for the other, ties aside."""
 
     item: Item
     better: Candidate
@@ -54,7 +54,7 @@ class Decided:
 
 
 def decided_pairs(task: Task, dimension: str = "") -> Iterator[Decided]:
-    """Yield pairs with a majority among counting votes of people, in order of their items."""
+    """Yield pairs with more votes for one text than for the other, in order of their items."""
     counts = _votes(task, dimension)
     items = task.items.filter(key__in=counts, first__isnull=False, second__isnull=False)
     rows = items.select_related("first__system", "second__system", "first__chat", "second__chat")
@@ -149,10 +149,11 @@ def kto_table(task: Task, form: str, dimension: str = "") -> Table:
     def rows() -> Iterator[Row]:
         for pair in decided_pairs(task, dimension):
             prompt, chosen, rejected = split_pair(pair)
-            yield {"prompt": prompt, "completion": chosen, "label": True, "margin": pair.margin}
-            yield {"prompt": prompt, "completion": rejected, "label": False, "margin": pair.margin}
+            about = {"prompt": prompt, "margin": pair.margin, "votes": pair.votes}
+            yield {**about, "completion": chosen, "label": True}
+            yield {**about, "completion": rejected, "label": False}
 
-    return Table(("prompt", "completion", "label", "margin"), rows())
+    return Table(("prompt", "completion", "label", "margin", "votes"), rows())
 
 
 def _fields(task: Task, kind: str) -> list[Row]:
@@ -180,7 +181,9 @@ def _steps(task: Task, field: Row) -> Iterator[Row]:
     ).exclude(worker__in=excluded)
     votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     rows = ChoiceValue.objects.filter(
-        answer__in=answers, field__startswith=f"{field['name']}{MARK}"
+        answer__in=answers,
+        field__startswith=f"{field['name']}{MARK}",
+        code__in=[one["value"] for one in field["options"]],  # "unsure" decides nothing
     ).values_list("answer__item_id", "field", "code")
     for item, stored, code in rows.iterator(chunk_size=5_000):
         votes[item][split_unit(stored)[1]][code] += 1

@@ -20,15 +20,22 @@ from evaluation.methods.competence.mace import method as mace
 from evaluation.methods.core.base import (
     BadParameter,
     BadShape,
+    EmptyData,
     FloatArray,
     Hooks,
     IntArray,
     Result,
     Table,
+    TooFewWorkers,
     index_array,
     of_rows,
 )
-from evaluation.methods.core.inference import cluster_spread, jackknife_spread, scale_interval
+from evaluation.methods.core.inference import (
+    cluster_spread,
+    jackknife_spread,
+    scale_interval,
+    too_few_clusters,
+)
 from evaluation.methods.core.params import LEVEL, Params, whole_number
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.turns.survival import survival
@@ -209,10 +216,13 @@ def leave_out(data: Turns, rng: np.random.Generator) -> RefitsWithout:
     competence = np.full((groups, len(votes.workers)), np.nan)
     share = np.full(groups, np.nan)
     for at in range(groups):
-        kept = votes.take(of_vote != at)
-        if len(np.unique(kept.worker)) < 3:
+        inside = of_vote != at
+        if len(np.unique(votes.worker[inside])) < 3:
             continue
-        refit = mace.fit(kept, rng=rng, resamples=0, beside=False, restarts=4)
+        try:
+            refit = mace.fit(votes.take(inside), rng=rng, resamples=0, beside=False, restarts=4)
+        except (TooFewWorkers, EmptyData):  # no unit of the others has two votes
+            continue
         competence[at] = refit.estimates["worker"]["competence"]
         good = _chances(data, refit)[of_unit != at, data.good]
         if np.isfinite(good).any():
@@ -237,7 +247,12 @@ def _workers(data: Turns, fitted: Result, left: RefitsWithout, level: float) -> 
             spread = jackknife_spread(
                 left.competence[usable, worker], mass[usable], noun="groups of conversations"
             )
+            conversations = len(np.unique(data.conversation[votes.item[votes.worker == worker]]))
             row["reason"] = spread.why_no_interval(LEAST)
+            if row["reason"] and conversations < LEAST:
+                row["reason"] = too_few_clusters(
+                    conversations, conversations, "conversations", LEAST
+                )
             if not row["reason"]:
                 # A worker who is never contradicted still gave only so many labels.
                 least = float(value * (1 - value)) / max(int(count[worker]), 1)
@@ -285,19 +300,23 @@ def share_row(
     mask = mask & np.isfinite(values)
     chosen, cluster = values[mask], data.conversation[mask]
     mean = float(chosen.mean())
-    # Clusters that come out alike by chance say nothing less than independent units would.
-    independent = mean * (1 - mean) / len(chosen) / 4
     # A chance between 0 and 1 is a label not known: it may turn out either way.
     unknown = float((chosen * (1 - chosen)).sum()) / len(chosen) ** 2
     spread = cluster_spread(
         (chosen - mean) / len(chosen), np.ones(len(chosen)), cluster, noun="conversations"
     )
+    are_alike = len(np.unique(chosen > 0.5)) == 1  # then a conversation is one trial
+    trials = max(spread.effective, 1.0) if are_alike else float(len(chosen))
+    independent = mean * (1 - mean) / trials
     row: dict[str, Any] = {"estimate": mean, "low": np.nan, "high": np.nan, "units": len(chosen)}
     row |= {"conversations": spread.clusters, "reason": spread.why_no_interval(LEAST)}
     if not row["reason"]:
         variance = max(max(spread.variance, independent) + unknown, least)
         widened = replace(spread, variance=variance)
         row["low"], row["high"] = scale_interval(mean, widened, level, (0.0, 1.0))
+        if are_alike:
+            sure = scale_interval(round(mean), replace(spread, variance=0.0), level, (0.0, 1.0))
+            row["low"], row["high"] = min(row["low"], sure[0]), max(row["high"], sure[1])
     return row
 
 

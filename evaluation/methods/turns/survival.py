@@ -2,9 +2,8 @@
 
 A conversation goes wrong at the first of its units whose label is not the good one, and is censored
 after its last unit. Labels are estimates, so each is drawn from its posterior several times; the
-variance within a drawing (Greenwood's, on the scale of log(-log S)) and between drawings add up
-(Rubin 1987). Where nothing went wrong in any drawing the bound is Wilson's with the conversations
-at risk.
+variance within a drawing (Greenwood's) and between drawings add up (Rubin 1987). Bounds are
+Wilson's at that variance, with the conversations at risk as degrees of freedom.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.methods.core.base import FloatArray, IntArray
-from evaluation.methods.core.inference import Spread, normal_quantile, scale_interval
+from evaluation.methods.core.inference import Spread, scale_interval
 
 LEAST_AT_RISK = 10  # conversations below which there is no interval
 
@@ -94,22 +93,25 @@ def survival(
 def _bounds(
     share: FloatArray, green: FloatArray, at_risk: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval by place from drawings (d, k) of the share and of Greenwood's sum."""
+    """Interval by place from drawings (d, k) of the share and of Greenwood's sum.
+
+    The variance within a drawing is not below that of a share with one failure more among two
+    conversations more, so that drawings without any failure do not look certain.
+    """
     draws, point = len(share), share.mean(axis=0)
     low, high = np.full(len(point), np.nan), np.full(len(point), np.nan)
     for at, value in enumerate(point):
-        inside = (share[:, at] > 0) & (share[:, at] < 1)
-        if not inside.any():
-            trials = max(float(at_risk[at]), 1.0)
-            low[at], high[at] = scale_interval(
-                float(value), Spread(0.0, trials - 1, int(trials), trials), level, (0.0, 1.0)
-            )
-            continue
-        logs = np.log(-np.log(np.clip(share[:, at], 1e-9, 1 - 1e-9)[inside]))
-        within = (green[inside, at] / np.square(np.log(share[inside, at]))).mean()
-        between = np.var(logs, ddof=1) if inside.sum() > 1 else 0.0
-        reach = normal_quantile(level) * float(np.sqrt(within + (1 + 1 / draws) * between))
-        centre = float(np.log(-np.log(np.clip(value, 1e-9, 1 - 1e-9))))
-        low[at] = np.exp(-np.exp(centre + reach))
-        high[at] = np.exp(-np.exp(centre - reach))
+        trials = max(float(at_risk[at]), 2.0)
+        failed = 1 - share[:, at]
+        cautious = (failed * trials + 1) / (trials + 2)
+        least = cautious * (1 - cautious) / trials
+        within = np.maximum(np.square(share[:, at]) * green[:, at], least).mean()
+        between = float(np.var(share[:, at], ddof=1)) if draws > 1 else 0.0
+        variance = float(within) + (1 + 1 / draws) * between
+        spread = Spread(variance, trials - 1, int(trials), trials)
+        is_whole = value > 1 - 1e-6  # nothing went wrong in any drawing
+        if is_whole:
+            spread = Spread(0.0, trials - 1, int(trials), trials)
+        middle = 1.0 if is_whole else float(value)
+        low[at], high[at] = scale_interval(middle, spread, level, (0.0, 1.0))
     return low, high
