@@ -151,6 +151,14 @@ def find_task(access: Access, task_id: int) -> Task:
     return task
 
 
+def require_trace_reader(access: Access, task: Task) -> None:
+    """Raise NotAllowed where the task's items are traces that only requesters may read."""
+    if access.is_requester or task.type != "labels":
+        return
+    if task.trace_sources.filter(settings__staff_only_requesters=True).exists():
+        raise NotAllowed(_("Only requesters may read traces of this source."))
+
+
 def get_task_by_id(request: Any, task_id: int, *roles: str) -> tuple[Access, Task]:
     """Return a task by its id alone; outsiders get Missing."""
     missing = Missing(_("There is no such task."))

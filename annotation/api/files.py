@@ -11,7 +11,14 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import STAFF, find_task, get_access, get_task_by_id, open_to_viewers
+from annotation.access import (
+    STAFF,
+    find_task,
+    get_access,
+    get_task_by_id,
+    open_to_viewers,
+    require_trace_reader,
+)
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
 from annotation.files.writing import tables as files
@@ -142,6 +149,7 @@ class TaskExport(Endpoint):
         self, request: Request, task_id: int, what: str, form: str
     ) -> Response | StreamingHttpResponse:
         access, task = get_task_by_id(request, task_id)
+        require_trace_reader(access, task)
         if what not in free_text.COLUMNS and what in pairwise.exports_of(task):
             if pairwise.PAIR_EXPORTS[what].is_of_work:
                 access.require(*STAFF)

@@ -9,11 +9,18 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_access, get_task_by_id, open_to_viewers
+from annotation.access import get_access, get_task_by_id, open_to_viewers, require_trace_reader
 from annotation.api.frame.base import Body, Listing, read
 from annotation.api.frame.bodies import CountsIn, DraftIn, MoveIn, RowsIn, TaskIn
 from annotation.api.frame.endpoint import Endpoint
-from annotation.api.frame.serializers import AnswerOut, AssignmentOut, Imported, ItemOut, TaskOut
+from annotation.api.frame.serializers import (
+    AnswerOut,
+    AssignmentOut,
+    Imported,
+    ItemOut,
+    TaskOut,
+    ViewedTaskOut,
+)
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.writing import topics_of
 from annotation.formats.actions.imports import import_objects
@@ -35,7 +42,8 @@ class ProjectTasks(Listing):
     @extend_schema(responses=TaskOut(many=True), summary="Tasks of a project")
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
-        return self.page(selectors.list_tasks(access.project), TaskOut)
+        shown = ViewedTaskOut if access.is_viewer else TaskOut
+        return self.page(selectors.list_tasks(access.project), shown)
 
     @extend_schema(request=TaskIn, responses={201: TaskOut}, summary="Create a task")
     def post(self, request: Request, project_id: int) -> Response:
@@ -45,7 +53,8 @@ class ProjectTasks(Listing):
 
 
 def _task(request: Request, task_id: int) -> Response:
-    return Response(TaskOut(get_task_by_id(request, task_id)[1]).data)
+    access, task = get_task_by_id(request, task_id)
+    return Response((ViewedTaskOut if access.is_viewer else TaskOut)(task).data)
 
 
 class TaskEndpoint(Endpoint):
@@ -145,7 +154,8 @@ class TaskItems(Listing):
         description="Those of every version; `since` and `until` say which show them.",
     )
     def get(self, request: Request, task_id: int) -> Response:
-        _, task = get_task_by_id(request, task_id)
+        access, task = get_task_by_id(request, task_id)
+        require_trace_reader(access, task)
         return self.page(selectors.list_items(task), ItemOut)
 
     @extend_schema(
@@ -166,7 +176,8 @@ class TaskAnswers(Listing):
         summary="Answers of a task",
     )
     def get(self, request: Request, task_id: int) -> Response:
-        _, task = get_task_by_id(request, task_id)
+        access, task = get_task_by_id(request, task_id)
+        require_trace_reader(access, task)
         author = request.query_params.get("author", "")
         if author not in ("", "worker", "system"):
             raise Invalid("There is no such author.", fields={"author": "worker or system"})

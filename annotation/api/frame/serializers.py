@@ -56,6 +56,7 @@ class ProjectOut(serializers.ModelSerializer[Project]):
 class VersionOut(serializers.ModelSerializer[TaskVersion]):
     class Meta:
         model = TaskVersion
+        extra_kwargs = {"pay": {"allow_null": True, "help_text": "Null for viewers"}}
         fields = (
             "number",
             "title",
@@ -95,6 +96,18 @@ class TaskOut(serializers.ModelSerializer[Task]):
     def get_draft(self, task: Task) -> dict[str, Any] | None:
         drafts = [v for v in task.versions.all() if v.published_at is None]
         return dict(VersionOut(drafts[0]).data) if drafts else None
+
+
+class ViewedTaskOut(TaskOut):
+    """A task as viewers see it: without budget and pay."""
+
+    def to_representation(self, instance: Task) -> dict[str, Any]:
+        """Leave the money out."""
+        found = dict(super().to_representation(instance))
+        for name in ("current", "draft"):
+            if found[name]:
+                found[name] = {**found[name], "pay": None, "bonus_note": ""}
+        return {**found, "budget": None}
 
 
 class ItemOut(serializers.ModelSerializer[Item]):

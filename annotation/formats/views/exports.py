@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from annotation.access import STAFF, get_task, open_to_viewers
+from annotation.access import STAFF, get_task, open_to_viewers, require_trace_reader
 from annotation.formats.exports.pairwise import MEDIA, get_export
 from annotation.formats.selectors.files import LARGE, size_of
 from crowdqc.errors import Invalid, Missing
@@ -26,6 +26,7 @@ def task_export(
 ) -> HttpResponseBase:
     """Stream an export that fits the task's type; large tasks only with ``now``."""
     access, task = get_task(request, project_id, task_id)
+    require_trace_reader(access, task)
     try:
         export = get_export(task, what, form)
     except Invalid as error:
