@@ -23,7 +23,7 @@ from annotation.models import Project, Trace, TraceSource
 from annotation.traces.selectors import Review, live_sources, reviews_of
 from annotation.traces.settings import read_settings
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.traces.rates import NO_JUDGE, Population, Reviewed
+from evaluation.methods.traces.rates import NO_JUDGE, Draws, Population, Votes
 
 LOW_SCORE = "low_score"
 
@@ -32,17 +32,15 @@ LOW_SCORE = "low_score"
 class TraceStudy:
     """Traces of a project's sources, and what people and judges say of them.
 
-    ``size``: settled traces. ``uncovered``: those whose draw had probability 0. ``left_out``:
-    reviews by people who had seen a judge or others first.
+    ``size``: settled traces. ``left_out``: reviews by people who had seen a judge or others first.
     """
 
     sources: Sequence[TraceSource]
     population: Population
-    reviewed: Reviewed
+    draws: Draws
     size: int
     drawn: int
     complete: int
-    uncovered: int
     left_out: int
     unsure: int
     first: dt.datetime | None
@@ -96,21 +94,18 @@ def read_study(project: Project, sources: Sequence[TraceSource] | None = None) -
         )
         .order_by()
         .values_list("source", "stratum", "verdict", "is_zero")
-        .annotate(n=Count("pk"), queued=Count("item"))
+        .annotate(n=Count("pk"))
     )
     names = sorted({(source, stratum) for source, stratum, *_ in counted})
     place = {name: number for number, name in enumerate(names)}
     count = np.zeros((len(names), 3), dtype=np.int64)
-    drawn = np.zeros(len(names), dtype=np.int64)
-    uncovered = 0
-    for source, stratum, verdict, is_zero, n, queued in counted:
+    outside = 0
+    for source, stratum, verdict, is_zero, n in counted:
         if is_zero:
-            uncovered += n
+            outside += n
         else:
             count[place[source, stratum], verdict + 1] += n
-            drawn[place[source, stratum]] += queued
-    population = Population(count, drawn, _blind(names, place))
-    return _with_reviews(sources, place, population, uncovered)
+    return _with_reviews(sources, place, Population(count, _blind(names, place), outside))
 
 
 def _blind(
@@ -134,46 +129,63 @@ def _with_reviews(
     sources: Sequence[TraceSource],
     place: Mapping[tuple[int, str], int],
     population: Population,
-    uncovered: int,
 ) -> TraceStudy:
     found = list(
         Trace.objects.filter(source__in=sources, item__isnull=False)
         .annotate(verdict=verdict_rule(sources))
         .values_list(
-            "pk", "source", "stratum", "inclusion", "verdict", "item__held", "item__redundancy"
+            "pk",
+            "source",
+            "stratum",
+            "inclusion",
+            "verdict",
+            "item__priority",
+            "item__held",
+            "item__redundancy",
         )
         .order_by("pk")
     )
     by_trace: dict[int, list[Review]] = defaultdict(list)
     for review in reviews_of([row[0] for row in found], sources):
         by_trace[review.trace].append(review)
-    values: list[tuple[float, float, int, int]] = []
+    rows: list[tuple[float, float, int, int, int]] = []
+    votes: list[tuple[int, int, bool]] = []
     tally = Counter[str]()
-    for pk, source, stratum, inclusion, verdict, held, wanted in found:
+    for pk, source, stratum, inclusion, verdict, priority, held, wanted in found:
         given = by_trace.get(pk, [])
         tally["left_out"] += sum(one.saw for one in given)
-        blind = [one.fails for one in given if not one.saw]
-        decided = [one for one in blind if one is not None]
-        if held < wanted or len(given) < wanted:
+        decided = [
+            (one.worker, one.fails) for one in given if not one.saw and one.fails is not None
+        ]
+        is_complete = held >= wanted and len(given) >= wanted
+        tally["complete"] += is_complete
+        tally["unsure"] += is_complete and not decided
+        if not inclusion:
             continue
-        tally["complete"] += 1
-        if not decided or not inclusion:
-            tally["unsure"] += not decided
-            continue
-        values.append((majority(decided), inclusion, place[source, stratum], verdict))
-    columns = np.array(values, dtype=np.float64).reshape(-1, 4)
-    reviewed = Reviewed(
-        columns[:, 0], columns[:, 1], columns[:, 2].astype(np.int64), columns[:, 3].astype(np.int64)
+        value = float("nan")
+        if is_complete and decided:
+            value = majority([fails for _, fails in decided])
+            votes += [(len(rows), worker, fails) for worker, fails in decided]
+        rows.append((value, inclusion, place[source, stratum], verdict, priority))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 5)
+    cast = np.array(votes, dtype=np.int64).reshape(-1, 3)
+    strata, verdicts, priorities = columns[:, 2:].astype(np.int64).T
+    draws = Draws(
+        columns[:, 0],
+        columns[:, 1],
+        strata,
+        verdicts,
+        priorities,
+        votes=Votes(cast[:, 0], cast[:, 1], cast[:, 2].astype(np.float64)),
     )
     first = Trace.objects.filter(source__in=sources).order_by("first_seen_at")
     return TraceStudy(
         sources=sources,
         population=population,
-        reviewed=reviewed,
-        size=population.size + uncovered,
+        draws=draws,
+        size=population.size,
         drawn=len(found),
         complete=tally["complete"],
-        uncovered=uncovered,
         left_out=tally["left_out"],
         unsure=tally["unsure"],
         first=first.values_list("first_seen_at", flat=True).first(),

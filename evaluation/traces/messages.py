@@ -10,6 +10,12 @@ from evaluation.results.findings import Catalogue, Message, Severity
 VERDICT, ACTION = Severity.VERDICT, Severity.ACTION
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
+FROM_BOTH = _(
+    "From the judge on %(judged)s of them, corrected by reviews of %(reviewed)s. From people "
+    "alone: %(people)s (%(people_span)s)."
+)
+FROM_PEOPLE = _("From reviews of %(reviewed)s by people, weighted by how they were drawn.")
+
 MESSAGES = Catalogue(
     {
         "traces_none": Message(_("No trace has come yet."), VERDICT),
@@ -28,18 +34,26 @@ MESSAGES = Catalogue(
             VERDICT,
             _("Raise the share of random draws, so that fewer reviews stand for most traces."),
         ),
-        "traces_fail_both": Message(
-            _("About %(rate)s of %(traces)s fail (95%% CI %(span)s)."),
+        "traces_partly": Message(
+            _("%(missing)s of %(traces)s are of a kind that nobody reviewed."),
             VERDICT,
-            _(
-                "From the judge on all traces, corrected by reviews of %(reviewed)s. From people "
-                "alone: %(people)s (%(people_span)s)."
-            ),
+            _("An interval needs reviews of kinds that make up 90%% of traces."),
+        ),
+        "traces_fail_both": Message(
+            _("About %(rate)s of %(traces)s fail (95%% CI %(span)s)."), VERDICT, FROM_BOTH
+        ),
+        "traces_fail_both_few": Message(
+            _("About %(rate)s of %(traces)s fail as judged by %(reviewers)s (95%% CI %(span)s)."),
+            VERDICT,
+            FROM_BOTH,
         ),
         "traces_fail_people": Message(
-            _("About %(rate)s of %(traces)s fail (95%% CI %(span)s)."),
+            _("About %(rate)s of %(traces)s fail (95%% CI %(span)s)."), VERDICT, FROM_PEOPLE
+        ),
+        "traces_fail_people_few": Message(
+            _("About %(rate)s of %(traces)s fail as judged by %(reviewers)s (95%% CI %(span)s)."),
             VERDICT,
-            _("From reviews of %(reviewed)s by people, weighted by how they were drawn."),
+            FROM_PEOPLE,
         ),
         "traces_connect": Message(_("Connect an application that sends traces."), ACTION),
         "traces_no_queue": Message(
@@ -110,7 +124,8 @@ MESSAGES = Catalogue(
             NOTE,
             _(
                 "The rate is post-stratified by rule and verdict of the judge, with Wilson "
-                "intervals of each cell. A judge that is wrong makes the interval wider, not false."
+                "intervals of each cell. With a backlog, reviews of a priority stand for all "
+                "draws of it. A judge that is wrong makes the interval wider, not false."
             ),
         ),
     }

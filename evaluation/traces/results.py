@@ -27,6 +27,12 @@ from evaluation.traces.dataset import TraceStudy, read_study
 from evaluation.traces.messages import MESSAGES
 
 SEED = 20611
+NO_INTERVAL = {
+    "no_reviews": "traces_partly",
+    "few_reviews": "traces_few",
+    "uneven_draws": "traces_uneven",
+    "uncovered": "traces_partly",
+}
 WEEK = dt.timedelta(days=7)
 
 
@@ -81,7 +87,7 @@ def read_result(project: Project) -> TraceResult:
     live = {one.pk for one in study.sources}
     return TraceResult(
         study=study,
-        rates=estimate_rates(study.reviewed, study.population),
+        rates=estimate_rates(study.draws, study.population),
         agreement=_agreement(study),
         sources=tuple(row for row in list_sources(project) if row.source.pk in live),
         waiting=pending["n"],
@@ -111,7 +117,7 @@ def findings_of(result: TraceResult, project: Project) -> Iterator[Finding | Non
         if row.is_silent and row.source.last_seen_at is not None:
             age = duration(now - row.source.last_seen_at)
             yield MESSAGES.find("traces_silent", source=row.source.name, age=age)
-    missing = 1 - result.rates.covered * (1 - result.study.uncovered / max(1, result.study.size))
+    missing = 1 - result.rates.covered
     if result.rates.people.has_interval and missing > 0.005:
         yield MESSAGES.find("traces_uncovered", share=percent(missing, 1))
     if result.dropped:
@@ -143,15 +149,21 @@ def _verdict(result: TraceResult) -> Finding:
     if not people.n:
         return MESSAGES.find("traces_unreviewed", **values)
     if not claim.has_interval:
-        code = "traces_few" if claim.reason == "few_reviews" else "traces_uneven"
+        code = NO_INTERVAL[claim.reason]
+        values["missing"] = percent(1 - result.rates.covered, 1)
         return MESSAGES.find(code, claim=claim, **{**values, "reviewed": count(people.n)})
     values |= {
         "rate": percent(claim.estimate, 1),
         "span": _span(claim),
         "people": percent(people.estimate, 1),
         "people_span": _span(people),
+        "traces": plural(round(result.rates.covered * result.study.size), "trace"),
+        "judged": percent(result.rates.judged),
+        "reviewers": plural(result.rates.reviewers, "reviewer"),
     }
     code = "traces_fail_both" if result.has_judge else "traces_fail_people"
+    if result.rates.rests_on_few:
+        code = f"{code}_few"
     return MESSAGES.find(code, claim=claim, **values)
 
 

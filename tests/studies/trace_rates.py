@@ -3,7 +3,9 @@
 ``python -m tests.studies.trace_rates``.
 
 Populations of traces with a judge of known quality; traces are drawn by rules for random ones,
-errors and low scores, and errors are reviewed first, so that some are never reviewed.
+errors and low scores. The queue hands out by priority (judges disagree, near the threshold, errors,
+others), and traces of high priority fail more often: with a backlog, less of the rest is reviewed.
+Each is reviewed by one or more of some reviewers, who may differ in how much they let pass.
 """
 
 from __future__ import annotations
@@ -13,20 +15,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.methods.traces.rates import Population, Rates, Reviewed, estimate_rates
+from evaluation.methods.traces.rates import Draws, Population, Rates, Votes, estimate_rates
 
 
 @dataclass(frozen=True)
 class Crowd:
     """A population: size, share that fails, sensitivity and specificity of the judge, and shares of
-    the rules (random, error, low score)."""
+    the rules (random, error, low score). ``reviewed``: share of drawn traces of the lowest priority
+    that are reviewed. ``reviewers`` of whom each calls passing traces failures as often as it will,
+    ``strict`` on average."""
 
     size: int
     fails: float
     sensitivity: float
     specificity: float
     rules: tuple[float, float, float] = (0.02, 0.2, 0.2)
-    reviewed: float = 1.0  # of drawn traces that matched only the random rule
+    reviewed: float = 1.0
+    reviewers: int = 12
+    strict: float = 0.0
 
 
 CROWDS = {
@@ -35,7 +41,10 @@ CROWDS = {
     "useless judge": Crowd(20_000, 0.08, 0.3, 0.7),
     "rare failures": Crowd(40_000, 0.02, 0.8, 0.97, (0.01, 0.2, 0.2)),
     "few reviews": Crowd(4_000, 0.1, 0.85, 0.95),
-    "random reviewed last": Crowd(20_000, 0.05, 0.85, 0.95, reviewed=0.5),
+    "backlog": Crowd(20_000, 0.05, 0.85, 0.95, reviewed=0.3),
+    "useless, backlog": Crowd(20_000, 0.08, 0.3, 0.7, reviewed=0.3),
+    "strict reviewers": Crowd(20_000, 0.05, 0.85, 0.95, strict=0.05),
+    "4 strict reviewers": Crowd(20_000, 0.05, 0.85, 0.95, reviewers=4, strict=0.05),
 }
 
 
@@ -45,19 +54,31 @@ def simulate(crowd: Crowd, rng: np.random.Generator) -> tuple[Rates, float]:
     fails = rng.random(n) < crowd.fails
     error = rng.random(n) < np.where(fails, 0.3, 0.05)
     low = rng.random(n) < np.where(fails, crowd.sensitivity, 1 - crowd.specificity)
+    disagree = rng.random(n) < np.where(fails, 0.4, 0.1)
+    near = rng.random(n) < np.where(fails, 0.4, 0.15)
     matched = np.stack([np.ones(n, bool), error, low], axis=1)
-    shares = np.where(matched, crowd.rules, 0.0)
-    inclusion = 1 - (1 - shares).prod(axis=1)
-    drawn = rng.random(n) < inclusion
+    hits = rng.random((n, 3)) < np.where(matched, crowd.rules, 0.0)
+    inclusion = 1 - (1 - np.where(matched, crowd.rules, 0.0)).prod(axis=1)
+    drawn = hits.any(axis=1)
+    other = np.where(hits[:, 0], 0, 10)
+    priority = np.select([disagree, near, error], [40, 30, 20], other)[drawn]
+    chance = crowd.reviewed + (1 - crowd.reviewed) * priority / 40
+    done = rng.random(len(chance)) < chance
     stratum = matched[:, 1].astype(np.int64) + 2 * matched[:, 2]
-    done = drawn & ((stratum > 0) | (rng.random(n) < crowd.reviewed))
+    verdict = low.astype(np.int64)
     count = np.zeros((4, 3), dtype=np.int64)
-    np.add.at(count, (stratum, low.astype(np.int64) + 1), 1)
-    population = Population(count, np.bincount(stratum[drawn], minlength=4), np.array([0, 1, 0, 1]))
-    reviewed = Reviewed(
-        fails[done].astype(float), inclusion[done], stratum[done], low[done].astype(np.int64)
-    )
-    return estimate_rates(reviewed, population), float(fails.mean())
+    np.add.at(count, (stratum, verdict + 1), 1)
+    reviewer = rng.integers(crowd.reviewers, size=len(chance))
+    alarm = np.zeros(crowd.reviewers)
+    if crowd.strict:
+        alarm = rng.beta(1.0, 1 / crowd.strict - 1, crowd.reviewers)
+    value = np.where(fails[drawn] | (rng.random(len(chance)) < alarm[reviewer]), 1.0, 0.0)
+    votes = Votes(np.flatnonzero(done), reviewer[done], value[done])
+    value[~done] = np.nan
+    draws = Draws(value, inclusion[drawn], stratum[drawn], verdict[drawn], priority, votes)
+    rates = estimate_rates(draws, Population(count, np.array([0, 1, 0, 1])))
+    truth = float(fails.mean())
+    return rates, truth + (1 - truth) * crowd.strict
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def test_the_traced_application_gets_a_rate_that_holds_the_true_one(
     client = Client()
     client.force_login(by)
     page = client.get(reverse("trace_list", args=[project.pk])).content.decode()
-    assert re.search(r"About \d+\.\d% of 80 traces fail \(95% CI", page)
+    assert re.search(r"About \d+\.\d% of 80 traces fail as judged by 2 reviewers \(95% CI", page)
     assert "customer40" not in page and "[EMAIL]" in "".join(
         Trace.objects.exclude(item=None).values_list("item__question", flat=True)
     )

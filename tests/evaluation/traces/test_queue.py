@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -115,8 +116,10 @@ def test_a_trace_is_reviewed_by_two_people_and_the_majority_counts(
         review(task, worker, lambda trace: "fail" if number_of(trace) == 1 else "pass")
     study = read_study(project)
     assert (study.size, study.drawn, study.complete) == (2, 2, 2)
-    assert sorted(study.reviewed.value) == [0.0, 1.0]
-    assert sorted(zip(study.reviewed.verdict, study.reviewed.inclusion, strict=True)) == [
+    assert sorted(study.draws.reviewed.value) == [0.0, 1.0]
+    assert sorted(
+        zip(study.draws.reviewed.verdict, study.draws.reviewed.inclusion, strict=True)
+    ) == [
         (0, 1.0),
         (1, 1.0),
     ]
@@ -138,22 +141,26 @@ def test_enough_reviews_give_the_rate_with_people_alone_beside(
     assert result.rate.estimate == pytest.approx(0.25)
     assert result.has_judge and result.rates.agreement.estimate == 1.0
     assert result.agreement is not None and result.agreement.estimate == 1.0
-    assert codes(project)[0] == "traces_fail_both"
+    assert codes(project)[0] == "traces_fail_both_few"
     page = client_of(project.owner).get(reverse("trace_list", args=[project.pk])).content.decode()
-    assert "About 25.0% of 40 traces fail (95% CI" in page and "From people alone: 25.0%" in page
+    assert "About 25.0% of 40 traces fail as judged by 2 reviewers (95% CI" in page
+    assert "From the judge on 100% of them" in page and "From people alone: 25.0%" in page
 
 
 def test_unsure_and_split_reviews_are_counted_as_what_they_are(
     source: TraceSource, project: Project
 ) -> None:
-    receive(source, *judged(1, 0.1), *judged(2, 0.9))
+    receive(source, *judged(1, 0.45), *judged(2, 0.9))
     task = open_queue(source)
     one, two = (factories.make_worker(project) for _ in range(2))
     given = {1: iter(["fail", "pass"]), 2: iter(["unsure", "unsure"])}
     for worker in (one, one, two, two):
         review(task, worker, lambda trace: next(given[number_of(trace)]))
     study = read_study(project)
-    assert list(study.reviewed.value) == [0.5] and study.unsure == 1
+    assert list(study.draws.reviewed.value) == [0.5] and study.unsure == 1
+    assert list(study.draws.priority) == [30, 0] and np.isnan(study.draws.value[1])
+    votes = study.draws.votes
+    assert sorted(zip(votes.reviewer, votes.value, strict=True)) == [(one.pk, 1.0), (two.pk, 0.0)]
     assert "traces_unsure" in codes(project)
 
 
@@ -169,7 +176,7 @@ def test_whoever_saw_the_judge_first_is_left_out(source: TraceSource, project: P
     review(task, seeing, "fail")
     review(task, factories.make_worker(project), "pass")
     study = read_study(project)
-    assert study.left_out == 1 and list(study.reviewed.value) == [0.0]
+    assert study.left_out == 1 and list(study.draws.reviewed.value) == [0.0]
     assert len(study.votes() or ()) == 1
     assert "traces_saw" in codes(project)
 
