@@ -68,6 +68,22 @@ def test_a_viewer_sees_no_money_and_no_log_of_work(world: World) -> None:
         assert client.get(where).status_code == (403 if what == "events" else 200)
 
 
+def test_a_viewer_reads_tasks_without_their_pay(world: World) -> None:
+    viewer = factories.make_member(world.project, Role.VIEWER).user
+    token = {"HTTP_AUTHORIZATION": f"Token {factories.api_token(viewer, ['read'])}"}
+    client = Client()
+    found = client.get(f"/api/tasks/{world.task.pk}/", **token).json()
+    (listed,) = client.get(f"/api/projects/{world.project.pk}/tasks/", **token).json()["results"]
+    for task in (found, listed):
+        assert (task["budget"], task["current"]["pay"]) == (None, None)
+    client.force_login(viewer)
+    for address in (
+        reverse("task", args=[world.project.pk, world.task.pk]),
+        reverse("task_list", args=[world.project.pk]),
+    ):
+        assert "1.80" not in client.get(address).content.decode(), address
+
+
 def test_no_page_of_a_viewer_leads_to_one_that_refuses_them() -> None:
     task = corpus.make_labelled(items=12, known=2, workers=6, guessing=1)
     scored(task)

@@ -1032,7 +1032,7 @@ class VersionOut(Model):
     lease_minutes: int
     min_seconds: int
     expected_minutes: int
-    pay: Decimal
+    pay: Annotated[Decimal | None, Field(description="Null for viewers")]
     bonus_note: str
     settings: Any
     published_at: Annotated[AwareDatetime | None, Field(...)]
