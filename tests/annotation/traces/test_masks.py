@@ -20,6 +20,18 @@ SECRETS = {
     "Authorization: Bearer abcdef0123456789": "Authorization: Bearer [BEARER]",
     "password=hunter22&x=1": "password=[PASSWORD]&x=1",
     '{\\"api_key\\": \\"zzzz9999\\"}': '{\\"api_key\\": \\"[PASSWORD]\\"}',
+    "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENG": "AWS_SECRET_ACCESS_KEY=[PASSWORD]",
+    "DB_PASSWORD=hunter22": "DB_PASSWORD=[PASSWORD]",
+    "POSTGRES_PASSWORD: hunter22": "POSTGRES_PASSWORD: [PASSWORD]",
+    "OPENAI_API_KEY='zzzz9999'": "OPENAI_API_KEY='[PASSWORD]'",
+    'dbPassword: "hunter22"': 'dbPassword: "[PASSWORD]"',
+    "DEPLOY_TOKEN=abcdef0123456789": "DEPLOY_TOKEN=[PASSWORD]",
+    "to cqt_abcdefghij0123456789ab": "to [API_KEY]",
+    "?auth=Bearer%20abcdef0123456789&x": "?auth=Bearer%20[BEARER]&x",
+    "?auth=Basic+dXNlcjpwYXNzd29yZDE": "?auth=Basic+[BEARER]",
+    "card 4111 1111 1111 1111 123": "card [CARD] 123",
+    "123 4111-1111-1111-1111 9": "123 [CARD] 9",
+    "AB12 CDEF DE89 3704 0044 0532 0130 00": "AB12 CDEF [IBAN]",
     "sk-proj-abcdefghij0123456789ab": "[API_KEY]",
     "AKIAIOSFODNN7EXAMPLE": "[API_KEY]",
     "-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- x": "[PRIVATE_KEY] x",
@@ -29,6 +41,8 @@ ORDINARY = (
     "2026-11-29T10:20:30Z span 1732871234567890123 version 1.2.3",
     "12 kg at 10:30, order 41155, see section 3.2.1",
     "the key: it is under the mat",
+    "time_to_first_token: 0.23456789012345678, max_tokens=4096, eos_token: <|endoftext|>",
+    "needsPassword=false, has_secret: true",
 )
 
 
@@ -57,6 +71,30 @@ def test_values_are_masked_by_their_keys_and_in_any_depth() -> None:
         "n": 12,
     }
     assert masker.counts == {"password": 1, "card": 1}
+
+
+def test_a_name_makes_its_value_a_secret_in_every_form_that_headers_have() -> None:
+    masker = Masker(MASKS)
+    value = {
+        "dbPassword": "abcd",
+        "pin": {"pwd": 1234, "api_key": ["abcd", 5]},
+        "headers": [["x-api-key", "abcd"], ["accept", "text/html"]],
+        "pairs": [{"name": "Set-Cookie", "value": "sid=abcd"}, {"key": "db_password", "value": 12}],
+        "http.request.header.cookie": ["sid=abcd"],
+        "schema": {"password": {"type": "string"}},
+        "time_to_first_token": 0.25,
+    }
+    masked = "[PASSWORD]"
+    assert masker.mask_value(value) == {
+        "dbPassword": masked,
+        "pin": {"pwd": masked, "api_key": [masked, masked]},
+        "headers": [["x-api-key", masked], ["accept", "text/html"]],
+        "pairs": [{"name": "Set-Cookie", "value": masked}, {"key": "db_password", "value": masked}],
+        "http.request.header.cookie": [masked],
+        "schema": {"password": {"type": "string"}},
+        "time_to_first_token": 0.25,
+    }
+    assert masker.counts == {"password": 8}
 
 
 def test_images_stay_as_they_are_and_texts_that_look_like_one_do_not() -> None:
