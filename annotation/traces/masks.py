@@ -22,6 +22,8 @@ from annotation.chats.model import IMAGE_DATA
 from crowdqc.web.terms import Words
 
 DEEPEST = 64
+MAX_STRING = 200_000  # characters of one text that are kept, as of a part of a conversation
+OVERLAP = 4_096  # characters behind them that are looked at, since a secret may reach over the cut
 MOST_KNOWN = 2_000  # texts that a masker remembers
 SHORTEST = 6  # characters of a text in which one of our rules can match
 GAP = re.compile("[ -]")  # between groups of a number
@@ -226,6 +228,11 @@ def _has(match: re.Match[str], group: str) -> bool:
     return group in match.re.groupindex and match[group] is not None
 
 
+def left_out(number: int) -> str:
+    """What stands at the end of a text that was cut."""
+    return f"\u2026 ({number:,} characters left out)"
+
+
 class Masker:
     """Replaces what its rules match, and counts the replacements by rule."""
 
@@ -239,9 +246,21 @@ class Masker:
         self.counts = Counter[str]()
 
     def mask_text(self, text: str) -> str:
-        """Replace every match by "[NAME]"; an image as a data address stays as it is."""
+        """Replace every match by "[NAME]"; an image as a data address stays as it is.
+
+        A text beyond ``MAX_STRING`` is cut there, and says how much was left out.
+        """
         if text.startswith("data:image/") and IMAGE_DATA.match(text):
             return text
+        if len(text) <= MAX_STRING:
+            return self._mask_once(text)
+        masked = self._mask_once(text[: MAX_STRING + OVERLAP])
+        if len(text) > MAX_STRING + OVERLAP:
+            masked = masked[:-OVERLAP]  # may end within a secret
+        return f"{masked[:MAX_STRING]}{left_out(len(text) - MAX_STRING)}"
+
+    def _mask_once(self, text: str) -> str:
+        """Mask a text, or remember how that went."""
         known = self._known.get(text)
         if known is None:
             known = self._mask(text)
@@ -347,7 +366,7 @@ _SECRET_KEY = re.compile(
 )
 _DRAWN_KEY = re.compile(rf"(?i){_DRAWN_FOR}\Z")
 _RANDOM = re.compile(_DRAWN)
-MOST_BACKTRACKING = 4096
+MOST_BACKTRACKING = 256  # of all own masks of a source together
 
 
 def backtracking_of(pattern: str) -> float:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from annotation.traces import otlp
-from annotation.traces.masks import Masker
-from annotation.traces.spans import MAX_SPAN, MAX_STRING, ReceivedSpan, clean_span
+from annotation.traces.masks import MAX_STRING, Masker
+from annotation.traces.spans import MAX_SPAN, ReceivedSpan, clean_span
 from crowdqc.errors import TooLarge
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
