@@ -23,7 +23,7 @@ PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MAX_BODY = 20 * 2**20  # bytes, also after decompression
 MAX_SPANS_A_REQUEST = 20_000
 MAX_ENTRIES = 50_000  # resources, scopes, spans, events and attributes of a body together
-MAX_FIELDS = 2_000_000  # of a protobuf body, with the values in lists and maps
+MAX_FIELDS = 2_000_000  # of a protobuf body with the values in lists and maps; brackets of JSON
 DEEPEST = 64
 ERROR = 2  # status code of a span
 
@@ -239,6 +239,8 @@ def _value(value: Any, depth: int) -> Any:
 
 
 def _read_json(body: bytes) -> ReadBody:
+    if body.count(b"{") + body.count(b"[") > MAX_FIELDS:  # also those in texts, which are few
+        raise TooLarge("The body has too many spans and attributes: send fewer.")
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):

@@ -206,3 +206,8 @@ def test_empty_values_in_a_list_are_counted_too(monkeypatch: pytest.MonkeyPatch)
 def test_json_of_many_empty_entries_is_refused(request_: dict[str, Any]) -> None:
     with pytest.raises(TooLarge):
         otlp.read_body(json.dumps(request_).encode(), otlp.JSON)
+
+
+def test_json_of_many_brackets_is_refused_before_it_is_read() -> None:
+    with pytest.raises(TooLarge):
+        otlp.read_body(b"[" * (otlp.MAX_FIELDS + 1), otlp.JSON)
