@@ -59,6 +59,7 @@ CARDS = re.compile(
     r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]\d\d|2[2-7]\d\d|35\d\d)\d{12}|3[47]\d{13}|3[068]\d{12}"
     r"|6\d{15,18}"
 )
+DOUBLED = str.maketrans("0123456789", "0246813579")  # digit sums of twice a digit
 IBANS = {
     country: int(length)
     for length, countries in {
@@ -77,16 +78,16 @@ def _card_length(text: str) -> int:
 
     It ends with a group of digits, not within one.
     """
-    places = [place for place, one in enumerate(text) if one.isdecimal()]
-    for number in range(len(places), 12, -1):
-        end = places[number - 1] + 1
-        if end < len(text) and text[end].isdecimal():
+    plain = text.replace(" ", "").replace("-", "")
+    for number in range(len(plain), 12, -1):
+        if not CARDS.fullmatch(plain, 0, number):
             continue
-        digits = [int(text[place]) for place in places[:number]]
-        if CARDS.fullmatch("".join(map(str, digits))):
-            doubled = (sum(divmod(2 * one, 10)) for one in digits[-2::-2])
-            if (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0:
-                return end
+        doubled = plain[number - 2 :: -2].translate(DOUBLED)
+        if sum(map(int, plain[number - 1 :: -2] + doubled)) % 10:
+            continue
+        end = [place for place, one in enumerate(text) if one not in " -"][number - 1] + 1
+        if end == len(text) or text[end] in " -":
+            return end
     return 0
 
 
@@ -198,7 +199,7 @@ MASKS: Mapping[str, Mask] = {
     ),
     "card": Mask(
         gettext_lazy("Card numbers"),
-        re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w])"),
+        re.compile(r"(?<![\w.])[2-6](?:[ -]?[0-9]){12,18}(?![\w])"),
         (),
         _card_length,
         grouped=True,
@@ -228,7 +229,7 @@ def _has(match: re.Match[str], group: str) -> bool:
     return group in match.re.groupindex and match[group] is not None
 
 
-def left_out(number: int) -> str:
+def cut_note(number: int) -> str:
     """What stands at the end of a text that was cut."""
     return f"\u2026 ({number:,} characters left out)"
 
@@ -257,7 +258,7 @@ class Masker:
         masked = self._mask_once(text[: MAX_STRING + OVERLAP])
         if len(text) > MAX_STRING + OVERLAP:
             masked = masked[:-OVERLAP]  # may end within a secret
-        return f"{masked[:MAX_STRING]}{left_out(len(text) - MAX_STRING)}"
+        return f"{masked[:MAX_STRING]}{cut_note(len(text) - MAX_STRING)}"
 
     def _mask_once(self, text: str) -> str:
         """Mask a text, or remember how that went."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.chats.model import UNSAFE
-from annotation.traces.masks import DEEPEST, MAX_STRING, Masker, left_out
+from annotation.traces.masks import DEEPEST, MAX_STRING, Masker, cut_note
 
 MAX_ID, MAX_NAME, MAX_MESSAGE = 64, 200, 1000
 MAX_KEYS, MAX_EVENTS = 4_000, 500  # of one span
@@ -188,7 +188,7 @@ def _storable_string(value: str) -> str:
     if value.startswith("data:image/"):
         return value if len(value) <= MAX_IMAGE_STRING else f"{value[:60]} (not kept)"
     if len(value) > MAX_STRING + 60:  # masking makes some longer, and a cut one says so
-        value = f"{value[:MAX_STRING]}{left_out(len(value) - MAX_STRING)}"
+        value = f"{value[:MAX_STRING]}{cut_note(len(value) - MAX_STRING)}"
     return _ODD.sub("\ufffd", value) if _ODD.search(value) else value
 
 

@@ -135,3 +135,10 @@ def test_a_tool_output_of_two_hundred_thousand_characters_is_masked_at_once() ->
     began = time.monotonic()
     assert Masker(MASKS).mask_text(text).endswith("[EMAIL]")
     assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("part", ["4 ", "AB12 ", "4111 ", "a_token=", "secret_key_"])
+def test_no_repeated_text_takes_long(part: str) -> None:
+    began = time.monotonic()
+    Masker(MASKS).mask_text(part * (50_000 // len(part)))
+    assert time.monotonic() - began < 2
