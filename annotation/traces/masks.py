@@ -22,8 +22,11 @@ from annotation.chats.model import IMAGE_DATA
 from crowdqc.web.terms import Words
 
 DEEPEST = 64
+MAX_STRING = 200_000  # characters of one text that are kept, as of a part of a conversation
+OVERLAP = 4_096  # characters behind them that are looked at, since a secret may reach over the cut
 MOST_KNOWN = 2_000  # texts that a masker remembers
 SHORTEST = 6  # characters of a text in which one of our rules can match
+GAP = re.compile("[ -]")  # between groups of a number
 MASKED = re.compile(r"\[[A-Z][A-Z0-9_]*\]?")  # what a replacement looks like
 
 
@@ -37,16 +40,18 @@ class OwnMask(BaseModel):
 
 @dataclass(frozen=True)
 class Mask:
-    """A rule: ``pattern``, whose group "secret" or "bare" is replaced, or the whole match.
+    """A rule: ``pattern``, whose group "secret", "bare" or "token" is replaced, or the whole match.
 
     ``hints``: one of them stands in every text that matches. ``length``: how many characters of
-    the match are replaced after a second look; 0: it is something else.
+    the match are replaced after a second look; 0: it is something else. ``grouped``: then the
+    next group of digits within the match may begin one.
     """
 
     label: Words
     pattern: re.Pattern[str]
     hints: tuple[str, ...] = ()
     length: Callable[[str], int] = len
+    grouped: bool = False
 
 
 # Length of a card number by its first digits (ISO/IEC 7812), of an IBAN by its country (registry).
@@ -54,6 +59,7 @@ CARDS = re.compile(
     r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]\d\d|2[2-7]\d\d|35\d\d)\d{12}|3[47]\d{13}|3[068]\d{12}"
     r"|6\d{15,18}"
 )
+DOUBLED = str.maketrans("0123456789", "0246813579")  # digit sums of twice a digit
 IBANS = {
     country: int(length)
     for length, countries in {
@@ -68,12 +74,21 @@ IBANS = {
 
 
 def _card_length(text: str) -> int:
-    """Length of a card number with its check digit (Luhn), else 0."""
-    digits = [int(one) for one in text if one.isdecimal()]
-    if not CARDS.fullmatch("".join(map(str, digits))):
-        return 0
-    doubled = (sum(divmod(2 * one, 10)) for one in digits[-2::-2])
-    return 0 if (sum(digits[-1::-2]) + sum(doubled)) % 10 else len(text)
+    """Length of the longest card number that a text begins with, by its check digit; else 0.
+
+    It ends with a group of digits, not within one.
+    """
+    plain = text.replace(" ", "").replace("-", "")
+    for number in range(len(plain), 12, -1):
+        if not CARDS.fullmatch(plain, 0, number):
+            continue
+        doubled = plain[number - 2 :: -2].translate(DOUBLED)
+        if sum(map(int, plain[number - 1 :: -2] + doubled)) % 10:
+            continue
+        end = [place for place, one in enumerate(text) if one not in " -"][number - 1] + 1
+        if end == len(text) or text[end] in " -":
+            return end
+    return 0
 
 
 def _iban_length(text: str) -> int:
@@ -111,15 +126,23 @@ _KEYS = (
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}"  # Slack
     r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}"  # Stripe
     r"|sk-(?:proj-|ant-|lf-|or-)?[A-Za-z0-9_-]{16,}|pk-lf-[A-Za-z0-9-]{16,}"  # model providers
-    r"|lsv2_[a-z]{2}_[A-Za-z0-9_]{16,}|hf_[A-Za-z0-9]{30,}|cqc_[A-Za-z0-9_-]{20,}"
+    r"|lsv2_[a-z]{2}_[A-Za-z0-9_]{16,}|hf_[A-Za-z0-9]{30,}|cq[ct]_[A-Za-z0-9_-]{20,}"
     r"|AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}"  # Google
     r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"  # SendGrid
     r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"  # JSON Web Tokens
 )
+# Names of secrets as a name begins with them, or behind "_" or "-", or in camelCase.
 _NAMED = (
-    r"(?:api[_-]?key|apikey|secret(?:[_-]?(?:key|access[_-]?key))?|access[_-]?token|auth[_-]?token"
-    r"|refresh[_-]?token|client[_-]?secret|private[_-]?key|password|passwd|passphrase|pwd)"
+    r"(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=Api|Secret|Pass|Pwd|Access|Auth|Refresh|Client"
+    r"|Private|Session|Token)))"
+    r"(?:api[_-]?key|apikey|secret(?:[_-]?(?:key|access[_-]?key))?|access[_-]?(?:token|key)"
+    r"|(?:auth|refresh|session|security|bearer|api|bot|csrf|github|gitlab|slack|npm|hf)[_-]?token"
+    r"|client[_-]?secret|private[_-]?key|password|passwd|passphrase|pwd)"
 )
+# "Token" alone names many figures of a model, so what it names has to look drawn at random.
+_DRAWN = r"(?=[^\s\"'\\]{0,60}\d)(?=[^\s\"'\\]{0,60}[A-Za-z])[A-Za-z0-9+/_.~=-]{16,}"
+_DRAWN_FOR = r"(?:(?<=[A-Za-z0-9][_-])token|(?-i:(?<=[a-z0-9])Token))"
+_IS = r"""\\?["']?\s{0,20}(?:=>|[:=])\s{0,20}"""
 MASKS: Mapping[str, Mask] = {
     "private_key": Mask(
         gettext_lazy("Private keys"),
@@ -134,21 +157,24 @@ MASKS: Mapping[str, Mask] = {
         gettext_lazy("API keys"),
         re.compile(rf"(?<![A-Za-z0-9_])(?:{_KEYS})"),
         tuple(
-            "AKIA ASIA gh glpat- xox _live_ _test_ sk- pk- lsv2_ hf_ cqc_ AIza ya29 SG. eyJ".split()
+            "AKIA ASIA gh glpat- xox _live_ _test_ sk- pk- lsv2_ hf_ cqc_ cqt_ AIza ya29 SG."
+            " eyJ".split()
         ),
         _random_length,
     ),
     "bearer": Mask(
         gettext_lazy("Bearer tokens and Basic sign-ins"),
-        re.compile(r"(?i)\b(?:bearer|basic|token)\s+(?P<secret>[A-Za-z0-9+/_.~=-]{12,})"),
+        re.compile(
+            r"(?i)\b(?:bearer|basic|token)(?:\s|%20|\+){1,4}(?P<secret>[A-Za-z0-9+/_.~=%-]{12,})"
+        ),
         ("earer", "EARER", "asic", "ASIC", "oken", "OKEN"),
         _random_length,
     ),
     "password": Mask(
         gettext_lazy("Passwords and keys by name"),
         re.compile(
-            rf"""(?i)\b{_NAMED}\\?["']?\s{{0,20}}(?:=>|[:=])\s{{0,20}}(?:\\?["'](?P<secret>[^"'\\\s]{{4,}})"""
-            r"""|(?P<bare>[^\s"'\\,;&}\])]{4,}))"""
+            rf"""(?i)(?:{_NAMED}{_IS}(?:\\?["'](?P<secret>[^"'\\\s]{{4,}})"""
+            rf"""|(?!(?:true|false|null|none)\b)(?P<bare>[^\s"'\\,;&}}\])]{{4,}}))|{_DRAWN_FOR}{_IS}\\?["']?(?P<token>{_DRAWN}))"""
         ),
         tuple("key KEY Key ecret ECRET oken OKEN assw ASSW assp ASSP pwd PWD Pwd".split()),
     ),
@@ -169,12 +195,14 @@ MASKS: Mapping[str, Mask] = {
         re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}(?![A-Za-z0-9])"),
         (),
         _iban_length,
+        grouped=True,
     ),
     "card": Mask(
         gettext_lazy("Card numbers"),
-        re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w])"),
+        re.compile(r"(?<![\w.])[2-6](?:[ -]?[0-9]){12,18}(?![\w])"),
         (),
         _card_length,
+        grouped=True,
     ),
     "ip": Mask(
         gettext_lazy("IP addresses"),
@@ -201,6 +229,11 @@ def _has(match: re.Match[str], group: str) -> bool:
     return group in match.re.groupindex and match[group] is not None
 
 
+def cut_note(number: int) -> str:
+    """What stands at the end of a text that was cut."""
+    return f"\u2026 ({number:,} characters left out)"
+
+
 class Masker:
     """Replaces what its rules match, and counts the replacements by rule."""
 
@@ -214,9 +247,21 @@ class Masker:
         self.counts = Counter[str]()
 
     def mask_text(self, text: str) -> str:
-        """Replace every match by "[NAME]"; an image as a data address stays as it is."""
+        """Replace every match by "[NAME]"; an image as a data address stays as it is.
+
+        A text beyond ``MAX_STRING`` is cut there, and says how much was left out.
+        """
         if text.startswith("data:image/") and IMAGE_DATA.match(text):
             return text
+        if len(text) <= MAX_STRING:
+            return self._mask_once(text)
+        masked = self._mask_once(text[: MAX_STRING + OVERLAP])
+        if len(text) > MAX_STRING + OVERLAP:
+            masked = masked[:-OVERLAP]  # may end within a secret
+        return f"{masked[:MAX_STRING]}{cut_note(len(text) - MAX_STRING)}"
+
+    def _mask_once(self, text: str) -> str:
+        """Mask a text, or remember how that went."""
         known = self._known.get(text)
         if known is None:
             known = self._mask(text)
@@ -243,13 +288,16 @@ class Masker:
         kept: list[str] = []
         done = position = 0
         while (match := mask.pattern.search(text, position)) is not None:
-            group = next((one for one in ("secret", "bare") if _has(match, one)), None)
+            group = next((one for one in ("secret", "bare", "token") if _has(match, one)), None)
             start, end = match.span(group) if group else match.span()
             length = 0 if MASKED.match(text, start) else mask.length(text[start:end])
             if length:
                 kept += [text[done:start], f"[{name.upper()}]"]
                 done = start + length
-            position = max(start + length, match.end() if not length else 0, match.start() + 1)
+            behind = start + length if length else match.end()
+            if mask.grouped and not length and (gap := GAP.search(text, start, behind)):
+                behind = gap.end()
+            position = max(behind, match.start() + 1)
         return "".join([*kept, text[done:]]) if kept else text, len(kept) // 2
 
     def mask_value(self, value: Any, depth: int = 0) -> Any:
@@ -259,27 +307,67 @@ class Masker:
         if depth > DEEPEST:
             return None
         if isinstance(value, list):
+            if len(value) == 2 and self._is_secret(value[0], value[1]):
+                value = [value[0], self._mask_secret(value[1], depth + 1)]
             return [self.mask_value(one, depth + 1) for one in value]
         if isinstance(value, dict):
-            return {
-                self.mask_text(key): self._mask_named(key, one, depth) for key, one in value.items()
-            }
+            return self._mask_object(value, depth)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**12:
             masked = self.mask_text(str(value))  # a card number may be sent as a number
             return value if masked == str(value) else masked
         return value
 
+    def _mask_object(self, value: dict[str, Any], depth: int) -> dict[str, Any]:
+        """Mask an object, which may be the name of a secret with its value."""
+        name = value.get("name", value.get("key"))
+        named = "value" in value and self._is_secret(name, value["value"])
+        return {
+            self.mask_text(key): self._mask_secret(one, depth + 1, inner=True)
+            if named and key == "value"
+            else self._mask_named(key, one, depth)
+            for key, one in value.items()
+        }
+
     def _mask_named(self, key: str, value: Any, depth: int) -> Any:
         """Mask the value of a key, which may say by its name that it is a secret."""
-        by_name = isinstance(value, str) and len(value) >= 4 and not MASKED.fullmatch(value)
-        if by_name and self._names_secrets and _SECRET_KEY.search(key):
-            self.counts["password"] += 1
-            return "[PASSWORD]"
+        if self._is_secret(key, value):
+            return self._mask_secret(value, depth + 1)
         return self.mask_value(value, depth + 1)
 
+    def _is_secret(self, name: Any, value: Any) -> bool:
+        """Whether a name says that its value is a secret."""
+        if not self._names_secrets or not isinstance(name, str) or len(name) > LONGEST_NAME:
+            return False
+        if _SECRET_KEY.search(name):
+            return True
+        return bool(isinstance(value, str) and _DRAWN_KEY.search(name) and _RANDOM.match(value))
 
-_SECRET_KEY = re.compile(rf"(?i)(?:^|[._-]){_NAMED}\Z|^authorization\Z")
-MOST_BACKTRACKING = 4096
+    def _mask_secret(self, value: Any, depth: int, *, inner: bool = False) -> Any:
+        """Mask texts and numbers that a name calls secret, also in lists; ``inner``: in objects.
+
+        What a form of a tool says of a field called "password" stays: it is an object.
+        """
+        if isinstance(value, list) and depth <= DEEPEST:
+            return [self._mask_secret(one, depth + 1, inner=inner) for one in value]
+        if inner and isinstance(value, dict) and depth <= DEEPEST:
+            return {
+                self.mask_text(key): self._mask_secret(one, depth + 1, inner=True)
+                for key, one in value.items()
+            }
+        text = isinstance(value, str) and len(value) >= 4 and not MASKED.fullmatch(value)
+        if text or (isinstance(value, int | float) and not isinstance(value, bool)):
+            self.counts["password"] += 1
+            return "[PASSWORD]"
+        return self.mask_value(value, depth)
+
+
+LONGEST_NAME = 300
+_SECRET_KEY = re.compile(
+    rf"(?i){_NAMED}\Z|(?:^|[._-])(?:(?:proxy[_-]?)?authorization|(?:set[_-]?)?cookie)\Z"
+)
+_DRAWN_KEY = re.compile(rf"(?i){_DRAWN_FOR}\Z")
+_RANDOM = re.compile(_DRAWN)
+MOST_BACKTRACKING = 256  # of all own masks of a source together
 
 
 def backtracking_of(pattern: str) -> float:

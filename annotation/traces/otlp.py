@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from annotation.traces.spans import ReceivedSpan
@@ -21,6 +22,8 @@ from crowdqc.errors import DomainError, TooLarge
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MAX_BODY = 20 * 2**20  # bytes, also after decompression
 MAX_SPANS_A_REQUEST = 20_000
+MAX_ENTRIES = 50_000  # resources, scopes, spans, events and attributes of a body together
+MAX_FIELDS = 2_000_000  # of a protobuf body with the values in lists and maps; brackets of JSON
 DEEPEST = 64
 ERROR = 2  # status code of a span
 
@@ -111,6 +114,7 @@ def _read_protobuf(body: bytes) -> ReadBody:
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+    _check_wire(body, ExportTraceServiceRequest.DESCRIPTOR)
     request = ExportTraceServiceRequest()
     try:
         request.ParseFromString(body)
@@ -147,6 +151,73 @@ def _read_protobuf(body: bytes) -> ReadBody:
     return ReadBody(spans, rejected)
 
 
+Fields = dict[int, tuple[Any, bool]]  # the message of a field by its number; whether it counts
+
+
+@cache
+def _message_fields(message: Any) -> Fields:
+    """The fields of a message that hold messages; those of lists and maps of values count not."""
+    counts = message.name not in ("ArrayValue", "KeyValueList")
+    return {
+        field.number: (field.message_type, counts and field.is_repeated)
+        for field in message.fields
+        if field.message_type is not None
+    }
+
+
+def _check_wire(body: bytes, top: Any) -> None:
+    """Count what a body holds before objects are made of it, since an empty span is two bytes.
+
+    Raises TooLarge beyond the limits, BadBody for what is no protobuf.
+    """
+    entries = fields = 0
+    waiting: list[tuple[Any, int, int]] = [(top, 0, len(body))]
+    try:
+        while waiting:
+            message, position, end = waiting.pop()
+            inner = _message_fields(message)
+            while position < end:
+                tag, position = _varint(body, position)
+                fields += 1
+                kind = tag & 7
+                if kind == 0:
+                    _, position = _varint(body, position)
+                elif kind == 2:
+                    size, position = _varint(body, position)
+                    entry = inner.get(tag >> 3)
+                    if entry is not None:
+                        entries += entry[1]
+                        if size:
+                            waiting.append((entry[0], position, position + size))
+                    position += size
+                elif kind in (1, 5):
+                    position += 8 if kind == 1 else 4
+                else:
+                    raise IndexError
+                if entries > MAX_ENTRIES or fields > MAX_FIELDS:
+                    raise TooLarge("The body has too many spans and attributes: send fewer.")
+            if position > end:
+                raise IndexError
+    except IndexError:
+        raise BadBody("The body is not an OTLP request.") from None
+
+
+def _varint(body: bytes, position: int) -> tuple[int, int]:
+    """A number of 7 bits a byte, and where it ends; IndexError where the body does before."""
+    value = body[position]
+    position += 1
+    if value < 128:
+        return value, position
+    value &= 127
+    for shift in range(7, 70, 7):
+        byte = body[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+    raise IndexError
+
+
 def _pairs(attributes: Any) -> dict[str, Any]:
     return {one.key: _value(one.value, 0) for one in attributes}
 
@@ -168,13 +239,31 @@ def _value(value: Any, depth: int) -> Any:
 
 
 def _read_json(body: bytes) -> ReadBody:
+    if body.count(b"{") + body.count(b"[") > MAX_FIELDS:  # also those in texts, which are few
+        raise TooLarge("The body has too many spans and attributes: send fewer.")
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):
         raise BadBody("The body is not JSON.") from None
     if not isinstance(request, dict):
         raise BadBody("The body is not an OTLP request.")
+    if _entries_of(request) > MAX_ENTRIES:
+        raise TooLarge("The body has too many spans: send fewer.")
     return read_request(request)
+
+
+def _entries_of(request: Mapping[str, Any]) -> int:
+    """How many resources, scopes and spans a request has, without reading them."""
+    resources = _listed(_get(request, "resourceSpans"))
+    number = len(resources)
+    if number <= MAX_ENTRIES:
+        for resource in resources:
+            scopes = _scopes_of(resource)
+            number += len(scopes)
+            if number > MAX_ENTRIES:
+                break
+            number += sum(len(_listed(_get(scope, "spans"))) for scope in scopes)
+    return number
 
 
 def read_request(request: Mapping[str, Any]) -> ReadBody:
@@ -196,10 +285,13 @@ def _spans_of(request: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]
         if not isinstance(resource, dict):
             continue
         about = _json_pairs(_get(_get(resource, "resource") or {}, "attributes"))
-        scopes = _get(resource, "scopeSpans") or _get(resource, "instrumentationLibrarySpans")
-        for scope in _listed(scopes):
+        for scope in _scopes_of(resource):
             for span in _listed(_get(scope, "spans")) if isinstance(scope, dict) else ():
                 yield about, span
+
+
+def _scopes_of(resource: Any) -> list[Any]:
+    return _listed(_get(resource, "scopeSpans") or _get(resource, "instrumentationLibrarySpans"))
 
 
 def _get(holder: Any, name: str) -> Any:
@@ -208,7 +300,12 @@ def _get(holder: Any, name: str) -> Any:
         return None
     if name in holder:
         return holder[name]
-    return holder.get(re.sub(r"(?=[A-Z])", "_", name).lower())
+    return holder.get(_snake(name))
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub(r"(?=[A-Z])", "_", name).lower()
 
 
 def _listed(value: Any) -> list[Any]:

@@ -137,11 +137,16 @@ def reviews_of(traces: Iterable[int], sources: Sequence[TraceSource]) -> list[Re
     ]
 
 
-def still_reviews(access: Access, traces: Sequence[Trace]) -> set[int]:
-    """Ids of the drawn traces that the person may still be asked to review."""
-    worker = Membership.objects.filter(
+def _reviewer_of(access: Access) -> Membership | None:
+    """The person as a worker of the project, who may be asked to review its traces."""
+    return Membership.objects.filter(
         project=access.project, user=access.user, role=Role.WORKER, removed_at=None
     ).first()
+
+
+def still_reviews(access: Access, traces: Sequence[Trace]) -> set[int]:
+    """Ids of the drawn traces that the person may still be asked to review."""
+    worker = _reviewer_of(access)
     if worker is None:
         return set()
     items = {trace.item_id: trace.pk for trace in traces if trace.item_id}
@@ -149,6 +154,14 @@ def still_reviews(access: Access, traces: Sequence[Trace]) -> set[int]:
         Answer.objects.filter(worker=worker, item__in=list(items)).values_list("item_id", flat=True)
     )
     return {pk for item, pk in items.items() if item not in done}
+
+
+def reviewed_by(access: Access) -> Q | None:
+    """Which drawn traces the person has reviewed; None of one who is not asked to review any."""
+    worker = _reviewer_of(access)
+    if worker is None:
+        return None
+    return Q(item__in=Answer.objects.filter(worker=worker).values("item"))
 
 
 def last_settled(project: Project) -> dt.datetime | None:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.chats.model import UNSAFE
-from annotation.traces.masks import DEEPEST, Masker
+from annotation.traces.masks import DEEPEST, MAX_STRING, Masker, cut_note
 
 MAX_ID, MAX_NAME, MAX_MESSAGE = 64, 200, 1000
 MAX_KEYS, MAX_EVENTS = 4_000, 500  # of one span
-MAX_STRING = 200_000  # characters of one text, as of a part of a conversation
 MAX_IMAGE_STRING = 5 * 2**20
 MAX_SPAN = 4 * 2**20  # characters of a span's attributes and events together
 LATEST = 2**63 - 1
@@ -188,8 +187,8 @@ def _storable(value: Any, depth: int = 0) -> Any:
 def _storable_string(value: str) -> str:
     if value.startswith("data:image/"):
         return value if len(value) <= MAX_IMAGE_STRING else f"{value[:60]} (not kept)"
-    if len(value) > MAX_STRING:
-        value = f"{value[:MAX_STRING]}\u2026 ({len(value) - MAX_STRING:,} characters left out)"
+    if len(value) > MAX_STRING + 60:  # masking makes some longer, and a cut one says so
+        value = f"{value[:MAX_STRING]}{cut_note(len(value) - MAX_STRING)}"
     return _ODD.sub("\ufffd", value) if _ODD.search(value) else value
 
 

@@ -27,7 +27,7 @@ from annotation.access import Access
 from annotation.lists.definition import Choice, Column, Filter, Listing
 from annotation.models import ChoiceValue, Project, Trace, TraceSource
 from annotation.traces.actions.seen import log_views
-from annotation.traces.selectors import live_sources, still_reviews
+from annotation.traces.selectors import live_sources, reviewed_by, still_reviews
 from annotation.traces.settings import read_settings
 from evaluation.traces.dataset import verdict_rule
 
@@ -135,20 +135,26 @@ def _row(one: Any, *, hidden: bool) -> TraceRow:
 
 
 def trace_listing(access: Access) -> Listing:
-    """Drawn traces of the project, those that wait first, the oldest on top."""
+    """Drawn traces of the project, those that wait first, the oldest on top.
+
+    For whoever has still to review some, what people or the judge say neither selects nor orders
+    those.
+    """
     sources = list(live_sources(access.project))
     rows = drawn_traces(access.project, sources)
     complete = Q(is_complete=1)
+    reviewed = reviewed_by(access)
+    known = Q() if reviewed is None else reviewed
     agree = Q(fails=0) | Q(passes=0)
     views = [
         Choice("waiting", _("Waiting"), Q(is_complete=0), rows.filter(is_complete=0).count()),
-        Choice("differ", _("People differ"), Q(fails__gt=0, passes__gt=0)),
+        Choice("differ", _("People differ"), known & Q(fails__gt=0, passes__gt=0)),
         Choice(
             "judge",
             _("Judge differs"),
-            complete & agree & (Q(verdict=1, passes__gt=0) | Q(verdict=0, fails__gt=0)),
+            known & complete & agree & (Q(verdict=1, passes__gt=0) | Q(verdict=0, fails__gt=0)),
         ),
-        Choice("fail", _("Fail"), complete & Q(fails__gt=F("passes"))),
+        Choice("fail", _("Fail"), known & complete & Q(fails__gt=F("passes"))),
     ]
     names = [Choice(str(one.pk), one.name, Q(source=one.pk)) for one in sources]
     rules = [
@@ -178,7 +184,7 @@ def trace_listing(access: Access) -> Listing:
             Column("drawn", _("Drawn by"), sort=("drawn_by",)),
             Column("reviews", _("Reviews")),
             Column("people", _("People")),
-            Column("judge", _("Judge"), sort=("score",)),
+            Column("judge", _("Judge"), sort=("score",) if reviewed is None else ()),
             Column("errors", _("Errors"), sort=("errors",), number=True, down=True, shown=False),
             Column("seconds", _("Time"), sort=("seconds",), number=True, down=True, shown=False),
             Column("state", _("State"), sort=("is_complete", "settled_at")),

@@ -197,13 +197,14 @@ def _notes(
     contents: Sequence[SpanContent], turns: Sequence[Turn], counts: Counter[str]
 ) -> tuple[str, ...]:
     """Notes of all spans, of which each repeats those of its history, and of the turns."""
-    notes, unread = Counter(counts), set[str]()
+    notes, unread = Counter[str](), set[str]()
     for note in (one for content in contents for one in content.notes):
         code, _colon, value = note.partition(":")
         if not value.isdigit():
             unread |= set(value.split(","))
         elif code not in PART_NOTES.values():
             notes[code] = max(notes[code], int(value))
+    notes.update(counts)  # turns that a span was cut by are not among those cut of the whole
     for part in (one for turn in turns for one in turn.parts):
         if part.kind in PART_NOTES and not getattr(part, "data", ""):
             notes[PART_NOTES[part.kind]] += 1

@@ -11,13 +11,14 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import hmac
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
@@ -30,13 +31,14 @@ from annotation.traces.actions.receive import receive
 from annotation.traces.actions.scores import receive_scores
 from annotation.traces.actions.sources import PURPOSE
 from annotation.traces.settings import read_settings
-from annotation.traces.sources.base import Connector, OutgoingScore, SourceError, Window
+from annotation.traces.sources.base import OTHER_FORM, Connector, OutgoingScore, SourceError, Window
 from annotation.traces.sources.langfuse import Langfuse
 from annotation.traces.sources.langsmith import LangSmith
 from annotation.traces.sources.phoenix import Phoenix
 from crowdqc.errors import DomainError
 from crowdqc.sealing.sealed import unseal
 
+logger = logging.getLogger(__name__)
 EVERY = dt.timedelta(minutes=1)
 OVERLAP = dt.timedelta(minutes=10)
 FIRST = dt.timedelta(days=7)  # of a new source
@@ -101,6 +103,12 @@ def read_page(source: TraceSource) -> tuple[int, bool]:
     except (SourceError, DomainError) as error:
         _note(source, error=str(error)[:300], next_at=timezone.now() + 5 * EVERY)
         return 0, False
+    except (OperationalError, InterfaceError):  # the database is away, for all sources
+        raise
+    except Exception as error:
+        logger.error("source %s could not be read: %s", source.pk, type(error).__name__)
+        _note(source, error=OTHER_FORM, next_at=timezone.now() + 5 * EVERY)
+        return 0, False
     more = bool(page.cursor)
     at_end = not more and window.end >= timezone.now() - EVERY
     cursor = {
@@ -145,7 +153,12 @@ def make_scores() -> int:
     """Make scores of the reviews of finished traces, for their sources; how many."""
     made = 0
     for pk in _unsent():
-        made += _make(pk)
+        try:
+            made += _make(pk)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            logger.error("no scores of trace %s: %s", pk, type(error).__name__)
     return made
 
 
@@ -249,11 +262,16 @@ def _send(row: TraceScore) -> bool:
     try:
         with connect(trace.source) as tool:
             tool.send(_outgoing(row))
-    except (SourceError, DomainError) as error:
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        known = isinstance(error, SourceError | DomainError)
+        if not known:
+            logger.error("score %s was not sent: %s", row.pk, type(error).__name__)
         final = getattr(error, "final", False) or row.attempts >= MAX_TRIES
         TraceScore.objects.filter(pk=row.pk).update(
             state=State.FAILED if final else State.WAITING,
-            error=str(error)[:300],
+            error=str(error)[:300] if known else OTHER_FORM,
             next_at=timezone.now() + wait_after(row.attempts),
         )
         return False
@@ -287,5 +305,9 @@ class Exchanged:
 
 
 def exchange_due() -> Exchanged:
-    """Read what is due from sources, and send scores back."""
-    return Exchanged(read_due(), send_due())
+    """Read what is due from sources, and send scores back, also where reading ends early."""
+    try:
+        spans = read_due()
+    finally:
+        scores = send_due()
+    return Exchanged(spans, scores)

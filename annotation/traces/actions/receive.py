@@ -20,6 +20,7 @@ from crowdqc import limits
 MAX_TRACE_SPANS = 10_000  # of one trace, with those that came twice
 SEEN_EVERY = dt.timedelta(seconds=30)
 BATCH = 1000
+KILOBYTES_64 = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def receive(*, source: TraceSource, spans: Sequence[ReceivedSpan], rejected: int
     ``rejected`` could not be read. Raises LimitExceeded where the source sends too many a minute.
     """
     settings = read_settings(source.settings)
-    _count(source, len(spans), settings)
+    count_rows(source, len(spans))
     masker = masker_of(settings)
     clean: dict[tuple[str, str], CleanSpan] = {}
     sent = Counter[str]()
@@ -71,12 +72,24 @@ def receive(*, source: TraceSource, spans: Sequence[ReceivedSpan], rejected: int
     return Received(len(clean) - over, total, "; ".join(reasons))
 
 
-def _count(source: TraceSource, number: int, settings: SourceSettings) -> None:
-    """Count the spans of a minute; a request is counted by how many there are in it."""
-    most = max(1, settings.spans_per_minute // 100)
-    limit = limits.Limit("trace-source", most, limits.MINUTE)
-    for _ in range(min(most, max(1, -(-number // 100)))):
-        limits.require_try(limit, source.pk, "This source sends too many spans a minute.")
+def count_rows(source: TraceSource, number: int, kind: str = "trace-source") -> None:
+    """Count spans or scores of a minute; LimitExceeded where a source sends too many.
+
+    A request is counted by how many there are in it; each ``kind`` is counted on its own.
+    """
+    _count(source, -(-number // 100), kind)
+
+
+def count_bytes(source: TraceSource, size: int) -> None:
+    """Count a body before it is read, by its size; LimitExceeded as of too many spans."""
+    _count(source, -(-size // KILOBYTES_64), "trace-bytes")
+
+
+def _count(source: TraceSource, units: int, kind: str) -> None:
+    most = max(1, read_settings(source.settings).spans_per_minute // 100)
+    limit = limits.Limit(kind, most, limits.MINUTE)
+    what = "This source sends too many spans a minute."
+    limits.require_try(limit, source.pk, what, min(most, max(1, units)))
 
 
 @transaction.atomic

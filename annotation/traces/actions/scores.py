@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Trace, TraceSource
-from annotation.traces.actions.receive import touch_traces
+from annotation.traces.actions.receive import count_rows, touch_traces
 from annotation.traces.figures import MOST_SCORES, score_value, split_scores
 from annotation.traces.masks import Masker
 from annotation.traces.settings import read_settings
@@ -22,8 +22,9 @@ def receive_scores(*, source: TraceSource, rows: Sequence[Mapping[str, Any]]) ->
     """Keep scores of traces, by name: the last of a name counts; how many were kept.
 
     A row has ``traceId``, ``name`` and ``value`` (a number, true or false, or a word). Comments are
-    not kept.
+    not kept. Raises LimitExceeded where the source sends too many a minute.
     """
+    count_rows(source, len(rows), "trace-scores")
     settings = read_settings(source.settings)
     masker = Masker(settings.masks, settings.own_masks)
     named = [

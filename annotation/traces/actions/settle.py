@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import logging
 
 from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q, Sum
 from django.utils import timezone
 
@@ -18,6 +19,7 @@ from annotation.traces.figures import MOST_SCORES, figures_of
 from annotation.traces.settings import SourceSettings, read_settings
 from annotation.traces.tree import StoredSpan, build_chat, moment_of
 
+logger = logging.getLogger(__name__)
 AT_ONCE = 500  # traces of one turn of the job
 DAY = dt.timedelta(days=1)
 LIKE_A_SPAN = 10_000  # spans of one trace that are read
@@ -25,7 +27,10 @@ State = Trace.State
 
 
 def settle_due(*, at_once: int = AT_ONCE) -> int:
-    """Settle traces without a new span for their source's idle time; how many."""
+    """Settle traces without a new span for their source's idle time; how many.
+
+    One that cannot be settled waits until more of it comes, and stops no other.
+    """
     done = 0
     sources = TraceSource.objects.filter(ended_at=None).select_related("project", "task__current")
     for source in sources:
@@ -33,7 +38,13 @@ def settle_due(*, at_once: int = AT_ONCE) -> int:
         quiet = timezone.now() - dt.timedelta(seconds=settings.idle_seconds)
         due = Trace.objects.filter(source=source, is_due=True, last_seen_at__lte=quiet)
         for pk in list(due.order_by("last_seen_at", "pk").values_list("pk", flat=True)[:at_once]):
-            done += _settle(pk, source, settings)
+            try:
+                done += _settle(pk, source, settings)
+            except (OperationalError, InterfaceError):  # the database is away, for all traces
+                raise
+            except Exception as error:
+                logger.error("trace %s could not be settled: %s", pk, type(error).__name__)
+                Trace.objects.filter(pk=pk).update(is_due=False)
     return done
 
 

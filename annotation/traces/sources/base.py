@@ -16,6 +16,7 @@ from crowdqc.files.json_input import Unreadable, read_json
 SECONDS = 30.0  # of one request
 MOST_BYTES = 60_000_000
 PAGE = 100  # spans of a page
+OTHER_FORM = "The answer has another form than expected."
 
 
 class SourceError(Exception):
@@ -172,5 +173,5 @@ def rows_of(answer: Any, name: str) -> list[dict[str, Any]]:
     """The rows of an answer under a name; SourceError where there is no such list."""
     rows = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(rows, list):
-        raise SourceError("The answer has another form than expected.")
+        raise SourceError(OTHER_FORM)
     return [row for row in rows if isinstance(row, dict)]

@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from annotation.models import TraceSource
 from annotation.traces import otlp
 from annotation.traces.actions import scores
-from annotation.traces.actions.receive import receive
+from annotation.traces.actions.receive import count_bytes, receive
 from annotation.traces.tokens import find_source
 from crowdqc.errors import DomainError, Invalid, LimitExceeded
 from crowdqc.files.json_input import read_json
@@ -77,6 +77,7 @@ def receive_traces(request: HttpRequest, source: TraceSource) -> HttpResponse:
     media = _media_type(request)
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     body = otlp.decompress(request.body, encoding)
+    count_bytes(source, len(body))
     read = otlp.read_body(body, media)
     received = receive(source=source, spans=read.spans, rejected=read.rejected)
     reply = otlp.write_reply(media, received.rejected, received.message)
@@ -87,7 +88,9 @@ def receive_traces(request: HttpRequest, source: TraceSource) -> HttpResponse:
 def receive_scores(request: HttpRequest, source: TraceSource) -> HttpResponse:
     """Take scores and feedback as Langfuse's clients send them: an object, or a list of them."""
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
-    sent: Any = read_json(otlp.decompress(request.body, encoding), replace=True)
+    body = otlp.decompress(request.body, encoding)
+    count_bytes(source, len(body))
+    sent: Any = read_json(body, replace=True)
     rows = sent if isinstance(sent, list) else [sent]
     if not all(isinstance(row, dict) for row in rows) or len(rows) > scores.MOST_AT_ONCE:
         raise Invalid("Send a score, or a list of 1,000 at most.")

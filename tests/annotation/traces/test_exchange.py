@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from annotation.authoring.actions import tasks
@@ -276,3 +277,30 @@ def test_scores_that_are_refused_are_tried_again_until_it_is_final(server: Recei
     server.answer = lambda got: json_reply({}, 400)
     exchange.send_due()
     assert TraceScore.objects.filter(state="failed").count() == 1
+
+
+@pytest.mark.parametrize("answer", [[], {"data": [], "meta": "x"}])
+def test_a_strange_answer_delays_its_own_source_and_no_other(server: Receiver, answer: Any) -> None:
+    server.answer = lambda got: json_reply({"data": []} if "/scores" in got.path else answer)
+    strange = connect(server, "langfuse")
+    with receiver() as other:
+        other.answer = answer_phoenix
+        connect(other, "phoenix")
+        assert exchange.exchange_due().spans >= 2
+    strange.refresh_from_db()
+    assert "another form" in strange.error and strange.next_at > timezone.now()
+
+
+def test_scores_are_sent_where_reading_ends_with_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[int] = []
+
+    def fail() -> int:
+        raise OperationalError
+
+    monkeypatch.setattr(exchange, "read_due", fail)
+    monkeypatch.setattr(exchange, "send_due", lambda: sent.append(1) or 0)
+    with pytest.raises(OperationalError):
+        exchange.exchange_due()
+    assert sent == [1]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from annotation.traces import otlp
-from annotation.traces.masks import Masker
-from annotation.traces.spans import MAX_SPAN, MAX_STRING, ReceivedSpan, clean_span
+from annotation.traces.masks import MAX_STRING, Masker
+from annotation.traces.spans import MAX_SPAN, ReceivedSpan, clean_span
 from crowdqc.errors import TooLarge
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -164,3 +164,50 @@ def test_a_span_that_is_too_large_loses_its_largest_attributes_and_says_how_many
 def test_times_that_no_clock_shows_are_unknown() -> None:
     clean = clean_span(ReceivedSpan(TRACE, SPAN, start_ns=0, end_ns=2**64), Masker(()))
     assert (clean.start_ns, clean.end_ns) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x0a\x00" * 60_000,  # resources
+        b"\x0a\xc0\xa9\x07" + b"\x12\x00" * 60_000,  # scopes
+        b"\x0a\xc4\xa9\x07\x12\xc0\xa9\x07" + b"\x12\x00" * 60_000,  # spans
+        b"\x0a\xcc\xa9\x07\x12\xc8\xa9\x07\x12\xc4\xa9\x07" + b"\x4a\x00" * 60_002,  # attributes
+    ],
+)
+def test_many_empty_entries_are_refused_before_objects_are_made_of_them(
+    body: bytes,
+) -> None:
+    with pytest.raises(TooLarge):
+        otlp.read_body(body, otlp.PROTOBUF)
+
+
+def test_empty_values_in_a_list_are_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp, "MAX_FIELDS", 100)
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    request = ExportTraceServiceRequest()
+    resource = request.resource_spans.add().resource
+    values = resource.attributes.add(key="list").value.array_value.values
+    for _ in range(101):
+        values.add()
+    with pytest.raises(TooLarge):
+        otlp.read_body(request.SerializeToString(), otlp.PROTOBUF)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"resourceSpans": [{}] * 60_000},
+        {"resourceSpans": [{"scopeSpans": [{}] * 60_000}]},
+        {"resource_spans": [{"scope_spans": [{"spans": [0] * 60_000}]}]},
+    ],
+)
+def test_json_of_many_empty_entries_is_refused(request_: dict[str, Any]) -> None:
+    with pytest.raises(TooLarge):
+        otlp.read_body(json.dumps(request_).encode(), otlp.JSON)
+
+
+def test_json_of_many_brackets_is_refused_before_it_is_read() -> None:
+    with pytest.raises(TooLarge):
+        otlp.read_body(b"[" * (otlp.MAX_FIELDS + 1), otlp.JSON)

@@ -13,6 +13,7 @@ from django.test import Client
 
 from annotation.models import Trace, TraceSource, TraceSpan
 from annotation.traces.actions import receive as receiving
+from annotation.traces.actions import scores as scoring
 from annotation.traces.actions.sources import (
     change_settings,
     create_source,
@@ -20,6 +21,7 @@ from annotation.traces.actions.sources import (
     renew_token,
 )
 from annotation.traces.tokens import find_source
+from crowdqc.errors import LimitExceeded
 from crowdqc.web import bodies
 from tests.annotation.traces.conftest import Send, chat_span, otlp_span
 from tests.annotation.traces.test_masks import SECRETS
@@ -121,6 +123,23 @@ def test_a_source_that_sends_too_much_is_told_to_wait(send: Send, source_token: 
     assert [send(otlp_span(n)).status_code for n in (1, 2)] == [200, 200]
     refused = send(otlp_span(3))
     assert refused.status_code == 429 and refused["Retry-After"]
+
+
+def test_bodies_without_a_span_and_scores_are_counted_too(source_token: Pair) -> None:
+    source, token = source_token
+    change_settings(by=source.created_by, source=source, settings={"spans_per_minute": 300})
+    headers = {"Authorization": f"Bearer {token}"}
+
+    def post(path: str, body: bytes) -> int:
+        return Client().post(path, body, "application/json", headers=headers).status_code
+
+    padded = b'{"x": "' + b"x" * 100_000 + b'"}'
+    assert [post("/otel/v1/traces", padded) for _ in range(2)] == [200, 429]
+    rows = [{"traceId": f"{1:032x}", "name": "q", "value": 1}] * 150
+    source.refresh_from_db()
+    assert scoring.receive_scores(source=source, rows=rows) == 150
+    with pytest.raises(LimitExceeded):
+        scoring.receive_scores(source=source, rows=rows)
 
 
 def test_while_the_database_is_away_senders_are_told_to_try_later(

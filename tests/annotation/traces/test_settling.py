@@ -194,3 +194,25 @@ def test_old_traces_go_and_reviewed_items_stay(send: Send, source_token: Pair) -
     assert settle.delete_expired() == 2
     assert task.items.count() == 1 and not TraceSpan.objects.exists()
     assert [one.trace_id for one in Trace.objects.all()] == [f"{2:032x}"]
+
+
+@pytest.mark.django_db
+def test_a_trace_that_cannot_be_settled_stops_no_other(
+    send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(chat_span(1, 1), chat_span(1, 2))
+    first, second = Trace.objects.order_by("pk")
+    build = settle.build_chat
+
+    def fail_first(spans: Any, **more: Any) -> Any:
+        if not done:
+            done.append(1)
+            raise AttributeError
+        return build(spans, **more)
+
+    done: list[int] = []
+    monkeypatch.setattr(settle, "build_chat", fail_first)
+    assert settle_all() == 1
+    assert Trace.objects.filter(is_due=True).count() == 0
+    send(chat_span(2, int(first.trace_id, 16)), chat_span(2, int(second.trace_id, 16)))
+    assert settle_all() == 2

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -245,3 +246,15 @@ def test_the_system_prompt_can_be_hidden() -> None:
     chat = build_chat([model_span("m", 0, sent, said("assistant", "Hello"))], hide_system=True)
     assert [turn.text for turn in chat.turns] == ["", "Hi", "Hello"]
     assert "secret recipe" not in chat.model_dump_json() and "system_hidden:1" in chat.notes
+
+
+@pytest.mark.parametrize(("before", "cut"), [(2_050, 51), (1_999, 0)])
+def test_turns_cut_from_a_span_and_from_the_whole_are_counted_together(
+    before: int, cut: int
+) -> None:
+    *sent, answer = [said(("user", "assistant")[at % 2], str(at)) for at in range(before + 1)]
+    chat = build_chat([model_span("1", 0, sent, answer)])
+    assert len(chat.turns) == 2_000
+    assert [note for note in chat.notes if note.startswith("turns_cut")] == (
+        [f"turns_cut:{cut}"] if cut else []
+    )

@@ -203,6 +203,31 @@ def test_who_has_to_review_a_trace_sees_neither_judge_nor_reviews(
     assert read_study(project).left_out == 0
 
 
+def test_no_tab_or_order_tells_who_has_to_review_what_others_said(
+    source: TraceSource, project: Project
+) -> None:
+    receive(source, *judged(1, 0.9, "One"))
+    task = open_queue(source)
+    for outcome in ("fail", "fail"):
+        review(task, factories.make_worker(project), outcome)
+    manager = factories.make_member(project, Role.MANAGER)
+
+    def shown(user: object, query: str) -> list[str]:
+        page = client_of(user).get(reverse("trace_list", args=[project.pk]) + query)
+        return [str(name) for _pk, name, _row in page.context["list"].rows]
+
+    def sorts(user: object) -> bool:
+        access = type("A", (), {"project": project, "user": user})()
+        return any(one.name == "judge" and one.sort for one in trace_listing(access).columns)
+
+    assert shown(manager.user, "?view=fail") == shown(manager.user, "?view=judge") == ["One"]
+    assert sorts(manager.user)
+    factories.make_worker(project, manager.user)
+    for view in ("fail", "judge", "differ"):
+        assert shown(manager.user, f"?view={view}") == []
+    assert shown(manager.user, "") == ["One"] and not sorts(manager.user)
+
+
 def test_the_queue_is_listed_by_what_people_and_judge_say(
     source: TraceSource, project: Project
 ) -> None:
