@@ -22,7 +22,7 @@ from crowdqc.errors import DomainError, TooLarge
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MAX_BODY = 20 * 2**20  # bytes, also after decompression
 MAX_SPANS_A_REQUEST = 20_000
-MAX_ENTRIES = 50_000  # resources, scopes, spans, events and attributes of a body together
+MAX_ENTRIES = 100_000  # resources, scopes, spans, events and attributes of a body together
 MAX_FIELDS = 2_000_000  # of a protobuf body with the values in lists and maps; brackets of JSON
 DEEPEST = 64
 ERROR = 2  # status code of a span

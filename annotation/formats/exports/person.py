@@ -83,7 +83,7 @@ def _plain(row: Row) -> Row:
     """The row with its times and amounts as text."""
     return {
         name: value.isoformat()
-        if isinstance(value, dt.datetime)
+        if isinstance(value, dt.date)  # and datetime
         else str(value)
         if isinstance(value, Decimal)
         else value

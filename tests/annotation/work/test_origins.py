@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
+import json
+import zipfile
 
 import pytest
 from django.http import HttpResponse
@@ -101,8 +104,13 @@ def test_origins_go_with_the_person_and_after_the_days_of_the_log(world: World) 
     other = factories.make_worker(world.project)
     take(world, world.worker, "laptop", "192.0.2.1")
     take(world, other, "phone", "192.0.2.2")
-    page = signed_in(world.worker).get(reverse("work_record"))
+    client = signed_in(world.worker)
+    page = client.get(reverse("work_record"))
     assert len(page.context["origins"]) == 2
+    data = b"".join(client.get(reverse("own_data")).streaming_content)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        rows = [json.loads(line) for line in archive.read("origins.jsonl").splitlines()]
+    assert [row["first_day"] for row in rows] == [timezone.localdate().isoformat()] * 2
     forget_names(worker=world.worker)
     assert set(WorkerOrigin.objects.values_list("worker", flat=True)) == {other.pk}
     assert delete_due_origins() == 0
