@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import re
 import socket
@@ -24,6 +23,7 @@ from drf_spectacular.generators import SchemaGenerator
 import crowdqc_client
 from crowdqc_client import AsyncClient, Client, ConnectionFailed, Invalid, ServerError, cli
 from tests.support import factories as make
+from tests.support.asynchronous import run_alone
 from tests.support.import_graph import ROOT
 from tests.support.studies.by_client import make_labelled
 
@@ -133,7 +133,7 @@ def test_results_are_read_as_records_and_tables_in_both_halves(client: Client) -
             pages = other.rows(labels._model, labels._path, {"run": number, "page_size": 1})
             return [row.item_id async for row in pages]
 
-    assert asyncio.run(read()) == [row["item_id"] for row in records]
+    assert run_alone(read()) == [row["item_id"] for row in records]
 
 
 @pytest.mark.django_db(transaction=True)

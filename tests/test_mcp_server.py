@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -22,6 +21,7 @@ import crowdqc_client
 from annotation.models import ApiToken, Project, TaskVersion, User
 from crowdqc_client.mcp_server import make_server
 from tests.support import factories as make
+from tests.support.asynchronous import run_alone
 from tests.support.import_graph import ROOT
 from tests.support.studies.by_client import make_labelled
 
@@ -52,7 +52,7 @@ def over_stdio(url: str, token: str, talk: Talk) -> Any:
         async with Client(server) as client:
             return await talk(client)
 
-    return asyncio.run(run())
+    return run_alone(run())
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def over_http(address: str, token: str, talk: Talk) -> Any:
         ):
             return await talk(client)
 
-    return asyncio.run(run())
+    return run_alone(run())
 
 
 async def names(client: Client) -> set[str]:

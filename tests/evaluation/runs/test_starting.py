@@ -20,6 +20,7 @@ from tests.support.studies import thinking
 
 # Kinds that are neither a task's own, nor asked, nor follow another: the page that starts them.
 STARTED_AT = {
+    "turn_study": "turn_results",
     "aqer_joint": "run_start",
     "aqer_study": "study_start",
     "aqer_panel": "panel_evaluate",

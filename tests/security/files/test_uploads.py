@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts.quotas import set_quota
+from annotation.formats import registry
 from annotation.formats.actions.imports import import_content
 from annotation.formats.uploads import actions, process
 from annotation.models import ImportFile, ImportPart, Item, Membership, StoredFile, TextValue
@@ -47,13 +48,13 @@ def now(file: ImportFile) -> ImportFile:
 def test_the_web_process_never_parses_a_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """(B11) Upload, look, look again and mapping read nothing; the job reads once."""
     opened = []
-    real = process.open_table
+    real = registry.open_table
 
     def counted(*given: Any, **options: Any) -> Any:
         opened.append(1)
         return real(*given, **options)
 
-    monkeypatch.setattr(process, "open_table", counted)
+    monkeypatch.setattr(registry, "open_table", counted)
     client = Client()
     client.force_login(world.requester)
     path = reverse("task_import", args=[world.project.pk, world.task.pk, "answers"])
