@@ -94,7 +94,7 @@ def settle_and_lease(
     cap: Cap | None = None,
 ) -> Turn:
     """Book what came back and lease further calls, within budget and rate limits."""
-    endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
+    endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint_id)
     found = Turn(budget=endpoint.hard_budget)
     if settled:
         found.taken = _settle(endpoint, lease, settled)
@@ -160,7 +160,7 @@ def _grant(
         endpoint.window_at, endpoint.window_requests, endpoint.window_tokens = now, 0, 0
     ids = [one.call_id for one in wanted]
     free = set(
-        LLMCall.objects.select_for_update()
+        LLMCall.objects.select_for_update(no_key=True)  # inserted uses share its key
         .filter(pk__in=ids, state=CallState.QUEUED)
         .order_by("pk")
         .values_list("pk", flat=True)
@@ -307,9 +307,9 @@ def sweep(endpoint_id: int) -> int:
     if not expired.exists():
         return 0
     with transaction.atomic():
-        endpoint = Endpoint.objects.select_for_update().get(pk=endpoint_id)
+        endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint_id)
         rows = list(
-            expired.select_for_update(of=("self",))
+            expired.select_for_update(of=("self",), no_key=True)
             .order_by("pk")
             .values_list("pk", "reserved", "model__price_in")
         )

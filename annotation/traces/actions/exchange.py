@@ -164,7 +164,7 @@ def make_scores() -> int:
 
 @transaction.atomic
 def _make(pk: int) -> int:
-    rows = Trace.objects.select_for_update(skip_locked=True, of=("self",))
+    rows = Trace.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     trace = (
         rows.select_related("source__project", "item__chat").filter(pk=pk, outgoing=None).first()
     )

@@ -45,7 +45,7 @@ def receive_scores(*, source: TraceSource, rows: Sequence[Mapping[str, Any]]) ->
         return 0
     touch_traces(source.pk, {trace_id: 0 for trace_id, _, _ in given})
     names = {trace_id for trace_id, _, _ in given}
-    found = Trace.objects.select_for_update().filter(source=source, trace_id__in=names)
+    found = Trace.objects.select_for_update(no_key=True).filter(source=source, trace_id__in=names)
     for trace in found.order_by("trace_id"):
         rated = {name: value for trace_id, name, value in given if trace_id == trace.trace_id}
         judged, feedback = split_scores(rated)

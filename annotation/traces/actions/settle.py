@@ -50,7 +50,7 @@ def settle_due(*, at_once: int = AT_ONCE) -> int:
 
 @transaction.atomic
 def _settle(pk: int, source: TraceSource, settings: SourceSettings) -> bool:
-    rows = Trace.objects.select_for_update(skip_locked=True, of=("self",))
+    rows = Trace.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     trace = rows.filter(pk=pk, is_due=True).first()
     if trace is None:
         return False

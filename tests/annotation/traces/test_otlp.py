@@ -169,9 +169,9 @@ def test_times_that_no_clock_shows_are_unknown() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"\x0a\x00" * 60_000,  # resources
-        b"\x0a\xc0\xa9\x07" + b"\x12\x00" * 60_000,  # scopes
-        b"\x0a\xc4\xa9\x07\x12\xc0\xa9\x07" + b"\x12\x00" * 60_000,  # spans
+        b"\x0a\x00" * 120_000,  # resources
+        b"\x0a\xc0\xa9\x07" + b"\x12\x00" * 120_000,  # scopes
+        b"\x0a\xc4\xa9\x07\x12\xc0\xa9\x07" + b"\x12\x00" * 120_000,  # spans
         b"\x0a\xcc\xa9\x07\x12\xc8\xa9\x07\x12\xc4\xa9\x07" + b"\x4a\x00" * 60_002,  # attributes
     ],
 )
@@ -198,9 +198,9 @@ def test_empty_values_in_a_list_are_counted_too(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "request_",
     [
-        {"resourceSpans": [{}] * 60_000},
-        {"resourceSpans": [{"scopeSpans": [{}] * 60_000}]},
-        {"resource_spans": [{"scope_spans": [{"spans": [0] * 60_000}]}]},
+        {"resourceSpans": [{}] * 120_000},
+        {"resourceSpans": [{"scopeSpans": [{}] * 120_000}]},
+        {"resource_spans": [{"scope_spans": [{"spans": [0] * 120_000}]}]},
     ],
 )
 def test_json_of_many_empty_entries_is_refused(request_: dict[str, Any]) -> None:
