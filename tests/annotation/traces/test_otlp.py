@@ -166,13 +166,25 @@ def test_times_that_no_clock_shows_are_unknown() -> None:
     assert (clean.start_ns, clean.end_ns) == (None, None)
 
 
+MANY = otlp.MAX_ENTRIES + 1
+
+
+def block(tag: bytes, content: bytes) -> bytes:
+    """A field of bytes in a protobuf message."""
+    size, length = len(content), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return tag + length + bytes([size]) + content
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        b"\x0a\x00" * 120_000,  # resources
-        b"\x0a\xc0\xa9\x07" + b"\x12\x00" * 120_000,  # scopes
-        b"\x0a\xc4\xa9\x07\x12\xc0\xa9\x07" + b"\x12\x00" * 120_000,  # spans
-        b"\x0a\xcc\xa9\x07\x12\xc8\xa9\x07\x12\xc4\xa9\x07" + b"\x4a\x00" * 60_002,  # attributes
+        b"\x0a\x00" * MANY,  # resources
+        block(b"\x0a", b"\x12\x00" * MANY),  # scopes
+        block(b"\x0a", block(b"\x12", b"\x12\x00" * MANY)),  # spans
+        block(b"\x0a", block(b"\x12", block(b"\x12", b"\x4a\x00" * MANY))),  # attributes
     ],
 )
 def test_many_empty_entries_are_refused_before_objects_are_made_of_them(
@@ -198,9 +210,9 @@ def test_empty_values_in_a_list_are_counted_too(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "request_",
     [
-        {"resourceSpans": [{}] * 120_000},
-        {"resourceSpans": [{"scopeSpans": [{}] * 120_000}]},
-        {"resource_spans": [{"scope_spans": [{"spans": [0] * 120_000}]}]},
+        {"resourceSpans": [{}] * MANY},
+        {"resourceSpans": [{"scopeSpans": [{}] * MANY}]},
+        {"resource_spans": [{"scope_spans": [{"spans": [0] * MANY}]}]},
     ],
 )
 def test_json_of_many_empty_entries_is_refused(request_: dict[str, Any]) -> None:
