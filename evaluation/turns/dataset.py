@@ -98,6 +98,7 @@ def to_arrays(
     unit_at = {unit: at for at, unit in enumerate(units)}
     worker_at = {pk: at for at, pk in enumerate(workers)}
     label_at = {code: at for at, code in enumerate(field.codes)}
+    item_at = {pk: at for at, pk in enumerate(items)}
     votes = Labels.build(
         [worker_at[row.worker_id] for row in rows],
         [unit_at[row.item_id, row.unit] for row in rows],
@@ -106,7 +107,7 @@ def to_arrays(
         items=[f"{item}@{unit}" for item, unit in units],
         labels=field.codes,
     )
-    conversation = [items.index(item) for item, _ in units]
+    conversation = [item_at[item] for item, _ in units]
     seen = dict.fromkeys(items, 0)
     places = []
     for item, _unit in units:
@@ -114,11 +115,12 @@ def to_arrays(
         places.append(seen[item])
     kinds = tuple(dict.fromkeys(tools.get(unit, "") for unit in units)) or ("",)
     names = list(dict.fromkeys((one.system, one.strategy) for one in systems))
+    name_at = {name: at for at, name in enumerate(names)}
     machine = np.full((len(names), len(units)), -1, dtype=np.int64)
     for one in systems:
         at = unit_at.get((one.item_id, one.unit))
         if at is not None:
-            machine[names.index((one.system, one.strategy)), at] = label_at[one.code]
+            machine[name_at[one.system, one.strategy], at] = label_at[one.code]
     data = Turns.build(
         votes,
         conversation,
