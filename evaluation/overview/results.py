@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef
 
 from annotation.authoring.selectors.tasks import with_titles
-from annotation.models import Answer, Project, Task
+from annotation.models import Project, Task
 from evaluation.models import Run, RunState
-from evaluation.runs.adapters import judged_types, main_methods
+from evaluation.runs.adapters import adapter_of, judged_types, main_methods
 from evaluation.runs.official.selectors import official_runs
 
 
@@ -20,7 +21,6 @@ class TaskRow:
 
     task: Any
     title: str
-    counting: int
     run: Run | None
     new: int
     trials: bool  # runs are finished, and none is official
@@ -34,24 +34,32 @@ def tasks(project: Project) -> list[TaskRow]:
     )
     rows: list[Any] = list(with_titles(found).order_by("-id"))
     runs = official_runs([row.pk for row in rows])
-    counting = dict(
-        Answer.objects.filter(item__task__in=[row.pk for row in rows], stage=Answer.Stage.MAIN)
-        .values("item__task")
-        .annotate(n=Count("pk", filter=Q(counts=True)))
-        .values_list("item__task", "n")
-    )
+    new = _count_new(rows, runs)
     made = []
     for row in rows:
-        run, now = runs.get(row.pk), counting.get(row.pk, 0)
-        seen = run.snapshot.counts["counting"] if run and run.snapshot else 0
+        run = runs.get(row.pk)
         made.append(
             TaskRow(
                 row,
                 getattr(row, "title", ""),
-                now,
                 run,
-                max(0, now - seen),
+                new.get(row.pk, 0),
                 run is None and row.scored,
             )
         )
     return made
+
+
+def _count_new(tasks: Sequence[Task], runs: Mapping[int, Run]) -> dict[int, int]:
+    """Count the answers that would count in a run and came after the official one (1 query)."""
+    parts = [
+        adapter_of(task)
+        .counting_rows(task)
+        .filter(pk__gt=run.snapshot.counts.get("mark", {}).get("max_id", 0))
+        .order_by()
+        .values_list("item__task")
+        .annotate(n=Count("pk"))
+        for task in tasks
+        if (run := runs.get(task.pk)) is not None and run.snapshot is not None
+    ]
+    return dict(parts[0].union(*parts[1:], all=True)) if parts else {}

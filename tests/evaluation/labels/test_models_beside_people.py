@@ -14,12 +14,14 @@ from annotation.models import Item, Task
 from annotation.task_types import Values
 from evaluation.methods.core.units import wilson
 from evaluation.models import ItemLabel, Run, WorkerScore
+from evaluation.overview import results
 from evaluation.people.selectors.card import worker_card
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import client_of, page, text_of
 from tests.evaluation.labels.test_runs import scored
 from tests.evaluation.llm_runs.test_answering import finished, prompt_of
+from tests.support import factories
 from tests.support.pages import html_of
 from tests.support.servers.llm import Body, make_model, serving
 
@@ -67,6 +69,16 @@ def test_a_model_asked_over_the_network_stands_on_the_page_of_the_workers(task: 
     assert f"stub-1 labels@1, t=0 {of(same / 60)}" in text
     assert f"{of(low)}–{of(high)}" in text or f"{of(low)}-{of(high)}" in text
     assert "24 of 24" in text
+
+
+def test_labels_of_models_are_no_new_answers_in_the_list_of_results(task: Task) -> None:
+    scored(task)
+    by_model(task, "late", wrong=3)
+    assert [row.new for row in results.tasks(task.project)] == [0]
+    items = list(Item.objects.filter(task=task, expected__isnull=True).order_by("position")[:3])
+    worker = factories.make_worker(project=task.project)
+    corpus.add_labels(task, worker, [(item, corpus.truth(item.position)) for item in items])
+    assert [row.new for row in results.tasks(task.project)] == [3]
 
 
 def of(share: float) -> str:
