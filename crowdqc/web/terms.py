@@ -240,7 +240,7 @@ STATISTICS = {
         "`evaluation/pairwise`",
     ),
     "fragile-top": Term(
-        _("What would change the top"),
+        _("What would change who leads"),
         _("The fewest votes, or the one person or pair, without whom another system is first."),
         ((_("over 10 votes"), _("robust")), (_("a few votes"), _("do not rely on first place"))),
         PAIRS,

@@ -62,8 +62,15 @@ def _place(found: Bundled, rows: Sequence[Row], who: str) -> Place:
         )
         for row in rows
     ]
-    votes = plural(found.recipe["counts"].get("answers", 0), "answer")
-    return first_place(ranked, noun=f"{who}s", by=votes)
+    return first_place(ranked, noun=f"{who}s", by=_evidence(found, rows))
+
+
+def _evidence(found: Bundled, rows: Sequence[Row]) -> str:
+    """What the ranks rest on: the votes between the systems, or the answers that have scores."""
+    for row in found.figures.get("top") or ():
+        if not row["dimension"]:
+            return plural(row["votes"], "vote")
+    return plural(sum(row["n"] for row in rows), "answer")
 
 
 def _at_equal_length(found: Bundled, first: tuple[str, ...]) -> bool:

@@ -17,8 +17,7 @@ from annotation.authoring.actions import tasks
 from annotation.models import Item, Task, User
 from annotation.models.tasks import TaskState
 from crowdqc.errors import Conflict
-from evaluation.models import AdaptivePlan, Run
-from evaluation.pairwise.selectors.resistance.top import rounded
+from evaluation.models import AdaptivePlan
 from evaluation.runs.planning.price import Price, price_of
 
 MOST_A_PAIR = 500
@@ -45,22 +44,21 @@ def _pairs(task: Task) -> QuerySet[Item]:
     return rows.filter(expected__isnull=True, repeat=False, second__isnull=False)
 
 
-def offer(task: Task, run: Run, times: float) -> Offer | None:
-    """Return the further votes that ``times`` the run's judgments would need, or None.
+def offer(task: Task, needed: int) -> Offer | None:
+    """Return the further votes that bring a task to ``needed`` judgments in all, or None.
 
     A fixed number of queries. None where no more than now would be asked for, where somebody else
     decides what is collected (adaptive collection, a live evaluation), or nobody could claim it.
     """
     collects = task.state in (TaskState.OPEN, TaskState.PAUSED) and task.current is not None
-    if times <= 1 or not collects or task.most_answers is not None or run.snapshot is None:
+    if not needed or not collects or task.most_answers is not None:
         return None
-    total = rounded(run.snapshot.counts["answers"] * times)
     rows = _pairs(task).values_list("redundancy").annotate(n=Count("pk"), given=Sum("held"))
     found = list(rows.order_by())  # pairs by how many judges they ask for
     pairs = sum(n for _, n, _ in found)
     if not pairs:
         return None
-    judges = math.ceil(total / pairs)
+    judges = math.ceil(needed / pairs)
     asked = sum(n * max(redundancy, judges) for redundancy, n, _ in found)
     given = sum(given for _, _, given in found)
     free = sum(n * redundancy for redundancy, n, _ in found) - given
@@ -75,10 +73,10 @@ def offer(task: Task, run: Run, times: float) -> Offer | None:
 
 
 @transaction.atomic
-def collect(*, by: User, task: Task, run: Run, times: float) -> Offer:
+def collect(*, by: User, task: Task, needed: int) -> Offer:
     """Ask for what is offered. Raises Conflict where nothing is, or where limits refuse it."""
     task = Task.objects.select_for_update(of=("self",)).select_related("current").get(pk=task.pk)
-    found = offer(task, run, times)
+    found = offer(task, needed)
     if found is None:
         raise Conflict(gettext("No more judgments can be asked for now. Reload the page."))
     rows = _pairs(task).filter(redundancy__lt=found.judges).values_list("pk", flat=True)

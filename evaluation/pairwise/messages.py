@@ -97,7 +97,7 @@ MESSAGES = Catalogue(
         ),
         "too_many_votes": Message(
             _("Choose between the first two by cost: separating them takes over %(votes)s more."),
-            NOTE,
+            ACTION,
             excludes=("collect_votes",),
         ),
         # What to read first.
@@ -107,12 +107,12 @@ MESSAGES = Catalogue(
             detail=_("Check their votes; whoever did not read the texts can be left out."),
         ),
         "top_fragile": Message(
-            _("The top is fragile."),
+            _("Few votes decide who leads."),
             WARNING,
             detail=_("Removing %(changes)s would change it."),
         ),
         "top_steady": Message(
-            _("No %(n)s votes, no single worker and no single pair would change the top."),
+            _("No %(n)s votes, no single worker and no single pair would change who leads."),
             NOTE,
             excludes=("top_fragile",),
         ),

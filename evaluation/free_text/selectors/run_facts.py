@@ -114,9 +114,9 @@ def leave_one_out(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     return {"on": own, "other": other, "moved": moved}
 
 
-def first_place(told: Mapping[str, Any], rows: Sequence[Row], noun: str) -> Place:
+def first_place(rows: Sequence[Row], noun: str) -> Place:
     """Say who can be first on a run's board."""
-    by = plural(told.get("recipe", {}).get("counts", {}).get("answers", 0), "answer")
+    by = plural(sum(row.n for row in rows), "answer")
     return verdicts.first_place(rows, noun=noun, by=by)
 
 

@@ -44,7 +44,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "screen": arrange(
             [
                 replace(
-                    run_facts.first_place(told, rows, "workers"),
+                    run_facts.first_place(rows, "workers"),
                     note=systems["sentence"] if systems["rows"] else "",
                 ).finding(),
                 *findings.public_warnings(told, places),

@@ -47,7 +47,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
                 replace(place, note=" ".join(filter(None, (found["first"], place.note)))).finding(
                     "place"
                 ),
-                *pair_resistance.public_findings(told, dimension),
+                *pair_resistance.public_findings(told, dimension, is_open=place.open),
                 *pair_facts.of_run(told, asked),
             ]
         ),

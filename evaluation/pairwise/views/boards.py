@@ -111,7 +111,9 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         told, context["raw"], dimension, pair_resistance.votes_behind(told, context, dimension)
     )
     place = beside_all(place, told, context["together"], dimension)
-    offer = collecting.offer(task, run, found.times) if found else None
+    if found and place.open:
+        found = found.while_open()
+    offer = collecting.offer(task, found.needed) if found else None
     context.update(
         screen=board_screen(
             run,
@@ -164,9 +166,7 @@ def collect(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     told = reads.figures_of(run, *pair_boards.FIGURES, *pair_resistance.FIGURES)
     rows = pair_boards.board(run, told, pair_runs.dimensions(task), dimension)["raw"]
     found = pair_resistance.resistance(run, told, rows, dimension)
-    made = collecting.collect(
-        by=access.user, task=task, run=run, times=found.times if found else 0.0
-    )
+    made = collecting.collect(by=access.user, task=task, needed=found.needed if found else 0)
     messages.success(
         request,
         gettext("%(more_votes)s requested: %(judges)s judges per pair.")

@@ -65,7 +65,8 @@ def test_who_is_first_is_said_of_the_largest_board_alone() -> None:
     """Two boards that do not compare have a first each; the report says what the page says."""
     spans = {1: (1, 1, 1), 2: (1, 2, 3), 3: (1, 2, 3), 4: (2, 1, 1), 5: (2, 2, 2)}
     rows = [
-        {"system_id": pk, "dimension": "", "component": part, "rank_low": best, "rank_high": worst}
+        {"system_id": pk, "dimension": "", "component": part, "n": 3}
+        | {"rank_low": best, "rank_high": worst}
         for pk, (part, best, worst) in spans.items()
     ]
     names = {"systems": {str(pk): f"s{pk}" for pk in spans}, "workers": {}}

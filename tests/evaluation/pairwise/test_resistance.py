@@ -52,7 +52,7 @@ def test_the_page_of_a_fragile_study_names_the_worker(
     text = text_of(html)
     assert "top_fragile" in findings_in(html)
     assert f"Removing 3 of 132 votes or worker {worker.pseudonym} would change it." in text
-    assert "What would change the top the smallest changes that put model-a (essay) first" in text
+    assert "What would change who leads the smallest changes that put model-a (essay) first" in text
     assert f"{worker.pseudonym} , one worker 12 9.1% model-a (essay)" in text
     assert f"all by worker {worker.pseudonym}" in text
     url = reverse("pair_worker", args=[task.project_id, task.pk, worker.pk])
@@ -69,7 +69,7 @@ def test_people_without_an_account_read_that_one_person_decides_but_not_who(
 ) -> None:
     _, worker, run = fragile
     shown = shared.parts(run, None)
-    [fragile] = [one for one in shown["screen"].warnings if one.code == "top_fragile"]
+    [fragile] = [one for one in shown["screen"].folded if one.code == "top_fragile"]
     assert fragile.detail == "Removing 3 of 132 votes or one person would change it."
     assert worker.pseudonym not in str(shown)
     assert shown["screen"].verdict.text.startswith("model-a (list), model-a (essay) and model-b")
@@ -173,7 +173,7 @@ def test_a_run_that_is_older_shows_its_board_without_them(
     RunFigure.objects.filter(run=run, name__in=FIGURES).delete()
     text = text_of(page(task, "pair_results"))
     assert "may all be the best" in text and "Mean grade" in text
-    assert "What would change the top" not in text and "fragile" not in text
+    assert "What would change who leads" not in text and "fragile" not in text
 
 
 def test_a_bundle_gives_the_controlled_board_and_the_changes_again(
@@ -223,10 +223,12 @@ def test_nothing_is_offered_where_a_live_evaluation_or_adaptive_collection_decid
     fragile: tuple[Task, Membership, Run],
 ) -> None:
     task, _, run = fragile
-    assert collecting.offer(task, run, 2.0) is not None
-    assert collecting.offer(task, run, 0.0) is None
+    assert run.snapshot is not None
+    used = run.snapshot.counts["answers"]
+    assert collecting.offer(task, 2 * used) is not None
+    assert collecting.offer(task, 0) is None
     AdaptivePlan.objects.create(task=task, dimension="overall", floor=2, ceiling=9, enabled=True)
-    assert collecting.offer(task, run, 2.0) is None
+    assert collecting.offer(task, 2 * used) is None
     AdaptivePlan.objects.all().delete()
     task.most_answers = 10
-    assert collecting.offer(task, run, 2.0) is None
+    assert collecting.offer(task, 2 * used) is None

@@ -28,7 +28,7 @@ from evaluation.pairwise.selectors.boards import (
     with_control,
 )
 from evaluation.pairwise.selectors.facts import verdict
-from evaluation.pairwise.selectors.resistance.top import MANY_TIMES, Resistance, rounded
+from evaluation.pairwise.selectors.resistance.top import MANY_TIMES, Resistance
 from evaluation.pairwise.selectors.runs import shown_run
 from evaluation.results.findings import Action, Finding, Screen, arrange
 from evaluation.runs.next_actions import choose_action
@@ -126,14 +126,14 @@ def board_screen(
     warnings: Sequence[Finding],
 ) -> Screen:
     """The verdict on systems, the votes that would settle it, and what to read first."""
-    too_many = bool(found and found.plan and not found.times)
-    candidate = _collect(offer) if offer else _instead(run, place, found, dimension)
-    settled = place.sure or (place.open and too_many)
+    candidate = _collect(offer) if offer else None
+    if place.open and found and found.plan and not found.needed:
+        candidate = _out_of_reach(found)
+    candidate = candidate or _instead(run, place, found, dimension)
     return arrange(
         [
             place.finding(),
-            choose_action(study, candidate, settled=settled),
-            _out_of_reach(run) if place.open and too_many else None,
+            choose_action(study, candidate, settled=place.sure),
             *warnings,
             *(found.findings if found else []),
         ]
@@ -188,7 +188,7 @@ def _collect(offer: Offer) -> Finding:
 
 def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -> Finding | None:
     """Say what to do where this page cannot ask for votes."""
-    more, task = _needed(run, found), run.task
+    more, task = found.needed - found.used if found and found.needed else 0, run.task
     if place.open and more and task.most_answers is not None and task.state != TaskState.CLOSED:
         page = reverse("live_evaluation", args=[task.project_id, task.pk])
         action = Action(_("See the live evaluation"), page)
@@ -196,16 +196,6 @@ def _instead(run: Run, place: Place, found: Resistance | None, dimension: str) -
     return equal_length(run, place, dimension)
 
 
-def _needed(run: Run, found: Resistance | None) -> int:
-    """Count the further judgments that would separate the first two; 0 if not known."""
-    if found is None or not found.times or run.snapshot is None:
-        return 0
-    return rounded(run.snapshot.counts["answers"] * (found.times - 1))
-
-
-def _out_of_reach(run: Run) -> Finding | None:
-    """Warn that no realistic number of votes would separate the first two."""
-    if run.snapshot is None:
-        return None
-    many = run.snapshot.counts["answers"] * (MANY_TIMES - 1)
-    return MESSAGES.find("too_many_votes", votes=count(many))
+def _out_of_reach(found: Resistance) -> Finding:
+    """Advise to choose by something else: no realistic number of votes separates the first two."""
+    return MESSAGES.find("too_many_votes", votes=count(found.used * (MANY_TIMES - 1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
@@ -22,8 +22,9 @@ from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
 from evaluation.pairwise.selectors.facts import dimension_key
 from evaluation.results.cells import hidden, inline, link
 from evaluation.results.columns import Column, head_column
-from evaluation.results.findings import Action, Finding
+from evaluation.results.findings import Action, Finding, Severity
 from evaluation.results.tables import ResultTable, plain_table
+from evaluation.runs.results.votes_used import tally_of
 
 FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "split", "diagnostics")
 FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
@@ -35,7 +36,7 @@ Told = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """One line of what would change the top."""
+    """One line of what would change who leads."""
 
     without: str
     beside: str
@@ -84,7 +85,16 @@ class Resistance:
     goal: str
     facts: list[tuple[str, str]]
     plan: bool  # whether more votes would separate the first two
-    times: float  # how many times the votes that takes; 0 where it is not known, or too many
+    used: int  # judgments that the run used
+    needed: int  # judgments in all that takes; 0 where it is not known, or too many
+
+    def while_open(self) -> Resistance:
+        """The same where several can be first: a lead that few votes decide is no warning then.
+
+        Nor does the controlled score show another to be first.
+        """
+        rows = [row for row in self.rows if row.votes]
+        return replace(self, findings=_unless_sure(self.findings), rows=rows, goal=_goal(rows))
 
     def table(self) -> ResultTable | None:
         return change_table(_("What would put another system first"), self.rows)
@@ -117,6 +127,8 @@ def resistance(
     votes = [page.vote(row) for row in listed[:SHOWN_VOTES]]
     split = _own(told, "split", dimension)
     needed = _needed(rows, top)
+    tally = tally_of(told)
+    used = tally.used if tally else 0
     return Resistance(
         note=needed[0],
         findings=[
@@ -134,7 +146,8 @@ def resistance(
             *_controlled_for(told, dimension),
         ],
         plan=bool(needed[1]),
-        times=times_needed(rows, top),
+        used=used,
+        needed=rounded(used * _times_needed(rows, top)),
     )
 
 
@@ -334,17 +347,29 @@ def join_with_or(parts: Sequence[str]) -> str:
     return _("%(listed)s or %(last)s") % {"listed": ", ".join(parts[:-1]), "last": parts[-1]}
 
 
-def public_findings(told: Told, dimension: str) -> list[Finding]:
-    """Say how little would change the first place, without naming workers or pairs."""
+def public_findings(told: Told, dimension: str, *, is_open: bool) -> list[Finding]:
+    """Say how little would change the first place, without naming workers or pairs.
+
+    ``is_open``: several can be first.
+    """
     top, changes = _own(told, "top", dimension), _rows_of(told, "change", dimension)
     if top is None:
         return []
     kinds = {row["kind"] for row in changes}
-    return _fragile(
+    found = _fragile(
         changes,
         _("one person") if "person" in kinds else "",
         _("one pair") if "item" in kinds else "",
     )
+    return _unless_sure(found) if is_open else found
+
+
+def _unless_sure(findings: Sequence[Finding]) -> list[Finding]:
+    """Turn the warning that few votes decide who leads into a note."""
+    return [
+        replace(one, severity=Severity.NOTE) if one.code == "top_fragile" else one
+        for one in findings
+    ]
 
 
 def _split(run: Run, split: Told | None, dimension: str) -> list[Finding]:
@@ -407,7 +432,7 @@ def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
     return said % votes, _("about %(n)s") % votes
 
 
-def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
+def _times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
     """Return how many times the votes are needed to separate the first two; 0 if out of reach."""
     if top is None or not _needed(rows, top)[1] or top["needed"] > MANY_TIMES * top["votes"]:
         return 0.0
@@ -415,7 +440,7 @@ def times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
 
 
 def rounded(value: float) -> int:
-    """Two digits, upwards: it is extrapolated."""
+    """Two digits, upwards: it is extrapolated. 0 stays 0."""
     step = 10 ** max(0, int(math.log10(max(1.0, value))) - 1)
     return int(math.ceil(value / step) * step)
 
