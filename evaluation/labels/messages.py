@@ -39,12 +39,12 @@ MESSAGES = Catalogue(
             VERDICT,
         ),
         # What stands below the verdict.
-        "label_agreement": Message(
-            _("Agreement α %(alpha)s (%(span)s). All methods agree on %(same)s of %(items)s."), NOTE
-        ),
-        "label_agreement_alone": Message(
-            _("Agreement α %(alpha)s (%(span)s). Comparing methods needs items with 3 votes."), NOTE
-        ),
+        "label_agreement": Message(_("Agreement: α %(alpha)s (%(span)s)."), NOTE),
+        "label_agreement_low": Message(_("Agreement is low: α %(alpha)s (%(span)s)."), NOTE),
+        "label_agreement_fair": Message(_("Agreement is fair: α %(alpha)s (%(span)s)."), NOTE),
+        "label_agreement_high": Message(_("Agreement is high: α %(alpha)s (%(span)s)."), NOTE),
+        "label_methods_agree": Message(_("All methods agree on %(same)s of %(items)s."), NOTE),
+        "label_methods_unknown": Message(_("Comparing methods needs items with 3 votes."), NOTE),
         "label_no_agreement": Message(_("These labels give no agreement coefficient."), NOTE),
         # What to do.
         "known_answers_wrong": Message(

@@ -174,37 +174,28 @@ def sorts(by: str, *, ascending: bool, keep: str = "") -> dict[str, dict[str, An
 
 
 def heading(group: Mapping[str, Any], members: Sequence[Row], also: int = 0) -> str:
-    """A group of the board in words; its ranks are those that its ``members`` can have.
+    """A group of the board in words; the ranks of its ``members`` stand in their rows.
 
     ``also``: so many of other groups may be the best as well.
     """
-    best = min((row.best for row in members if row.best), default=None)
-    worst = max((row.worst for row in members if row.worst), default=None)
-    same, below, size = best == worst, group["first"] - 1, len(members)
-    rank = (_("Rank %(ranks)s") if same else _("Ranks %(ranks)s")) % {
-        "ranks": rank_words(best, worst)
-    }
+    below, clear, size = group["first"] - 1, group["clear_above"], len(members)
     above = _("the %(n)s above") % {"n": word(below)} if below > 1 else _("the one above")
     if size == 1:
-        return _alone(rank, above if below and group["clear_above"] else "", group)
-    # Why more can be first than stand in the first group: some below may be as good.
-    more, clear = worst is not None and worst > below + size, group["clear_above"]
-    if more and clear:
-        said = _(
-            "%(rank)s: these %(size)s cannot be separated, and some below may be as good, and lie "
-            "below %(above)s"
-        )
-    elif also and not below:
-        said = _(
-            "%(rank)s: these %(size)s cannot be separated, and %(also)s below may be the best too"
-        )
-    elif more:
-        said = _("%(rank)s: these %(size)s cannot be separated, and some below may be as good")
+        return _alone(_rank_of(members), above if below and clear else "", group)
+    if also and not below:
+        said = _("These %(size)s may be the best, and so may %(also)s below")
     elif clear:
-        said = _("%(rank)s: these %(size)s cannot be separated, and lie below %(above)s")
+        said = _("These %(size)s cannot be separated; they lie below %(above)s")
     else:
-        said = _("%(rank)s: these %(size)s cannot be separated")
-    return said % {"rank": rank, "size": word(size), "above": above, "also": word(also)}
+        said = _("These %(size)s cannot be separated")
+    return said % {"size": word(size), "above": above, "also": word(also)}
+
+
+def _rank_of(members: Sequence[Row]) -> str:
+    best = min((row.best for row in members if row.best), default=None)
+    worst = max((row.worst for row in members if row.worst), default=None)
+    rank = _("Rank %(ranks)s") if best == worst else _("Ranks %(ranks)s")
+    return rank % {"ranks": rank_words(best, worst)}
 
 
 def _alone(rank: str, above: str, group: Mapping[str, Any]) -> str:

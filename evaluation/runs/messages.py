@@ -90,8 +90,8 @@ MESSAGES = Catalogue(
         ),
         "review_work": Message(
             ngettext_lazy(
-                "%(assignments)s waits for review.",
-                "%(assignments)s wait for review.",
+                "%(assignments)s waits for review; the result counts it already.",
+                "%(assignments)s wait for review; the result counts them already.",
                 "n",
             ),
             ACTION,

@@ -123,9 +123,7 @@ def systems(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     context.update(board_pages.systems(run, told), tally=votes_used.tally_of(told))
     context["recipe"] = reads.recipe_pairs(run, told.get("recipe"))
     place = run_facts.first_place(context["rows"], "models")
-    context["screen"] = page_screen(
-        context["study_state"], [place.finding()], settled=not place.unknown
-    )
+    context["screen"] = page_screen(context["study_state"], [place.finding()], settled=place.sure)
     return render(request, "evaluation/free_text/systems.html", context)
 
 

@@ -19,6 +19,8 @@ from evaluation.models import Run
 from evaluation.results.findings import Action, Finding, minor
 
 Figures = Mapping[str, Any]
+# Krippendorff's limits for alpha (Content Analysis, 2004, ch. 11).
+TENTATIVE, STRONG = 0.667, 0.8
 WRONG = 0.5  # known answers right whose whole interval lies below this share are wrong
 
 
@@ -47,14 +49,26 @@ def _detail(figures: Figures) -> str:
     summary, row = figures["summary"], alpha_of(figures)
     if summary.get("alpha") is None:
         return MESSAGES.text("label_no_agreement")
-    values = {"alpha": score(summary["alpha"], 2), "span": _("no interval")}
+    code, span = "label_agreement", _("no interval")
     if row is not None and row["low"] is not None:
-        values["span"] = _("95%% CI %(span)s") % {"span": interval(row["low"], row["high"], 2)}
+        code += agreement_level(row["low"], row["high"])
+        span = _("95%% CI %(span)s") % {"span": interval(row["low"], row["high"], 2)}
+    agreement = MESSAGES.text(code, alpha=score(summary["alpha"], 2), span=span)
     items, differ = comparable(summary)
-    if not items:
-        return MESSAGES.text("label_agreement_alone", **values)
-    values |= {"same": count(items - differ), "items": plural(items, "item")}
-    return MESSAGES.text("label_agreement", **values)
+    methods = MESSAGES.text("label_methods_unknown")
+    if items:
+        same = count(items - differ)
+        methods = MESSAGES.text("label_methods_agree", same=same, items=plural(items, "item"))
+    return f"{agreement} {methods}"
+
+
+def agreement_level(low: float, high: float) -> str:
+    """Which level of agreement an interval lies in whole, as the end of a code; "" for several."""
+    if high < TENTATIVE:
+        return "_low"
+    if low >= STRONG:
+        return "_high"
+    return "_fair" if low >= TENTATIVE and high < STRONG else ""
 
 
 def is_settled(figures: Figures) -> bool:

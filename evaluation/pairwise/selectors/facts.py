@@ -151,7 +151,8 @@ def facts(run: Run, told: Told, dimension: str, keyed: str) -> list[tuple[str, s
     parts = diagnostics.get("components", [])
     found = []
     if parts:
-        found.append((_("Workers and pairs"), plural(len(parts), "component")))
+        whole = _("all") if len(parts) == 1 else _("%(n)s groups") % {"n": count(len(parts))}
+        found.append((_("Workers connected by pairs"), whole))
     found += _side(told.get("shared", []), dimension)
     by = diagnostics.get("clusters", {}).get(keyed)
     if by:
@@ -168,10 +169,11 @@ def _side(shared: Iterable[Told], dimension: str) -> list[tuple[str, str]]:
     if row is None:
         return []
     value = score(against_average(row["estimate"]), 2)
+    name = _("Left side wins, equal texts")
     if row["low"] is None or row["high"] is None:
-        return [(_("Left wins between equals"), value)]
+        return [(name, value)]
     span = interval(against_average(row["low"]), against_average(row["high"]), 2)
-    return [(_("Left wins between equals"), f"{value}, {span}")]
+    return [(name, f"{value}, {span}")]
 
 
 def dimension_key(dimension: str) -> str:

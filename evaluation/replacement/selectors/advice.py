@@ -38,10 +38,10 @@ def _advice(row: ModelRow, told: Told) -> str:
     if kind == NO:
         if any(one["model"] == row.place and _saves(one) for one in told["combined"]):
             return _(
-                "Keep all annotators. Shown to be worse than most of them by more than ε. Its "
-                "answers still save some of their work: see “Labels saved”."
+                "Keep all annotators: it is clearly worse than most of them. Its answers still "
+                "save some of their work."
             )
-        return _("Keep all annotators. Shown to be worse than most of them by more than ε.")
+        return _("Keep all annotators: it is clearly worse than most of them.")
     return _("Could not be tested; the reason is below. Keep all annotators.")
 
 

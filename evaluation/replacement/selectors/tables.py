@@ -111,9 +111,9 @@ class PersonRow(EstimateRow):
 
     @property
     def result(self) -> str | SafeString:
-        """Say whether the model was shown to be better than this person."""
+        """Say whether the model was shown to be as good as this person, less ε."""
         if self.p <= annotator.LEVEL:
-            return _("Model wins")
+            return _("As good")
         return dim(_("Not shown"))
 
 

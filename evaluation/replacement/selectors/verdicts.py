@@ -50,7 +50,7 @@ SAID = {
 }
 SENTENCES = {
     YES: _lazy("%(names)s can replace one of your annotators on this task."),
-    NO: _lazy("%(names)s cannot replace one of your annotators: shown to be worse by more than ε."),
+    NO: _lazy("%(names)s cannot replace one of your annotators: shown to be clearly worse."),
     UNDECIDED: _lazy("It is not shown whether %(names)s can replace one."),
 }
 Told = Mapping[str, Any]
@@ -201,12 +201,11 @@ def _model_row(
         return row
     mark, said = SAID[verdict]
     wins, people = round(point["winning_rate"] * row.people), row.people
-    rate, advantage = (
-        charts.forest_cell(shares(), known, reference=annotator.HALF, name=full_name)
-        for known in (
-            Estimate(point["winning_rate"]),
-            Estimate(one["advantage"], row.low, row.high),
-        )
+    rate = charts.forest_cell(
+        shares(), Estimate(point["winning_rate"]), reference=annotator.HALF, name=full_name
+    )
+    advantage = charts.forest_cell(
+        shares(), Estimate(one["advantage"], row.low, row.high), name=full_name
     )
     return replace(
         row,
@@ -280,20 +279,20 @@ def replacement_findings(
     ]
     if stuck:
         url = reverse("task_models", args=[run.project_id, run.task_id])
-        action = Action(_("Models on this task"), url)
+        action = Action(_("Label more items with a model"), url)
         yield MESSAGES.find("models_need_items", action=action, names=listed(stuck))
 
 
 def _offered(
     rows: Sequence[ModelRow], told: Told, at: int, model: int | None
 ) -> dict[str, int | str | bool]:
-    """More items for the chosen model, else for one that they would decide about; or {}.
+    """More items for the chosen model, else for an undecided one; or {}.
 
     ``main``: no model passes yet, so this is what to do.
     """
     undecided = [row for row in rows if row.verdict == UNDECIDED]
     chosen = [row for row in rows if row.place == model]
-    for row in chosen or [*undecided, *rows[:1]]:
+    for row in chosen or undecided:
         if found := asking.offer(told, at, row.place):
             passes = any(one.verdict == YES for one in rows)
             return {**found, "name": row.short, "main": not passes}

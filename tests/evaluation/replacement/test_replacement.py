@@ -80,12 +80,12 @@ def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task
     run = finished_run(task)
     text = page(task)
     assert "Alder can replace one of your annotators on this task." in text
-    assert "Birch cannot replace one of your annotators: shown to be worse" in text
+    assert "Birch cannot replace one of your annotators: shown to be clearly worse" in text
     assert "It is not shown whether Cedar can replace one" in text
     assert "8 of 8" in text and "0 of 8" in text
     now = text[text.index("What to do with each model") :]
     assert "Alder Can take the place of one annotator" in now
-    assert "Birch Keep all annotators. Shown to be worse than most of them" in now
+    assert "Birch Keep all annotators: it is clearly worse than most of them" in now
     more = re.search(
         r"Cedar Do not decide yet. 70 items were compared, about \d+ are needed, and people "
         r"labelled all items that the model labelled. Let the model label more items; if there are "
@@ -111,8 +111,11 @@ def test_the_verdict_is_at_the_epsilon_of_the_run_and_none_is_offered_to_fish_fo
         assert fishing not in page(task, "?model=2")
     drawn = html_of(client_of(task).get(reverse("replacement", args=[task.project_id, task.pk])))
     assert 'type="range"' not in drawn
-    # Alder passes already, so more items are not the main button.
-    assert re.search(r'class="button" href="[^"]*">Label \d+ more items for \w+<', drawn)
+    # Alder passes already, so more items for it are offered only to who chooses it.
+    more = r'class="button" href="[^"]*">Label \d+ more items for Alder<'
+    chosen = reverse("replacement", args=[task.project_id, task.pk]) + "?model=0"
+    assert not re.search(more, drawn)
+    assert re.search(more, html_of(client_of(task).get(chosen)))
     assert "winning rate from" in drawn and "Winning rate of Alder, by ε" in drawn
 
 
