@@ -18,10 +18,7 @@ MESSAGES = Catalogue(
                 "n",
             ),
             VERDICT,
-            detail=_(
-                "So far %(name)s comes closest to the human scores: ρ %(rho)s. An interval takes "
-                "%(least)s sources."
-            ),
+            detail=_("An interval needs %(least)s sources."),
         ),
         "checklist_not_shown": Message(
             _("It is not shown that any score of this checklist follows human scores."), VERDICT

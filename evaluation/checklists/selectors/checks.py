@@ -88,6 +88,11 @@ class Board:
         """Whether the board holds scorers of other tasks too, so that own ones are marked."""
         return len({line.own for line in self.lines}) > 1
 
+    @property
+    def lacks_rho(self) -> bool:
+        """Whether a scorer gave all texts of a source one score, which has no correlation."""
+        return any(line.rho["undefined"] for line in self.lines)
+
 
 def study(task: Task) -> Row:
     """Return what the head of the pages shows: questions, dimension, texts, authors."""
@@ -277,12 +282,11 @@ def _answerers(run: Run, told: Mapping[str, Any], later: Row, *, own: bool) -> l
         made.append(Source(name, detail, run.number, share, people, own))
         chance = [row for row in mine if row["score"] == "chance"]
         if chance:
-            words = (
-                gettext("%(detail)s, mean share of people")
-                if who["kind"] == "majority"
-                else gettext("%(detail)s, mean probability of yes")
-            )
-            made.append(Source(name, words % {"detail": detail}, run.number, chance, people, own))
+            if who["kind"] == "majority":
+                name = gettext("Share of people")
+            else:
+                detail = gettext("%(detail)s, mean probability of yes") % {"detail": detail}
+            made.append(Source(name, detail, run.number, chance, people, own))
     return made
 
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.models import Task
-from crowdqc.numbers import count, score
+from crowdqc.numbers import count
 from evaluation.checklists.messages import MESSAGES
 from evaluation.checklists.selectors.checks import Board, Row
 from evaluation.methods.checklists.correlation import SAMPLE_LEVEL
@@ -111,8 +111,6 @@ def follows_human(name: str, rho: Row, claim: Claim) -> Finding:
         return MESSAGES.find(
             "checklist_few_sources",
             n=usable,
-            name=name,
-            rho=score(rho["estimate"], 2),
             least=count(LEAST),
         )
     if not claim.is_sure:

@@ -92,6 +92,7 @@ def _page(request: HttpRequest, task: Task, status: int = 200, **more: Any) -> H
             boards=reads.boards(task, run, setting),
             example=reads.example_score(told),
         )
+        context["lacks_rho"] = any(board.lacks_rho for board in context["boards"])
         findings = verdicts.follows(task, context["boards"])
         beside = _beside(request, task)
         findings += verdicts.scored_without_people(task, beside, context["boards"])

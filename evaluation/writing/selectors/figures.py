@@ -200,7 +200,8 @@ def _general_table(told: NamedFigures) -> ResultTable:
 def _spread(one: Row) -> str:
     if not one["n"]:
         return ""
-    return f"{one['median']:.0f}, {one['q1']:.0f}–{one['q3']:.0f}"
+    median, q1, q3 = (f"{one[name]:.1f}".removesuffix(".0") for name in ("median", "q1", "q3"))
+    return f"{median}, {q1}–{q3}"
 
 
 # Documents ------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def codes(boards: list[Board]) -> list[str]:
 def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
     verdict, step = follows(Task(pk=1, project_id=1), [correlated(None, 2)])
     assert (verdict.code, step.code) == ("checklist_few_sources", "add_sources")
-    assert "ρ .97" in verdict.detail and "takes 5 sources" in verdict.detail
+    assert "needs 5 sources" in verdict.detail
     assert "3 more sources" in step.text
     assert step.action is not None and step.action.url.endswith("?part=texts")
     assert codes([correlated(-0.1, 9)]) == ["checklist_not_shown", "mend_questions"]
