@@ -33,6 +33,13 @@ def test_a_checklist_with_few_sources_is_not_called_a_failure() -> None:
     assert codes([correlated(0.5, 9)]) == ["checklist_follows", "ask_models"]
 
 
+def test_a_missing_correlation_is_mentioned_only_where_there_is_one() -> None:
+    lacking = correlated(0.5, 9)
+    assert not lacking.lacks_rho
+    lacking.lines[0].rho["undefined"] = 1
+    assert lacking.lacks_rho
+
+
 def board_of(*rows: dict[str, float]) -> Board:
     known = {"articles": 12, "undefined": 0, "setting": "sample-level"}
     lines = [
