@@ -41,7 +41,10 @@ urlpatterns = [
     path("", include("annotation.accounts.signing.urls")),
     *(
         path("", include(package))
-        for package in (accounts, payouts, recruitment, conversations, privacy, notifications)
+        for package in (
+            *(accounts, payouts, recruitment, conversations, privacy, notifications),
+            formats,
+        )
     ),
     *(path(PROJECT, include(package.project_patterns)) for package in IN_PROJECT),
 ]

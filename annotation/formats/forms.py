@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, StreamingHttpResponse
+from typing import NamedTuple
+
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.files.reading.sources import Source, of_upload
@@ -10,6 +13,7 @@ from annotation.formats.uploads import selectors
 from annotation.models import ImportFile
 from crowdqc.errors import Invalid, Missing
 from crowdqc.files.cells import csv_lines
+from crowdqc.numbers import parse_whole
 
 
 def uploaded(request: HttpRequest) -> tuple[str, Source]:
@@ -23,6 +27,34 @@ def uploaded(request: HttpRequest) -> tuple[str, Source]:
 def typed_address(request: HttpRequest) -> str:
     """The address that a form names in place of a file; "" without one, or beside a file."""
     return "" if "file" in request.FILES else str(request.POST.get("address", "")).strip()
+
+
+class Announced(NamedTuple):
+    """A file that a page will send in parts: its name, bytes, and time of change in ms."""
+
+    name: str
+    size: int
+    modified: int
+
+
+def announced(request: HttpRequest) -> Announced | None:
+    """The file that a page announces before it sends it in parts; None for any other form."""
+    if "size" not in request.POST:
+        return None
+    size, modified = (
+        parse_whole(request.POST.get(name, ""), 0, 2**53) for name in ("size", "modified")
+    )
+    if size is None or modified is None:
+        raise Invalid(
+            _("The size of the file is not known."), fields={"file": _("Choose it again.")}
+        )
+    return Announced(request.POST.get("name", ""), size, modified)
+
+
+def where_to_send(file: ImportFile, page: str) -> JsonResponse:
+    """Say where the parts of a file go, from which byte on, and which page shows it then."""
+    url = reverse("upload_part", args=[file.pk])
+    return JsonResponse({"url": url, "received": file.done, "page": page})
 
 
 def chosen_columns(request: HttpRequest) -> dict[str, str]:

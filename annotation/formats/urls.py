@@ -6,6 +6,7 @@ from annotation.formats.views import exports, files, imports
 
 TASK = "tasks/<int:task_id>/"
 FILE = f"{TASK}import/<int:file_id>/"
+urlpatterns = [path("uploads/<int:file_id>/", imports.upload_part, name="upload_part")]
 project_patterns = [
     path(FILE, imports.task_import_file, name="task_import_file"),
     path(f"{FILE}bad-rows.csv", imports.task_import_bad_rows, name="task_import_bad_rows"),

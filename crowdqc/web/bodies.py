@@ -22,6 +22,8 @@ SMALL = 64 * KB
 FORM = 20 * MB
 # A file as the import pages take it, with the form around it.
 UPLOAD = 65 * MB
+# What a page sends of a large file at once.
+PART = 8 * MB
 # Speech as a page of work takes it.
 RECORDING = 17 * MB
 TASK = r"/projects/[0-9]+/tasks/[0-9]+"
@@ -32,6 +34,7 @@ LIMITS = (
     (r"/projects/[0-9]+/tasks/from-file/$", UPLOAD),
     (rf"{TASK}/(checks|rescaling)/scores/$", UPLOAD),
     (r"(/projects/[0-9]+)?/score/$", UPLOAD),
+    (r"/uploads/[0-9]+/$", PART),
     (r"/api/token/$", SMALL),
     (r"/(projects|api|otel)/", FORM),
     (r"/work/assignments/[0-9]+/items/[0-9]+/recording/$", RECORDING),

@@ -16,7 +16,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_access
 from annotation.files.reading import limits
-from annotation.formats.forms import bad_rows_file, chosen_columns, typed_address, uploaded
+from annotation.formats.forms import (
+    announced,
+    bad_rows_file,
+    chosen_columns,
+    typed_address,
+    uploaded,
+    where_to_send,
+)
 from annotation.formats.uploads import actions as uploads
 from annotation.models import ImportFile, Project, Role, User
 from annotation.privacy.actions.erasure import KEPT_DAYS
@@ -50,6 +57,9 @@ def _start(request: HttpRequest, project: Project | None) -> HttpResponse:
     user, error = cast(User, request.user), None
     if request.method == "POST":
         try:
+            if coming := announced(request):
+                file = uploads.begin_upload(by=user, project=project, **coming._asdict())
+                return where_to_send(file, reverse("score_table_file", args=[file.pk]))
             file = _store_table(request, user, project)
         except (Invalid, Conflict, LimitExceeded) as refused:
             error = refused

@@ -1,10 +1,12 @@
 // A file that is dropped or chosen is sent at once; without this script there is a button.
+import { sendInParts } from "./upload.js";
 
 document.querySelectorAll("form[data-drop]").forEach((form) => {
   const input = form.querySelector("input[type=file]");
   const button = form.querySelector("[data-drop-submit]");
   const send = () => {
-    if (input.files.length) form.requestSubmit();
+    if (!input.files.length) return;
+    if (!("parts" in form.dataset && sendInParts(form, input.files[0]))) form.requestSubmit();
   };
   input.addEventListener("change", send);
   form.classList.add("sends");
@@ -23,6 +25,6 @@ document.querySelectorAll("form[data-drop]").forEach((form) => {
     form.classList.remove("over");
     if (!event.dataTransfer.files.length) return;
     input.files = event.dataTransfer.files;
-    form.requestSubmit();
+    send();
   });
 });

@@ -176,13 +176,19 @@ def begin_upload(
     kind: str = "",
     name: str,
     size: int,
+    modified: int | None = None,
 ) -> ImportFile:
     """Begin an upload that comes in parts (``add_part``).
 
-    Raises Invalid where it is empty or too large, and LimitExceeded as ``keep_file``.
+    ``modified`` (ms) is when the file was changed last: a file of this name, size and time that
+    did not arrive in whole goes on where it stopped. Raises Invalid where it is empty or too
+    large, and LimitExceeded as ``keep_file``.
     """
     check_size(size)
-    _lock_waiting(by, project)
+    waiting = _lock_waiting(by, project).filter(task=task, state=State.UPLOADING, uploaded_by=by)
+    same = waiting.filter(name=_name(name), size=size, sheet__modified=modified)
+    if modified is not None and (begun := same.first()):
+        return begun
     _require_room(by, project, size)
     file = ImportFile.objects.create(
         project=project,
@@ -192,6 +198,7 @@ def begin_upload(
         size=size,
         total=size,
         state=State.UPLOADING,
+        sheet={} if modified is None else {"modified": modified},
         uploaded_by=by,
     )
     record(by=by, project=project, action="upload.keep", on=file, kind=file.kind)

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from typing import cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_task
+from annotation.access import get_access, get_task
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.examples import count_examples
 from annotation.files.reading import limits
-from annotation.formats.forms import bad_rows_file, chosen_columns, typed_address, uploaded
+from annotation.formats.forms import (
+    Announced,
+    announced,
+    bad_rows_file,
+    chosen_columns,
+    typed_address,
+    uploaded,
+    where_to_send,
+)
 from annotation.formats.registry import Format, format_for, kinds_of, recognise_upload
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task, User
 from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
+from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 
 
@@ -37,6 +47,8 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
     error = None
     if request.method == "POST":
         try:
+            if coming := announced(request):
+                return _begin(request, access.user, task, kind, coming)
             file = _store_file(request, access.user, task, kind)
         except (Invalid, LimitExceeded) as refused:
             error = refused
@@ -70,6 +82,36 @@ def _store_file(request: HttpRequest, user: User, task: Task, kind: str) -> Impo
     name, content = uploaded(request)
     kind = recognise_upload(kinds_of(task), kind, name, content)
     return actions.keep_file(by=user, task=task, kind=kind, name=name, content=content)
+
+
+def _begin(
+    request: HttpRequest, user: User, task: Task, kind: str, coming: Announced
+) -> HttpResponse:
+    """Begin a file that the page sends in parts."""
+    file = actions.begin_upload(
+        by=user, project=task.project, task=task, kind=kind, **coming._asdict()
+    )
+    page = reverse("task_import_file", args=[task.project_id, task.pk, file.pk])
+    return where_to_send(file, page)
+
+
+@login_required
+@require_POST
+def upload_part(request: HttpRequest, file_id: int) -> JsonResponse:
+    """Take the next bytes of a file that a page sends in parts; they are the body."""
+    user = cast(User, request.user)
+    file = ImportFile.objects.filter(pk=file_id, uploaded_by=user).first()
+    if file is None:
+        raise Missing(_("There is no such file."))
+    if file.project_id:
+        get_access(request, file.project_id, Role.REQUESTER)
+    offset = parse_whole(request.GET.get("offset", ""), 0, 2**53)
+    if offset is None:
+        raise Invalid(_("The place of the part is not known."), fields={"offset": "0"})
+    if offset <= file.done:
+        file = actions.add_part(file=file, offset=offset, content=request.body)
+    arriving = file.state == ImportFile.State.UPLOADING
+    return JsonResponse({"received": file.done if arriving else file.size})
 
 
 def _title(task: Task) -> str:

@@ -41,3 +41,29 @@ def test_a_file_that_is_chosen_before_the_script_has_come_is_sent_as_well(
     with uploads.working():
         held[0].continue_()
         expect(page.get_by_role("button", name="Import 2 rows")).to_be_visible()
+
+
+def test_a_large_file_goes_on_in_parts_after_a_break(
+    context: BrowserContext, live_server: Any
+) -> None:
+    task = factories.make_task(publish=False)
+    sign_in(context, task.project.owner, live_server.url)
+    polls_often(context)
+    page = context.new_page()
+    rows = "".join(f"Question {n} {'x' * 900}?\n" for n in range(10_000))
+    broken: list[str] = []
+
+    def break_once(route: Route) -> None:
+        if "offset=4194304" in route.request.url and not broken:
+            broken.append(route.request.url)
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/uploads/**", break_once)
+    page.goto(live_server.url + reverse("task_import", args=[task.project_id, task.pk, "items"]))
+    large = {"name": "q.csv", "mimeType": "text/csv", "buffer": f"question\n{rows}".encode()}
+    page.locator("input[type=file]").set_input_files(large)  # type: ignore[arg-type]
+    with uploads.working():
+        expect(page.get_by_role("button", name="Import 10,000 rows")).to_be_visible()
+    assert len(broken) == 1

@@ -278,6 +278,35 @@ def test_a_file_in_parts_goes_on_where_it_stopped(requester: tuple[Client, User,
     assert send(where, name="votes.csv", size=2**40).status_code == 422
 
 
+def test_a_page_sends_a_file_in_parts_and_goes_on_after_a_reload(
+    requester: tuple[Client, User, Project],
+) -> None:
+    client, _, _ = requester
+    content = (HEAD + "".join(f"\nw{n % 3},i{n // 3},{n % 2}" for n in range(30))).encode()
+    about = {"name": "votes.csv", "size": len(content), "modified": 1_764_000_000_000}
+    begun = client.post(reverse("score_table"), about).json()
+
+    def part(begin: int, end: int) -> Any:
+        url = f"{begun['url']}?offset={begin}"
+        return client.post(url, content[begin:end], "application/octet-stream")
+
+    assert part(0, 100).json() == {"received": 100}
+    again = client.post(reverse("score_table"), about).json()
+    assert again == {**begun, "received": 100}
+    other = client.post(reverse("score_table"), {**about, "modified": 1}).json()
+    assert other["url"] != begun["url"] and other["received"] == 0
+    assert part(150, 200).json() == {"received": 100}  # not what comes next
+    stranger = Client()
+    stranger.force_login(factories.make_user())
+    assert stranger.post(f"{begun['url']}?offset=100", b"x", "text/plain").status_code == 404
+    assert part(100, len(content)).json() == {"received": len(content)}
+    work()
+    assert ImportFile.objects.get(pk=int(re.findall(r"\d+", begun["page"])[-1])).state == "ready"
+    assert client.get(begun["page"]).status_code == 200
+    refused = client.post(reverse("score_table"), {**about, "size": 2**40})
+    assert refused.status_code == 422
+
+
 def test_columns_are_read_as_last_time_for_the_same_names(
     requester: tuple[Client, User, Project],
 ) -> None:
