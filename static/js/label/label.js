@@ -215,15 +215,30 @@ function rank(field, select) {
   return true;
 }
 
-// Tab goes from field to field, and from the last one on to the buttons.
+// Where Tab stops within a field: its boxes are one stop, since arrows go through them.
+function stops(field) {
+  const all = boxes(field);
+  const box = all.find((one) => one === document.activeElement) ?? all.find((one) => one.checked) ?? all[0];
+  return [...field.querySelectorAll("input:not([type=hidden]), select, textarea, button")]
+    .filter((one) => (one === box || !all.includes(one)) && one.getClientRects().length);
+}
+
+// Tab goes through a field and on to the next one, and from the last one on to the buttons.
 function step(event, field) {
   const all = asked();
   const inside = event.target.closest("[data-field]");
   if (!inside && event.target !== document.body && event.target.id !== "main") return false;
-  if (inside?.querySelector("[data-marks]:not([hidden])")) return false; // its own buttons
-  const next = inside ? all[all.indexOf(inside) + (event.shiftKey ? -1 : 1)] : field;
+  const by = event.shiftKey ? -1 : 1;
+  const own = inside ? stops(inside) : [];
+  const more = own[own.indexOf(event.target) + by];
+  if (more) {
+    more.focus();
+    return true;
+  }
+  const next = inside ? all[all.indexOf(inside) + by] : field;
   if (next) {
     stand(next);
+    if (event.shiftKey) stops(next).at(-1)?.focus({ preventScroll: true });
     return true;
   }
   if (inside && !event.shiftKey) {

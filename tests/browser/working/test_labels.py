@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Answer, Assignment, Task
 from tests.browser.sign_in import fits, sign_in
-from tests.browser.working.keys import is_saved
+from tests.browser.working.keys import is_saved, press
 from tests.support import factories
 from tests.support.studies import labels
 
@@ -81,6 +81,36 @@ def test_items_are_labeled_by_keyboard_and_a_field_comes_and_goes(
         ("damage", "spots"),
         ("more", "unsure"),
     ]
+
+
+def test_tab_comes_to_every_place_of_a_field_that_arrows_do_not(
+    tab: Page, live_server: Any
+) -> None:
+    order = {"name": "order", "label": "Order", "question": "What is worst?", "kind": "rank"}
+    order |= {"options": labels.DAMAGE["options"][:2]}
+    count = {"name": "count", "label": "Count", "question": "How many?", "kind": "number"}
+    fields = [order, count | {"unsure": True}, labels.DAMAGE]
+    task = labels.make_labels(factories.make_project(), ["A leaf."], fields=fields)
+    opened(tab, live_server.url, task)
+    tab.set_viewport_size({"width": 1200, "height": 900})
+    press(tab, "Tab", "2", "Tab", "1", "Tab", "Tab")
+    expect(tab.get_by_role("checkbox", name="Unsure")).to_be_focused()
+    press(tab, "Space", "Tab", "3", "Tab")
+    expect(tab.get_by_role("button", name="Finish")).to_be_focused()
+    tab.get_by_role("radio", name="None of these").focus()
+    press(tab, "Shift+Tab")
+    expect(tab.get_by_role("checkbox", name="Unsure")).to_be_focused()
+    press(tab, "Shift+Tab", "Shift+Tab")
+    expect(tab.get_by_label("Rank of Holes")).to_be_focused()
+    tab.get_by_role("button", name="Finish").click()
+    tab.get_by_role("button", name="Submit 1 item").click()
+    expect(tab.get_by_role("heading", name="Submitted")).to_be_visible()
+    assert dict(Answer.objects.get().choices.values_list("field", "code")) == {
+        "order.spots": "2",
+        "order.holes": "1",
+        "count": "unsure",
+        "damage": "none",
+    }
 
 
 def test_text_is_marked_by_keys_and_by_pointer_and_offsets_count_characters(
