@@ -61,6 +61,16 @@ def test_scopes_name_classes_that_pages_have() -> None:
     assert classes == used
 
 
+def test_styles_of_a_page_are_nested_below_its_class(tmp_path: Path) -> None:
+    """Not scoped: WebKit matches no field and nothing within details in a scope."""
+    (tmp_path / "all.css").write_text('@import "a.css" layer(pages) scope(.page-a, .page-b);\n')
+    (tmp_path / "a.css").write_text("p { margin: 0; }\n")
+    sent = minify_styles(bundle_styles(tmp_path, "all.css"))
+    assert sent == "@layer pages{:where(.page-a,.page-b){p{margin: 0;}}}"
+    styles = "".join(bundle_styles(STATIC, name) for name in ("worker.css", "staff.css"))
+    assert ":where(.page-work)" in styles and "@scope" not in styles
+
+
 def test_the_finder_builds_anew_what_has_changed(tmp_path: Path, settings: object) -> None:
     sources, home = tmp_path / "static", tmp_path / "home"
     for name in NAMES:

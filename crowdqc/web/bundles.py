@@ -52,7 +52,8 @@ def bundle_styles(root: Path, name: str) -> str:
     def included(match: re.Match[str]) -> str:
         body = bundle_styles(root, _beside(name, match["path"]))
         if match["scope"]:
-            body = f"@scope ({match['scope']}) {{\n{body}}}\n"
+            # Nested, as @scope matches no input, textarea or details in WebKit (2.50).
+            body = f":where({match['scope']}) {{\n{body}}}\n"
         return f"@layer {match['layer']} {{\n{body}}}\n" if match["layer"] else body
 
     def moved(match: re.Match[str]) -> str:
