@@ -23,7 +23,7 @@ from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.times import SLASHES, is_day_first, parse_moment
-from annotation.files.reading.values import MEND, WRONG, storable
+from annotation.files.reading.values import MEND, WRONG, composed, plain_number, storable
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
 from crowdqc.web.terms import Words
@@ -227,6 +227,17 @@ class Refused(Exception):
     """A row cannot be taken; why is noted already."""
 
 
+# Fields that name people, systems and items: such a name has one spelling (``composed``).
+NAMING = frozenset(
+    ("worker", "worker_id", "system", "prompt_strategy", "item_id", "item", "id", "key", "topic")
+)
+
+
+def spelled_alike(name: str) -> str:
+    """A name as it is compared with those of the task: ``composed``, 1 for 1.0."""
+    return plain_number(composed(name).strip())
+
+
 class Reader:
     """Takes mapped values out of rows and notes what is wrong with them.
 
@@ -240,6 +251,8 @@ class Reader:
         self.checked = checked
         self.rows = rows  # all of the file, for what one row does not tell
         self.times: dict[str, Times] = {}
+        self._alike: dict[str, dict[str, str]] = {}
+        self._read_as: dict[str, tuple[int, str, str]] = {}
         self._words: dict[str, str] = {}  # translated once: a file may have one fault in all rows
 
     def __enter__(self) -> Reader:
@@ -260,7 +273,32 @@ class Reader:
         value = row.values.get(column, "")
         if "\r" in value:
             value = value.replace("\r\n", "\n").replace("\r", "\n")
-        return value.strip()
+        return composed(value).strip() if name in NAMING else value.strip()
+
+    def known_name(self, row: Row, name: str, known: Collection[str]) -> str:
+        """A row's name, or the one of ``known`` that is only written in another way: 1 for 1.0.
+
+        What is read so is noted once a column.
+        """
+        said = self.value(row, name)
+        if not said or said in known:
+            return said
+        alike = self._alike.get(name)
+        if alike is None:
+            alike = self._alike[name] = {}
+            for one in known:
+                key = spelled_alike(one)
+                alike[key] = "" if key in alike else one  # of two neither is meant for sure
+        use = alike.get(spelled_alike(said), "")
+        if use:
+            n, first, as_what = self._read_as.get(name, (0, said, use))
+            self._read_as[name] = (n + 1, first, as_what)
+        return use or said
+
+    def note_names(self) -> None:
+        """Add a note for each column with names that were read in the task's spelling."""
+        for name, (n, said, use) in self._read_as.items():
+            self.checked.notes.append(note_spelling(self.column(name), n, said, use))
 
     def add_error(self, row: Row, names: str | Sequence[str], wrong: str, mend: str) -> None:
         """Note what is wrong in columns of a row and how to mend it."""
@@ -401,6 +439,19 @@ class Reader:
         return value
 
 
+def note_spelling(column: str, n: int, said: str, use: str) -> str:
+    """Say that ``n`` cells of a column are read in another spelling than they have."""
+    told = {"column": column, "said": said, "use": use, "n": f"{n:,}"}
+    return (
+        ngettext(
+            "%(column)s: “%(said)s” is read as “%(use)s” (%(n)s cell).",
+            "%(column)s: “%(said)s” is read as “%(use)s”, and others alike (%(n)s cells).",
+            n,
+        )
+        % told
+    )
+
+
 class Times:
     """Reads the times of a table; what is none is left empty, and is said once."""
 
@@ -468,6 +519,7 @@ class Importer(ABC):
         reader = Reader(mapping, checked, rows)
         self.read(reader, rows, known)
         reader.note_times()
+        reader.note_names()
         return checked
 
     @abstractmethod

@@ -49,7 +49,7 @@ class KnownSystems:
 
 def _item(reader: Reader, row: Row, keys: Set[str], order: Sequence[str]) -> str:
     """The question of a row; where there is none, say which is nearest. Raises Refused."""
-    key = reader.value(row, "item_id")
+    key = reader.known_name(row, "item_id", keys)
     if key not in keys:
         wrong = gettext_noop("No question has this id.") if key else gettext_noop("There is no id.")
         reader.refuse_unknown(row, "item_id", wrong, near=key, known=order, order=order)

@@ -76,7 +76,7 @@ class KnownAnswers(KnownAuthors):
 
     def item(self, reader: Reader, row: Row, names: Sequence[str]) -> str:
         """The key of the item that a row is about. Raises Refused."""
-        said = [value for name in names if (value := reader.value(row, name))]
+        said = [value for name in names if (value := reader.known_name(row, name, self.items))]
         for value in said:
             if value in self.items:
                 return self.items[value]

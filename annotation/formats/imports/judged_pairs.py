@@ -177,7 +177,7 @@ class Pairs:
         )
 
     def _by_id(self, reader: Reader, row: Row, texts: tuple[str, str] | None) -> KnownPair:
-        key = reader.value(row, "item_id")
+        key = reader.known_name(row, "item_id", self.by_key)
         if key in self.attention and key not in self.by_key:
             wrong = gettext_noop("This is an attention pair; judgments of it never count.")
             reader.refuse(row, "item_id", wrong, _("Leave the row out."))

@@ -115,6 +115,7 @@ class KnownAnswersFile(Importer):
                 )
                 reader.limit(row, self.limits)
                 name = values["field"] or only
+                values["item"] = reader.known_name(row, "item", known.items)
                 if values["item"] not in known.items:
                     self._unknown(reader, row, "item", values["item"], known.items)
                 if name not in by_name:

@@ -219,7 +219,7 @@ class Ratings(Importer):
                     checked.good.append(found)
 
     def _rating(self, reader: Reader, row: Row, known: KnownRatings) -> dict[str, Any]:
-        item = reader.value(row, "item_id")
+        item = reader.known_name(row, "item_id", known.items)
         if item not in known.items:
             near = closest_name(item, known.items)
             mend = (

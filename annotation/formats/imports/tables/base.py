@@ -10,9 +10,15 @@ from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from annotation.files.reading.importer import CheckedRows, Importer, Reader, Row, missing
+from annotation.files.reading.importer import (
+    CheckedRows,
+    Importer,
+    Reader,
+    Row,
+    missing,
+    note_spelling,
+)
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import NUMBER, SPACES, UNSEEN, composed, plain_number
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
@@ -126,17 +132,14 @@ class Spellings(Iterable[Row]):
     def note(self) -> None:
         """Add a note for each value that was read as another spelling."""
         for column, (n, said, use) in self.changed.items():
-            wrong = ngettext(
-                "%(column)s: “%(said)s” is read as “%(use)s” (%(n)s cell).",
-                "%(column)s: “%(said)s” is read as “%(use)s”, and others alike (%(n)s cells).",
-                n,
-            )
             if use == composed(said) and (UNSEEN.search(said) or SPACES.search(said)):
                 wrong = _("%(column)s: spaces and signs that nobody sees are read as in “%(use)s”.")
             elif use == composed(said):
                 wrong = _("%(column)s: accents encoded in two ways are read as one (“%(use)s”).")
-            told = {"column": column, "said": said, "use": use, "n": f"{n:,}"}
-            self.reader.checked.notes.append(wrong % told)
+            else:
+                self.reader.checked.notes.append(note_spelling(column, n, said, use))
+                continue
+            self.reader.checked.notes.append(wrong % {"column": column, "use": use})
 
 
 class _Kind:
