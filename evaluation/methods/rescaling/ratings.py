@@ -49,7 +49,7 @@ from evaluation.methods.rescaling import competence
 from evaluation.methods.rescaling.data import Annotations, shared_pairs
 from evaluation.methods.rescaling.method import mean_tau
 
-NAME, VERSION = "ratings", "1.6"
+NAME, VERSION = "ratings", "1.7"
 PARAMS = Params(
     NAME,
     (
@@ -74,8 +74,11 @@ STAGES = (AGREEMENT, MEANS)
 FEWEST = 3  # shared texts below which there is no correlation
 ALL_ONE_CLASS = "all ratings are in one class; kappa is not defined"
 SAME_RATING = "every rating is the same, so no interval"
-ORDINAL = "ordinal"
-AGREED = ("dimension", "measurement", "alpha", "low", "high", "n", "texts", "unit", "reason")
+ORDINAL, INTERVAL = "ordinal", "interval"
+AGREED = (
+    *("dimension", "measurement", "alpha", "low", "high", "n", "texts", "unit", "reason"),
+    *("interval_alpha", "interval_low", "interval_high"),
+)
 SYSTEM = (
     "dimension",
     "component",
@@ -198,7 +201,8 @@ def fit(
 
     Tables (``dimension`` is the scale's number): ``agreement`` (alpha of the level of
     ``measurement``, ordinal, of these raters; bootstrap over topics, over texts where all are of
-    one; ``unit``), ``system`` (mean; interval clustered by worker and by topic, within the scale),
+    one; ``unit``; ``interval_alpha`` takes points for equal steps),
+    ``system`` (mean; interval clustered by worker and by topic, within the scale),
     ``candidate`` (mean of a text), ``worker`` (``agreement``: correlation with the mean of the
     others on the same texts, which is no competence, NaN below 3 texts, with Fisher's interval;
     ``shared``: these texts; own ``mean`` and ``spread``). ``reason`` and
@@ -241,7 +245,9 @@ def fit(
     columns = {"agreement": AGREED, "system": SYSTEM, "candidate": TEXT, "worker": WORKER}
     columns |= {"stratum": STRATUM, "stratum_system": ("column", "stratum", *SYSTEM)}
     columns["two_classes"] = TWO_CLASSES
-    ours, theirs = rng.spawn(2)  # what was drawn before stays as it was
+    ours, theirs, steps = rng.spawn(3)  # what was drawn before stays as it was
+    for k, agreed in enumerate(rows["agreement"]):
+        agreed.update(_interval_agreement(data, k, steps, settings))
     rows["two_classes"] = [_two_classes(data, k, theirs, settings) for k in range(len(data.scales))]
     if settings["competence"]:
         columns |= {
@@ -364,6 +370,29 @@ def _agreement(
     except DataError as problem:
         row["reason"] = str(problem)
     return row
+
+
+def _interval_agreement(
+    data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
+) -> dict[str, float]:
+    """Alpha where the points are equal steps, with its bootstrap bounds; NaN where undefined."""
+    unit, noun = data.units
+    row = dict.fromkeys(("interval_alpha", "interval_low", "interval_high"), np.nan)
+    try:
+        votes = labels(data, scale)
+        row["interval_alpha"] = krippendorff_alpha(votes, INTERVAL)
+        found = alpha_interval(
+            votes,
+            INTERVAL,
+            rng=rng,
+            resamples=settings["resamples"],
+            confidence=settings["level"],
+            group=unit,
+            noun=noun,
+        )
+    except DataError:
+        return row  # ``reason`` says why
+    return row | {"interval_low": found.low, "interval_high": found.high}
 
 
 def _two_classes(

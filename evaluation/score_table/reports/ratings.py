@@ -8,7 +8,6 @@ import numpy as np
 
 from annotation.files.reading.importer import CheckedRows
 from crowdqc.numbers import plural
-from evaluation.methods.agreement.coefficients import krippendorff_alpha
 from evaluation.methods.core.base import Result, Table
 from evaluation.methods.rescaling import ratings as method
 from evaluation.score_table.reports.text import (
@@ -60,8 +59,8 @@ def _lines(data: method.Ratings, result: Result) -> Iterator[str]:
         else:
             bounds = interval(row["low"], row["high"]) or " (no interval)"
             yield (f"Krippendorff's alpha ({row['measurement']}) {number(row['alpha'])}{bounds}.")
-            interval_alpha = krippendorff_alpha(method.labels(data, row["dimension"]), "interval")
-            yield f"Krippendorff's alpha (interval) {number(interval_alpha)}."
+            bounds = interval(row["interval_low"], row["interval_high"]) or " (no interval)"
+            yield f"Krippendorff's alpha (interval) {number(row['interval_alpha'])}{bounds}."
     yield (
         f"{plural(len(data), 'rating')} of {plural(len(data.texts), 'text')} by "
         f"{plural(len(data.workers), 'worker')}."
