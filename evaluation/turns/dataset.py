@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from django.utils.translation import gettext
 
+from annotation.chats.units import turn_of
 from annotation.models import Task
 from annotation.work.snapshots import turns as collected
 from annotation.work.snapshots.labels import LabelField
-from annotation.work.snapshots.turns import SystemTurn, TurnVote
+from annotation.work.snapshots.turns import AskedUnit, SystemTurn, TurnVote
 from crowdqc.errors import Conflict
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.turns.method import Turns
@@ -75,20 +76,16 @@ def load(snapshot: Snapshot, field: LabelField, good: str) -> TurnsDataset:
             gettext("The labels of this snapshot changed since it was taken; start a new run.")
         )
     items = {row.item_id for row in rows}
-    tools = (
-        collected.tools_called(task, items)
-        if collected.asks_calls(task.current, field.name)
-        else {}
-    )
+    asked = collected.asked_units(task.current, field.name, items)
     systems = [one for one in collected.system_turns(task, field) if one.item_id in items]
-    return to_arrays(rows, field, good, tools, systems)
+    return to_arrays(rows, field, good, asked, systems)
 
 
 def to_arrays(
     rows: Sequence[TurnVote],
     field: LabelField,
     good: str,
-    tools: dict[tuple[int, str], str],
+    asked: Mapping[tuple[int, str], AskedUnit],
     systems: Sequence[SystemTurn],
 ) -> TurnsDataset:
     """Turn rows in the order of a snapshot into arrays."""
@@ -108,12 +105,9 @@ def to_arrays(
         labels=field.codes,
     )
     conversation = [item_at[item] for item, _ in units]
-    seen = dict.fromkeys(items, 0)
-    places = []
-    for item, _unit in units:
-        seen[item] += 1
-        places.append(seen[item])
-    kinds = tuple(dict.fromkeys(tools.get(unit, "") for unit in units)) or ("",)
+    # A unit that the field is not asked about any more stands where its turn does.
+    about = [asked.get(unit, AskedUnit(turn_of(unit[1]), "")) for unit in units]
+    kinds = tuple(dict.fromkeys(one.tool for one in about)) or ("",)
     names = list(dict.fromkeys((one.system, one.strategy) for one in systems))
     name_at = {name: at for at, name in enumerate(names)}
     machine = np.full((len(names), len(units)), -1, dtype=np.int64)
@@ -124,10 +118,10 @@ def to_arrays(
     data = Turns.build(
         votes,
         conversation,
-        places,
+        [one.place for one in about],
         good=label_at.get(good, len(field.codes) - 1),
         conversations=[str(pk) for pk in items],
-        kind=[kinds.index(tools.get(unit, "")) for unit in units],
+        kind=[kinds.index(one.tool) for one in about],
         kinds=kinds,
         machine=machine,
         systems=[", ".join(filter(None, name)) for name in names],

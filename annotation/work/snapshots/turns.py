@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
 
-from annotation.chats.storage import chat_of
+from annotation.chats.storage import UNITS, chat_of
 from annotation.chats.units import CALLS, MARK, split_unit, turn_of
 from annotation.models import Answer, ChoiceValue, Item, Task, TaskVersion
 from annotation.task_types.labels.fields import CHOOSE_ONE
@@ -133,7 +133,29 @@ def place_key(unit: str) -> tuple[int, int]:
     return turn_of(unit), int(unit.partition("c")[2] or 0)
 
 
-def tools_called(task: Task, item_ids: Collection[int]) -> dict[tuple[int, str], str]:
+class AskedUnit(NamedTuple):
+    """A unit of an item that a field is asked about: its place from 1, and a call's tool."""
+
+    place: int
+    tool: str
+
+
+def asked_units(
+    version: TaskVersion | None, field: str, item_ids: Collection[int]
+) -> dict[tuple[int, str], AskedUnit]:
+    """Return the units of items that a field is asked about, labelled or not: (item, unit)."""
+    rows = version.settings.get("fields", []) if version else []
+    per = next((row.get("per", "") for row in rows if row["name"] == field), "")
+    items = Item.objects.filter(pk__in=list(item_ids))
+    tools = _tools_called(item_ids) if per == CALLS else {}
+    return {
+        (pk, unit): AskedUnit(place, tools.get((pk, unit), ""))
+        for pk, settings in items.values_list("pk", "settings").iterator(chunk_size=CHUNK)
+        for place, unit in enumerate(settings.get(UNITS, {}).get(per, ()), 1)
+    }
+
+
+def _tools_called(item_ids: Collection[int]) -> dict[tuple[int, str], str]:
     """Return the name of the tool of each call: (item, unit) -> name."""
     items = Item.objects.filter(pk__in=list(item_ids), chat__isnull=False).select_related("chat")
     found: dict[tuple[int, str], str] = {}
@@ -143,9 +165,3 @@ def tools_called(task: Task, item_ids: Collection[int]) -> dict[tuple[int, str],
             for at, call in enumerate(turn.calls, 1):
                 found[item.pk, f"{number}c{at}"] = call.name
     return found
-
-
-def asks_calls(version: TaskVersion | None, name: str) -> bool:
-    """Whether a field of this name is asked about tool calls."""
-    rows = version.settings.get("fields", []) if version else []
-    return any(row["name"] == name and row.get("per") == CALLS for row in rows)

@@ -12,13 +12,15 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.chats.units import units_of
-from annotation.models import Task
+from annotation.models import ChoiceValue, Task
 from annotation.work.actions import answers
+from annotation.work.snapshots import turns as collected
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.turns.method import Turns, fit, share_row
 from evaluation.methods.turns.survival import product_limit, survival
 from evaluation.models import RunState
 from evaluation.runs import engine
+from evaluation.turns.dataset import to_arrays
 from tests.annotation.chats.made import PROBLEM, make_chat, make_chat_task
 from tests.support.factories import claim, make_worker
 
@@ -61,6 +63,18 @@ def test_run_finds_where_conversations_go_wrong() -> None:
     for key, wrong in WRONG_FROM.items():
         for unit in units_of(make_chat())["assistant"]:
             assert labels[key, unit] == ("made_up" if int(unit) >= wrong else "none")
+
+
+@pytest.mark.django_db
+def test_a_turn_keeps_its_number_where_an_earlier_one_has_no_label() -> None:
+    task = answered(n=1, workers=3)
+    first, *others = units_of(make_chat())["assistant"]
+    ChoiceValue.objects.filter(field=f"problem@{first}").delete()
+    field = collected.turn_field(task)
+    votes = collected.turn_votes(task, field)
+    asked = collected.asked_units(task.current, field.name, {votes[0].item_id})
+    frozen = to_arrays(votes, field, field.codes[0], asked, ())
+    assert frozen.data.place.tolist() == list(range(2, len(others) + 2))
 
 
 def test_product_limit_is_the_published_example() -> None:
