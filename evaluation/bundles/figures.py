@@ -22,7 +22,7 @@ def _dimension(row: Row, found: Bundled) -> str:
 def _coefficient(row: Row, found: Bundled) -> str:
     name = row["coefficient"]
     label = str(COEFFICIENTS.get(name, (name, ""))[0])
-    return f"{label}, {row['label']}" if row.get("label") else label
+    return f"{label}, {found.option(row['label'])}" if row.get("label") else label
 
 
 def _whole_or_class(row: Row) -> bool:
@@ -51,7 +51,7 @@ LABELS = (
         "class",
         "Prevalence of labels",
         measured("Share", "prevalence"),
-        lambda row, found: str(row["label"]),
+        lambda row, found: found.option(row["label"]),
         _whole_or_class,
     ),
 )
@@ -65,7 +65,7 @@ def _model(row: Row, found: Bundled) -> str:
 
 def _model_and_label(row: Row, found: Bundled) -> str:
     labels, at = found.figures["frame"].get("labels", ()), row.get("label")
-    label = labels[at] if labels and at is not None and at >= 0 else ""
+    label = found.option(labels[at]) if labels and at is not None and at >= 0 else ""
     return f"{_model(row, found)}, {label}" if label else _model(row, found)
 
 
@@ -134,8 +134,7 @@ RESCALED = (
             "After",
             "after",
             {"before": "Before", "low": "Change from", "high": "to"},
-            ends=("", ""),
-            why="of the change, beside",
+            ends=None,
         ),
         lambda row, found: f"λ = {row['lambda']:g}, {SETTINGS[row['setting']]}",
     ),

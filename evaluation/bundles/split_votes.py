@@ -8,10 +8,9 @@ import numpy as np
 
 from crowdqc.numbers import count, percent, plural
 from evaluation.bundles.manifest import results_file
-from evaluation.bundles.tables import Bundled, Line, Row, Table, report_table
+from evaluation.bundles.tables import Bundled, Line, Row, Table, measured, report_table
 from evaluation.methods.core import units
 from evaluation.models import ItemLabel
-from evaluation.results.columns import Column
 
 VOTES = "votes"
 
@@ -50,24 +49,16 @@ def agreement_lines(found: Bundled) -> Iterator[tuple[str, str]]:
 def split_items(found: Bundled) -> Iterator[Table]:
     """The items whose workers gave several labels, the least certain first."""
     lines, names = [], found.names.get("items", {})
-    labels = dict((found.figures.get("field") or {}).get("options", ()))
     where = results_file(ItemLabel)
     for at, row in _split(found):
         name = names.get(str(row["item_id"]), f"item {row['item_id']}")
-        label = labels.get(row["label"], row["label"])
+        label = found.option(row["label"])
         lines.append(Line(f"{name}: {label}" if label else name, f"{where}:{at}", row))
     lines.sort(key=lambda line: line.data["extra"]["posterior"] or 0.0)
-    certainty = Column.score(
-        "extra.posterior",
-        "Certainty",
-        digits=3,
-        is_main=True,
-        bounds=None,
-        missing="a probability",
-    )
-    counts = [Column.count(f"extra.{VOTES}.{code}", label) for code, label in labels.items()]
+    counts = {f"extra.{VOTES}.{code}": label for code, label in found.options.items()}
     if lines:
-        yield report_table("Items with split votes", (certainty, *counts), lines)
+        columns = measured("Certainty", "extra.posterior", counts, ends=None)
+        yield report_table("Items with split votes", columns, lines)
 
 
 def _rows(found: Bundled) -> Iterator[tuple[int, Row]]:

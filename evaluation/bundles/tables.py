@@ -60,6 +60,25 @@ class Bundled:
         asked = (settings.get(name) for name in ("dimensions", "scales", "styles"))
         return {one["name"]: one["label"] for one in next(filter(None, asked), ())}
 
+    @cached_property
+    def options(self) -> Mapping[str, str]:
+        """What the options of the run's field are called, by code."""
+        told = self.figures.get("field")
+        if told:
+            return dict(told["options"])
+        name = (dig(self.figures, "frame.field") or [""])[0]
+        fields = self.version["settings"].get("fields") or ()
+        return {
+            one["value"]: one["label"] or one["value"]
+            for field in fields
+            if field["name"] == name
+            for one in field.get("options") or ()
+        }
+
+    def option(self, code: str) -> str:
+        """What the option of a code is called."""
+        return self.options.get(code, code)
+
     def label(self, name: str) -> str:
         """The label of a dimension or style; of no name all of them."""
         return str(self.labels.get(name, name or ALL))
@@ -89,6 +108,8 @@ class Table:
     axis: SafeString
     left: int
     rows: list[dict[str, Any]]
+    has_intervals: bool
+    why: str  # none of its rows has an interval, "" where rows differ in it or none is due
 
 
 def written(value: Any) -> str:
@@ -120,7 +141,7 @@ def measured(
     key: str = "estimate",
     counts: Mapping[str, Words] = MappingProxyType({}),
     *,
-    ends: tuple[str, str] = ("low", "high"),
+    ends: tuple[str, str] | None = ("low", "high"),
     why: str = "",
 ) -> tuple[Column, ...]:
     """Make the columns of a number with its interval, and of counts, by their paths.
@@ -140,7 +161,12 @@ def report_table(title: str, columns: Sequence[Column], lines: Sequence[Line]) -
     rows = [_row(line, main, counts, scale) for line in shown]
     heads = [str(one.label) for one in counts]
     left = max(0, len(lines) - MOST)
-    return Table(title, str(main.label), heads, forest_axis(scale), left, rows)
+    has_intervals = any(row["ends"] for row in rows)
+    reasons = {row["why"] for row in rows} if main.bounds and not has_intervals else set()
+    if len(reasons) > 1:  # each stands in its row
+        has_intervals, reasons = True, set()
+    why = "".join(reasons)
+    return Table(title, str(main.label), heads, forest_axis(scale), left, rows, has_intervals, why)
 
 
 def _row(line: Line, main: Column, counts: Sequence[Column], scale: Scale) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import uuid
 import zipfile
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,6 +22,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
+from pypdf import PdfReader
 
 from annotation.authoring.actions import tasks
 from annotation.formats.actions import votes as vote_imports
@@ -35,7 +36,7 @@ from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
 from evaluation.bundles.kinds.base import Broken
 from evaluation.bundles.kinds.choices import others_bytes, read_others
-from evaluation.bundles.makers import live_file
+from evaluation.bundles.makers import live_file, report_of, written_as
 from evaluation.bundles.manifest import FIGURES, NAMES, RECIPE, results_file
 from evaluation.bundles.study import study_of
 from evaluation.bundles.tables import Bundled
@@ -334,9 +335,27 @@ def test_a_report_on_labels_has_raw_agreement_and_the_items_with_split_votes(
     heads = [escape(label) for _, label in run.figures.get(name="field").data["options"]]
     assert heads and all(f">{label}</th>" in table for label in heads)
     assert table.count("<tr>") == split + 1 and sum(f"{one}: " in table for one in key) == split
+    assert "% CI" not in table  # a posterior is a probability: no interval is due
+    prevalence = html.partition("<h3>Prevalence of labels</h3>")[2].partition("</table>")[0]
+    assert heads and all(f">{label}</th>" in prevalence for label in heads)
     out = StringIO()
     call_command("verify_bundle", str(bundled), "--report", str(report), stdout=out)
     assert "each as the bundle has it" in out.getvalue()
+
+
+def test_a_report_as_pdf_has_every_interval_that_its_html_draws() -> None:
+    html, _ = report_of(run_of("labels"))
+    drawn = html.count('class="interval"')
+    assert drawn
+    pages = PdfReader(BytesIO(written_as("pdf", html))).pages
+    colour = [round(part / 255, 2) for part in (0x0B, 0x64, 0x70)]
+    strokes = [
+        [round(float(one), 2) for one in values]
+        for page in pages
+        for values, operator in page.get_contents().operations  # type: ignore[union-attr]
+        if operator == b"RG"
+    ]
+    assert strokes.count(colour) == drawn
 
 
 def test_the_result_of_a_live_evaluation_is_a_bundle_with_a_report(tmp_path: Path) -> None:
