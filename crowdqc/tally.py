@@ -19,7 +19,7 @@ REASONS = {
     "repeated": "second answers of a worker to a question",
     "repeat": "repeats by the same person on the same texts",
     "uncounted": "marked as not counting",
-    "excluded": "by excluded workers",
+    "excluded": "by workers left out by hand",
     "gold": "on gold or attention items",
     "other_fields": "on a version that asks for something else",
     "no_text": "without a text",

@@ -15,15 +15,23 @@ from typing import Any
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import translation
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from crowdqc.tally import reason_words
 from evaluation.bundles.kinds.base import Broken, read_jsonl, read_value
-from evaluation.bundles.manifest import ENVIRONMENT, RECIPE, results_file
-from evaluation.bundles.study import asked_lines, study_lines
+from evaluation.bundles.manifest import ENVIRONMENT, FIGURES, RECIPE, results_file
+from evaluation.bundles.study import (
+    asked_lines,
+    collection_lines,
+    exclusion_lines,
+    people_lines,
+    unfinished,
+)
 from evaluation.bundles.tables import Bundled, Row, Table, number, scores, written
 from evaluation.bundles.words import ABOUT, MethodWords
 from evaluation.models import CandidateScore, ItemLabel, ItemScore, SystemScore, WorkerScore
+from evaluation.runs.results import everybody
 from evaluation.runs.run_types import title_of
 
 COUNTS = (
@@ -61,7 +69,11 @@ def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
         "manifest": manifest,
         "method": about.title or title_of(manifest["method"]),
         "version": found.version,
-        "study": list(study_lines(manifest)),
+        "unfinished": unfinished(manifest),
+        "collection": list(collection_lines(manifest)),
+        "people": list(people_lines(manifest)),
+        "with_all": list(_with_all(found)),
+        "by_hand": list(exclusion_lines(manifest, found.names["workers"])),
         "asked": list(asked_lines(found.version["settings"])),
         "verdict": about.verdict(found),
         "facts": list(about.facts(found)),
@@ -95,7 +107,7 @@ def _data(counts: Row) -> dict[str, list[tuple[str, SafeString]]]:
         "counts": [
             (name, number(counts[key], f"{RECIPE}:counts.{key}"))
             for name, key in COUNTS
-            if key in counts
+            if key in counts and (counts[key] or key != "system_answers")
         ],
         "left_out": [
             (reason_words(name), number(n, f"{RECIPE}:counts.left_out.{name}"))
@@ -103,6 +115,17 @@ def _data(counts: Row) -> dict[str, list[tuple[str, SafeString]]]:
             if n
         ],
     }
+
+
+def _with_all(found: Bundled) -> Iterator[tuple[str, SafeString]]:
+    """Label and figures of agreement if workers who were left out by hand count too."""
+    rows = (found.figures.get(everybody.FIGURE) or {}).get("agreement") or ()
+    for at, row in enumerate(rows):
+        place = f"{FIGURES}:{everybody.FIGURE}.agreement.{at}"
+        alpha, *ends = (number(row[key], f"{place}.{key}") for key in ("alpha", "low", "high"))
+        of = f", {found.label(row['dimension'])}" if len(rows) > 1 else ""
+        span = "no interval" if row["low"] is None else format_html("95% CI {} to {}", *ends)
+        yield f"Agreement with all workers{of}", format_html("α {} ({})", alpha, span)
 
 
 def _inputs(recipe: Row) -> list[tuple[str, str]]:

@@ -3,69 +3,264 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
-from annotation.models import Answer, Assignment, TaskVersion
+from annotation.models import Answer, Assignment, Consent, Exclusion, Rejection, TaskVersion, Visit
 from crowdqc.database.quantiles import Quantile, seconds_between
+from crowdqc.numbers import count, percent, plural, several
 from evaluation.bundles.manifest import Row
 from evaluation.models import Run
 
 ASKED = ("fields", "dimensions", "scales", "questions")  # of a version's settings
+IMPORTED = "import"  # the source of assignments that came in a file
+Lines = Iterator[tuple[str, str]]
+
+
+# What is kept ----------------------------------------------------------------------------------
 
 
 def study_of(run: Run) -> Row:
-    """Design, pay, time and dates of the answers that a run saw; of imported ones dates alone.
+    """Plan, people, pay, time, dates and exclusions of the answers that a run saw.
 
-    Design and pay are those of the newest version that any of these answers was given to.
+    Plan and pay are those of the newest version that any of these answers was given to.
     """
     ids = run.snapshot.answer_ids if run.snapshot else []
     given = Answer.objects.filter(pk__in=ids)
+    people = given.filter(worker__isnull=False)
     version = TaskVersion.objects.filter(pk__in=given.values("version")).order_by("number").last()
     days = given.aggregate(first=Min("answered_at"), last=Max("answered_at"))
-    done = Assignment.objects.filter(
-        pk__in=given.values("assignment"), opened_at__isnull=False, submitted_at__isnull=False
-    ).exclude(source="import")
-    seconds = seconds_between("opened_at", "submitted_at")
-    times = done.aggregate(n=Count("pk"), median=Quantile(seconds, share=0.5))
     return {
         "answers_per_item": version.redundancy if version else None,
         "items_per_assignment": version.items_per_assignment if version else None,
         "pay": str(version.pay) if version else None,
+        "bonus": version.bonus_note if version else "",
         "currency": run.project.currency,
-        "assignments": times["n"],
-        "median_minutes": round(times["median"] / 60, 1) if times["n"] else None,
+        **_progress(run, people, version),
+        **_assignments(people, version),
+        **_people(run, people),
+        "exclusions": [
+            {
+                "worker": one.worker_id,
+                "reason": one.reason,
+                "date": one.created_at.date().isoformat(),
+                "answers": one.given,
+            }
+            for one in exclusions_at(run).annotate(given=_answers_of(run)).order_by("pk")
+        ],
         "first_answer": days["first"].date().isoformat() if days["first"] else None,
         "last_answer": days["last"].date().isoformat() if days["last"] else None,
     }
 
 
-def study_lines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Label and text of each fact; none of a bundle that was made before they were kept."""
+def exclusions_at(run: Run) -> QuerySet[Exclusion]:
+    """Return the exclusions that held when a run took its answers."""
+    when = run.started_at or run.created_at
+    held = Q(undone_at__isnull=True) | Q(undone_at__gt=when)
+    return Exclusion.objects.filter(held, task=run.task_id, created_at__lte=when)
+
+
+def _answers_of(run: Run) -> Count:
+    """Count the answers of an exclusion's worker to the run's task."""
+    own = Q(worker__answers__item__task=run.task_id, worker__answers__stage=Answer.Stage.MAIN)
+    return Count("worker__answers", filter=own)
+
+
+def _progress(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -> Row:
+    """What was planned of the task, how much of that the run saw, and what models answered."""
+    if version is None:
+        return {}
+    wanted = run.task.items.in_version(version.number).filter(expected__isnull=True)
+    planned = wanted.aggregate(items=Count("pk"), answers=Sum("redundancy", default=0))
+    reached = people.filter(item__task=run.task_id, item__expected__isnull=True).aggregate(
+        items=Count("item", distinct=True), answers=Count("pk")
+    )
+    models = Answer.objects.filter(item__task=run.task_id, system__isnull=False).aggregate(
+        answers=Count("pk"), models=Count("system", distinct=True)
+    )
+    return {"planned": planned, "reached": reached, "models": models}
+
+
+def _assignments(people: QuerySet[Answer], version: TaskVersion | None) -> Row:
+    """How many assignments there were, how long they took, and how many were rejected."""
+    own = Assignment.objects.filter(pk__in=people.values("assignment"))
+    timed = own.filter(opened_at__isnull=False, submitted_at__isnull=False)
+    seconds = seconds_between("opened_at", "submitted_at")
+    times = timed.exclude(source=IMPORTED).aggregate(
+        n=Count("pk"), median=Quantile(seconds, share=0.5)
+    )
+    median, hourly = times["median"], None
+    if median and version is not None:
+        hourly = str((version.pay * 3600 / Decimal(median)).quantize(Decimal("0.01")))
+    rejected = Rejection.objects.filter(assignment__in=own).exclude(
+        outcome=Rejection.Outcome.OVERTURNED
+    )
+    return {
+        "assignments": times["n"],
+        "imported": own.filter(source=IMPORTED).count(),
+        "median_minutes": round(median / 60, 1) if times["n"] else None,
+        "hourly": hourly,
+        "rejected": rejected.count(),
+    }
+
+
+def _people(run: Run, people: QuerySet[Answer]) -> Row:
+    """How many workers there were, which ways they came, and what they agreed to."""
+    workers = people.order_by().values("worker").distinct()
+    visits = Visit.objects.filter(worker__in=workers, recruitment__task=run.task_id)
+    ways = visits.values("recruitment__kind", "recruitment__name").annotate(
+        n=Count("worker", distinct=True)
+    )
+    agreed = Consent.objects.filter(
+        membership__in=workers, text__project=run.project_id, withdrawn_at__isnull=True
+    )
+    texts = agreed.values("text__number").annotate(n=Count("membership", distinct=True))
+    return {
+        "workers": workers.count(),
+        "ways": [
+            {"kind": kind, "name": name, "workers": n}
+            for kind, name, n in ways.order_by(
+                "recruitment__kind", "recruitment__name"
+            ).values_list("recruitment__kind", "recruitment__name", "n")
+        ],
+        "elsewhere": workers.exclude(worker__in=visits.values("worker")).count(),
+        "consent": list(texts.order_by("text__number").values_list("text__number", "n")),
+        "consent_asked": run.project.consent_texts.exists(),
+    }
+
+
+# What a report says of it ----------------------------------------------------------------------
+
+
+def unfinished(manifest: Mapping[str, Any]) -> str:
+    """Say how much of the planned collection a run saw; "" where that is all."""
+    planned, reached = _plan(manifest)
+    if not planned or reached["answers"] >= planned["answers"]:
+        return ""
+    return (
+        f"Collection was not finished: {count(reached['answers'])} of "
+        f"{count(planned['answers'])} planned answers "
+        f"({percent(reached['answers'] / planned['answers'])}), "
+        f"{count(reached['items'])} of {count(planned['items'])} items."
+    )
+
+
+def _plan(manifest: Mapping[str, Any]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """What was planned and reached; nothing of answers that all came in a file."""
+    told = manifest.get("study") or {}
+    planned = told.get("planned") or {}
+    if not planned.get("answers") or (told["imported"] and not told["assignments"]):
+        return {}, {}
+    return planned, told["reached"]
+
+
+def collection_lines(manifest: Mapping[str, Any]) -> Lines:
+    """Label and text of what was planned and reached; none of a bundle of before it was kept."""
     told = manifest.get("study")
     if not told:
         return
-    if told["answers_per_item"]:
+    planned, reached = _plan(manifest)
+    if planned:
+        yield "Planned items with answers", _of(reached["items"], planned["items"])
+        yield "Planned answers that count", _of(reached["answers"], planned["answers"])
         yield "Answers planned per item", str(told["answers_per_item"])
-    if told["assignments"]:
-        yield "Items per assignment", str(told["items_per_assignment"])
-        yield "Pay per assignment", f"{told['pay']} {told['currency']}"
-        yield "Median time of an assignment", f"{told['median_minutes']} min"
-        yield "Assignments", str(told["assignments"])
+    models = told.get("models") or {}
+    if models.get("answers") and not manifest["counts"].get("system_answers"):
+        yield (
+            "Answers of models in the task",
+            f"{count(models['answers'])} of {plural(models['models'], 'model')}, "
+            "not part of this run",
+        )
     if told["first_answer"]:
         yield "Collected", f"{told['first_answer']} to {told['last_answer']}"
 
 
-def asked_lines(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the label and options of each field, dimension or scale asked."""
+def people_lines(manifest: Mapping[str, Any]) -> Lines:
+    """Label and text of who worked, how they came, what they agreed to, and what they were paid."""
+    told = manifest.get("study")
+    if not told:
+        return
+    if "workers" in told:
+        yield "Recruited", _ways(told)
+        yield "Consent", _consent(told)
+    if told["assignments"]:
+        yield "Assignments", _assignment_words(told)
+        yield "Items per assignment", str(told["items_per_assignment"])
+        yield "Median time of an assignment", f"{told['median_minutes']} min"
+        yield "Pay per assignment", f"{told['pay']} {told['currency']}"
+        if told.get("hourly"):
+            yield "Pay per hour", f"{told['hourly']} {told['currency']} at the median time"
+        if told.get("bonus"):
+            yield "Bonus", told["bonus"]
+    elif told.get("imported"):
+        yield "Time and pay", "not known here: the answers came in a file"
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{count(part)} of {count(whole)}"
+
+
+def _ways(told: Mapping[str, Any]) -> str:
+    """In which ways the workers came."""
+    kinds = {"prolific": "Prolific", "panel": "a panel"}
+    ways = [
+        f"{plural(one['workers'], 'worker')} through {kinds.get(one['kind'], one['kind'])} "
+        f"(“{one['name']}”)"
+        for one in told["ways"]
+    ]
+    if told["elsewhere"]:
+        how = "in an imported file" if not told["assignments"] else "invited to the project"
+        ways.append(f"{plural(told['elsewhere'], 'worker')} {how}")
+    return "; ".join(ways) or "not known"
+
+
+def _consent(told: Mapping[str, Any]) -> str:
+    """How many workers agreed to which version of the consent text."""
+    if not told["consent"]:
+        return "none recorded" if told["consent_asked"] else "not asked here"
+    return "; ".join(
+        f"version {number}: {_of(n, told['workers'])} {several('worker')}"
+        for number, n in told["consent"]
+    )
+
+
+def _assignment_words(told: Mapping[str, Any]) -> str:
+    parts = [f"{count(told['assignments'])} submitted"]
+    if told.get("imported"):
+        parts.append(f"{count(told['imported'])} imported")
+    if "rejected" in told:
+        parts.append(f"{count(told['rejected'])} rejected")
+    return ", ".join(parts)
+
+
+def exclusion_lines(manifest: Mapping[str, Any], names: Mapping[str, str]) -> Lines:
+    """Label and text of each worker who was left out by hand; ``names`` by their ids."""
+    for one in (manifest.get("study") or {}).get("exclusions") or ():
+        who = names.get(str(one["worker"]), f"worker {one['worker']}")
+        yield (
+            f"{who}, left out by hand",
+            f"{one['reason']} ({plural(one['answers'], 'answer')}, {one['date']})",
+        )
+
+
+def asked_lines(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield label, exact question and options of each field, dimension or scale asked."""
     for key in ASKED:
         for one in settings.get(key) or ():
             if not isinstance(one, dict) or not one.get("label"):
                 continue
-            options = [
-                str(option.get("label", "") if isinstance(option, dict) else option)
-                for option in one.get("options") or one.get("points") or ()
-            ]
-            told = ", ".join(filter(None, options))
-            yield str(one["label"]), told or str(one.get("question") or "")
+            question = str(one.get("question") or "")
+            options = [_option(option) for option in one.get("options") or one.get("points") or ()]
+            about = str(one.get("description") or "")
+            said = " ".join(part for part in (question, about) if part)
+            yield str(one["label"]), said, [option for option in options if option]
+
+
+def _option(option: Any) -> str:
+    """The wording of an option, with what explains it."""
+    if not isinstance(option, dict):
+        return str(option)
+    label, about = str(option.get("label") or ""), str(option.get("description") or "")
+    return f"{label}: {about}" if label and about else label or str(option.get("value", ""))

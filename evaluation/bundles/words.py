@@ -44,6 +44,18 @@ ALPHA = (
     "K. Krippendorff, Content Analysis: An Introduction to Its Methodology, 4th ed., Sage, 2019, "
     "chapter 12."
 )
+FLEISS = (
+    "J. L. Fleiss, “Measuring Nominal Scale Agreement Among Many Raters”, Psychological Bulletin "
+    "76, 1971."
+)
+GWET = (
+    "K. L. Gwet, “Computing Inter-Rater Reliability and Its Variance in the Presence of High "
+    "Agreement”, British Journal of Mathematical and Statistical Psychology 61, 2008."
+)
+COHEN = (
+    "J. Cohen, “A Coefficient of Agreement for Nominal Scales”, Educational and Psychological "
+    "Measurement 20, 1960."
+)
 MACE = (
     "D. Hovy, T. Berg-Kirkpatrick, A. Vaswani and E. Hovy, “Learning Whom to Trust with MACE”, "
     "NAACL 2013."
@@ -147,7 +159,7 @@ ABOUT = {
             MACE,
             "J. Whitehill and others, “Whose Vote Should Count More: Optimal Integration of Labels "
             "from Labelers of Unknown Expertise”, NIPS 2009.",
-            ALPHA,
+            *(ALPHA, FLEISS, GWET, COHEN),
         ),
     ),
     "replacement": MethodWords(
@@ -257,6 +269,7 @@ ABOUT["checklist"] = MethodWords(
     references=(
         "S. Chu, J. Kim and M. Yi, “Think Together and Work Better: Combining Humans’ and LLMs’ "
         "Think-Aloud Outcomes for Effective Text Evaluation”, 2024.",
+        *(ALPHA, COHEN),
     ),
 )
 ABOUT["writing"] = MethodWords(

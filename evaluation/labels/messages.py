@@ -44,7 +44,9 @@ MESSAGES = Catalogue(
         "label_agreement_fair": Message(_("Agreement is fair: α %(alpha)s (%(span)s)."), NOTE),
         "label_agreement_high": Message(_("Agreement is high: α %(alpha)s (%(span)s)."), NOTE),
         "label_methods_agree": Message(_("All methods agree on %(same)s of %(items)s."), NOTE),
-        "label_methods_unknown": Message(_("Comparing methods needs items with 3 votes."), NOTE),
+        "label_methods_agree_but_ties": Message(
+            _("All methods agree on %(same)s of %(items)s; %(tied)s have no majority."), NOTE
+        ),
         "label_no_agreement": Message(_("These labels give no agreement coefficient."), NOTE),
         # What to do.
         "known_answers_wrong": Message(

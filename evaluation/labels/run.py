@@ -17,12 +17,14 @@ from crowdqc.numbers import plural
 from evaluation.labels import dataset, results
 from evaluation.labels.columns import TABLES
 from evaluation.labels.dataset import LabelsDataset
-from evaluation.methods.core.base import Hooks, Result
+from evaluation.methods.core.base import Hooks, Result, of_rows
 from evaluation.methods.core.params import TEXT, Param
-from evaluation.methods.labels.method import METHOD
+from evaluation.methods.labels.agreement import agreement_row
+from evaluation.methods.labels.method import METHOD, PARAMS
 from evaluation.models import Run
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
+from evaluation.runs.results import everybody
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
 
@@ -73,7 +75,23 @@ def fit(run: Run, frozen: LabelsDataset, hooks: Hooks) -> Computed:
 
 def write(run: Run, done: Computed) -> Outcome:
     """Return the rows and figures of a run."""
-    return Outcome(*results.content(run, done.frozen, done.result))
+    beside = everybody.figure(run, partial(_agreement_of, run, done.frozen))
+    return Outcome(*results.content(run, done.frozen, done.result), beside)
+
+
+def _agreement_of(run: Run, frozen: LabelsDataset, answer_ids: list[int]) -> list[dict[str, Any]]:
+    """Krippendorff's alpha of the labels in these answers."""
+    votes = collected.first_votes(collected.of_answers(run.task, frozen.field, answer_ids))
+    params = {**PARAMS.defaults, **run.params}
+    drawing = {
+        "rng": everybody.generator(run),
+        "resamples": params["resamples"],
+        "confidence": params["level"],
+    }
+    data = dataset.to_arrays(votes, frozen.field).data
+    row = agreement_row("krippendorff_nominal", "all", data, drawing=drawing)
+    [named] = of_rows([row]).rows()
+    return [{**named, "dimension": "", "alpha": named["value"]}]
 
 
 def fail(run: Run, done: Computed) -> str:

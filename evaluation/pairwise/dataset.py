@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -280,6 +280,16 @@ def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
             % {"content_hash": snapshot.content_hash[:8]}
         )
     return read
+
+
+def judged(task: Task, answer_ids: Collection[int]) -> PairsDataset:
+    """The judgments with these ids as arrays, whether or not they count."""
+    return to_arrays(_read(task, collected.of_answers(task, answer_ids)), *texts_of(task))
+
+
+def rated(task: Task, answer_ids: Collection[int]) -> RatingsDataset:
+    """The ratings of people with these ids as arrays, whether or not they count."""
+    return arranged_ratings(_read(task, collected.of_answers(task, answer_ids)), *texts_of(task))
 
 
 def current_judgments(task: Task) -> PairsDataset:

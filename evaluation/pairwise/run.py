@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from django.utils.translation import gettext_noop
 from annotation.models import Task
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
-from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result
+from evaluation.methods.core.base import FloatArray, Hooks, IntArray, Result, of_rows
 from evaluation.methods.pairwise import checks as pairwise_checks
 from evaluation.methods.pairwise import method as pairwise
+from evaluation.methods.pairwise.agreement import agreement_table
 from evaluation.methods.pairwise.judge_boards import judge_boards
 from evaluation.methods.registry import get_method
 from evaluation.methods.rescaling import ratings
@@ -28,7 +30,7 @@ from evaluation.pairwise.dataset import PairsDataset, RatingsDataset
 from evaluation.pairwise.overlap import OVERLAP, overlap
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder, step_of
-from evaluation.runs.results import look_alikes
+from evaluation.runs.results import everybody, look_alikes
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import OWN_ROWS, Imported, RunType
 
@@ -89,7 +91,29 @@ def fit(run: Run, frozen: PairsDataset | RatingsDataset, hooks: Hooks) -> Comput
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a run."""
     rows, told = pair_results.content(run, done.frozen, done.result, done.more)
-    return Outcome(rows, told, beside=_look_alikes(run, done.frozen))
+    beside = _look_alikes(run, done.frozen)
+    if run.method in (CORE, RATED):
+        beside |= everybody.figure(run, partial(_agreement_of, run))
+    return Outcome(rows, told, beside=beside)
+
+
+def _agreement_of(run: Run, answer_ids: list[int]) -> list[dict[str, Any]]:
+    """Krippendorff's alpha of each dimension or scale in these answers."""
+    rng = everybody.generator(run)
+    if run.method == RATED:
+        rated, settings = judged.rated(run.task, answer_ids), {**ratings.DEFAULTS, **run.params}
+        scales = range(len(rated.data.scales))
+        rows = [ratings.agreement_row(rated.data, k, rng, settings) for k in scales]
+        return pair_results.name_rows(rated, of_rows(rows, ratings.AGREED))
+    frozen, settings = judged.judged(run.task, answer_ids), {**pairwise.DEFAULTS, **run.params}
+    table = agreement_table(
+        frozen.data.votes.first_votes(),
+        rng=rng,
+        resamples=settings["resamples"],
+        level=settings["level"],
+        units=frozen.data.units,
+    )
+    return pair_results.name_rows(frozen, table)
 
 
 def _look_alikes(run: Run, frozen: PairsDataset | RatingsDataset) -> dict[str, Any]:

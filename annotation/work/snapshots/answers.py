@@ -102,8 +102,8 @@ def sorted_out(task: Task) -> Sorted:
     """
     excluded = task.exclusions.in_force().values("worker")
     why = Case(
-        When(counts=False, then=Value("uncounted")),
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
+        When(counts=False, then=Value("uncounted")),
         default=Value(""),
         output_field=CharField(),
     )

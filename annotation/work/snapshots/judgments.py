@@ -194,8 +194,8 @@ def _unused_reason(task: Task) -> Case:
     textless = [When(item__first__isnull=True, then=Value("no_text"))] if judged else []
     return Case(
         *aside,
-        When(counts=False, then=Value("uncounted")),
         When(worker__isnull=False, worker__in=excluded, then=Value("excluded")),
+        When(counts=False, then=Value("uncounted")),
         When(~Q(version__in=pooled_versions(task)), then=Value("other_fields")),
         *textless,
         default=Value(""),

@@ -172,7 +172,7 @@ def sorted_out(task: Task, field: LabelField) -> Sorted:
             left_out[why] += 1
         else:
             rows.append(_vote(header, field))
-    kept = _first_votes(rows)
+    kept = first_votes(rows)
     left_out["repeated"] += len(rows) - len(kept)
     return Sorted(kept, came, +left_out)
 
@@ -241,8 +241,8 @@ def _unused_reason(task: Task, field: LabelField) -> Case:
     """The reason why a vote is not used, the first that holds; empty where it is."""
     excluded = task.exclusions.in_force().values("worker")
     return Case(
-        When(counts=False, item__expected__isnull=True, then=Value("uncounted")),
         When(worker__in=excluded, then=Value("excluded")),
+        When(counts=False, item__expected__isnull=True, then=Value("uncounted")),
         When(~Q(version__in=pooled_versions(task, field)), then=Value("other_fields")),
         When(code=UNSURE, then=Value("unsure")),
         When(~Q(code__in=field.codes), then=Value("no_choice")),
@@ -261,7 +261,7 @@ def _order(row: LabelVote) -> tuple[Any, ...]:
     return (row.item_key, row.item_since, row.worker_id, row.answered_at, row.answer_id)
 
 
-def _first_votes(rows: Sequence[LabelVote]) -> list[LabelVote]:
+def first_votes(rows: Sequence[LabelVote]) -> list[LabelVote]:
     """One vote a worker and item, in the order of a snapshot."""
     kept: list[LabelVote] = []
     for row in sorted(rows, key=_order):

@@ -12,11 +12,12 @@ from annotation.models import Task
 from crowdqc.numbers import count, interval, plural, score
 from evaluation.labels.messages import MESSAGES
 from evaluation.labels.results import WORSE
-from evaluation.labels.selectors.study import alpha_of, comparable, fraction
+from evaluation.labels.selectors.study import MethodsAgree, alpha_of, fraction
 from evaluation.labels.selectors.workers import WorkerRow
 from evaluation.methods.core.units import wilson
 from evaluation.models import Run
 from evaluation.results.findings import Action, Finding, minor
+from evaluation.runs.results import everybody
 
 Figures = Mapping[str, Any]
 # Krippendorff's limits for alpha (Content Analysis, 2004, ch. 11).
@@ -41,10 +42,10 @@ def verdict_of(run: Run, figures: Figures, reliable: int | None) -> Finding:
         code = "label_all_better"
     else:
         code = "label_some_better" if better else "label_none_better"
-    return MESSAGES.find(code, detail=_detail(figures), **values)
+    return MESSAGES.find(code, detail=_detail(run, figures), **values)
 
 
-def _detail(figures: Figures) -> str:
+def _detail(run: Run, figures: Figures) -> str:
     """Agreement with its interval, and on how many items the methods agree."""
     summary, row = figures["summary"], alpha_of(figures)
     if summary.get("alpha") is None:
@@ -54,12 +55,19 @@ def _detail(figures: Figures) -> str:
         code += agreement_level(row["low"], row["high"])
         span = _("95%% CI %(span)s") % {"span": interval(row["low"], row["high"], 2)}
     agreement = MESSAGES.text(code, alpha=score(summary["alpha"], 2), span=span)
-    items, differ = comparable(summary)
-    methods = MESSAGES.text("label_methods_unknown")
-    if items:
-        same = count(items - differ)
-        methods = MESSAGES.text("label_methods_agree", same=same, items=plural(items, "item"))
-    return f"{agreement} {methods}"
+    parts = [agreement, everybody.words(figures), _methods(run, summary)]
+    return " ".join(part for part in parts if part)
+
+
+def _methods(run: Run, summary: Figures) -> str:
+    """On how many items the methods agree; "" where no item has the votes for them to differ."""
+    if not summary.get("compared", summary["items"]):
+        return ""
+    found = MethodsAgree.of(run)
+    code = "label_methods_agree_but_ties" if found.tied else "label_methods_agree"
+    return MESSAGES.text(
+        code, same=count(found.same), items=plural(found.items, "item"), tied=count(found.tied)
+    )
 
 
 def agreement_level(low: float, high: float) -> str:

@@ -52,7 +52,7 @@ DECIDABLE = ("split", "differ", "unsure", "decided")  # the filters under which 
 COMPARED = ("majority", "dawid_skene", "mace")
 HEADINGS = (
     _("The methods differ, the least certain first"),
-    _("The methods agree, but the posterior is under .90"),
+    _("No majority, or a posterior under .90"),
     _("The methods agree, and the posterior is .90 or more"),
     _("The methods agree; there is no posterior"),
 )
@@ -73,7 +73,7 @@ def _rows(run: Run) -> QuerySet[ItemLabel]:
     sure = Cast(KeyTextTransform("posterior", "extra"), FloatField())
     place = Case(
         When(extra__differ=True, then=Value(0)),
-        When(sure__lt=SURE, then=Value(1)),
+        When(Q(extra__majority="") | Q(sure__lt=SURE), then=Value(1)),
         When(sure__isnull=True, then=Value(3)),
         default=Value(2),
         output_field=IntegerField(),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Count, Q
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -16,13 +17,23 @@ from annotation.work.snapshots import labels as collected
 from annotation.work.snapshots.labels import LabelField
 from crowdqc.numbers import count, interval, plural
 from crowdqc.web.terms import Words
-from evaluation.models import Run, RunState
+from evaluation.models import ItemLabel, Run, RunState
 from evaluation.results.cells import empty_cell
+from evaluation.runs.results import everybody
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors import shell
 
 Told = Mapping[str, Any]
-FIGURES = ("field", "summary", "recipe", "votes", "diagnostics", "agreement", "compare")
+FIGURES = (
+    "field",
+    "summary",
+    "recipe",
+    "votes",
+    "diagnostics",
+    "agreement",
+    "compare",
+    everybody.FIGURE,
+)
 NAMES: dict[str, Words] = {
     "majority": gettext_lazy("Majority vote"),
     "dawid_skene": "Dawid-Skene",
@@ -84,14 +95,27 @@ def alpha_of(told: Told) -> Told | None:
     return next((row for row in rows if row["coefficient"] == "krippendorff_nominal"), None)
 
 
-def comparable(summary: Told) -> tuple[int, int]:
-    """Return the number of items with enough votes to compare methods, and of disputed ones.
+@dataclass(frozen=True)
+class MethodsAgree:
+    """On how many items of a run all methods agree, and how many have no majority.
 
-    A run of an earlier version counts all items.
+    An item without a majority is none that all methods agree on.
     """
-    if "compared" in summary:
-        return summary["compared"], summary["compared_differ"]
-    return summary["items"], summary["any_differ"]
+
+    items: int
+    same: int
+    tied: int
+
+    @classmethod
+    def of(cls, run: Run) -> MethodsAgree:
+        """Count the run's items."""
+        tied = Q(extra__majority="")
+        found = ItemLabel.objects.filter(run=run).aggregate(
+            items=Count("pk"),
+            same=Count("pk", filter=Q(extra__differ=False) & ~tied),
+            tied=Count("pk", filter=tied),
+        )
+        return cls(**found)
 
 
 def basis(run: Run, told: Told) -> str:

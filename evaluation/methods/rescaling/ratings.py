@@ -69,6 +69,7 @@ PARAMS = Params(
     ),
     version=VERSION,
 )
+DEFAULTS = PARAMS.defaults
 AGREEMENT, MEANS = "agreement", "means"
 STAGES = (AGREEMENT, MEANS)
 FEWEST = 3  # shared texts below which there is no correlation
@@ -234,7 +235,7 @@ def fit(
     }
     for k in range(len(data.scales)):
         hooks.step(AGREEMENT, k, len(data.scales))
-        rows["agreement"].append(_agreement(data, k, rng, settings))
+        rows["agreement"].append(agreement_row(data, k, rng, settings))
     for k in range(len(data.scales)):
         hooks.step(MEANS, k, len(data.scales))
         rows["system"] += _systems(data, k, settings["level"])
@@ -339,9 +340,10 @@ def labels(data: Ratings, scale: int) -> Labels:
     )
 
 
-def _agreement(
+def agreement_row(
     data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    """Return a row of ``agreement``: ordinal alpha on a scale, with its interval."""
     unit, noun = data.units
     row: dict[str, Any] = {
         "dimension": scale,

@@ -50,6 +50,7 @@ from evaluation.results.findings import Action, Finding, Screen, arrange
 from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.next_actions import choose_action
+from evaluation.runs.results import everybody
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.shell import percent
 from evaluation.runs.selectors.verdicts import Verdict
@@ -64,6 +65,7 @@ CORE_FIGURES = (
     "interdependence",
     "diagnostics",
     "recipe",
+    everybody.FIGURE,
 )
 CHECK_FIGURES = ("corrected", "without", "worst", "pair", "split", "diagnostics", "recipe")
 SHOWN_PARTS = 60
@@ -302,7 +304,7 @@ def agreement(
         sentence=_sentence(said["counts"]),
         screen=arrange(
             [
-                Verdict(agreement_in_words(reading), note_of(reading)).finding("agreement"),
+                Verdict(agreement_in_words(reading), _note(core, reading)).finding("agreement"),
                 choose_action(study, read_worker, read_pairs, settled=not unread),
                 *warnings,
             ]
@@ -315,6 +317,12 @@ def agreement(
         recipe=recipe(runs, core, checks),
         checks=checks,
     )
+
+
+def _note(core: Row, reading: Line | None) -> str:
+    """What stands below the verdict, and what agreement is with workers who were left out."""
+    with_all = everybody.words(core, reading.name if reading else "")
+    return " ".join(part for part in (note_of(reading), with_all) if part)
 
 
 def _look_at_worker(

@@ -28,19 +28,20 @@ from annotation.authoring.actions import tasks
 from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import Answer, ExportFile, Membership, Task, TextValue
-from annotation.work.actions import answers, assignments
+from annotation.work.actions import answers, assignments, exclusions
 from annotation.work.snapshots.other_fields import OtherField
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import percent
 from evaluation.bundles import writing as bundle
-from evaluation.bundles.checking import verify
+from evaluation.bundles.checking import check_report, verify
 from evaluation.bundles.kinds.base import Broken
 from evaluation.bundles.kinds.choices import others_bytes, read_others
 from evaluation.bundles.makers import live_file, report_of, written_as
 from evaluation.bundles.manifest import FIGURES, NAMES, RECIPE, results_file
-from evaluation.bundles.study import study_of
+from evaluation.bundles.study import collection_lines, people_lines, study_of, unfinished
 from evaluation.bundles.tables import Bundled
 from evaluation.bundles.verdicts import first_ranked
+from evaluation.bundles.words import COHEN, FLEISS, GWET
 from evaluation.live import actions as live
 from evaluation.models import ItemLabel, ItemScore, Run, RunState, SystemScore
 from evaluation.runs import engine as runs
@@ -304,7 +305,7 @@ def test_a_report_is_held_against_its_bundle_number_by_number(tmp_path: Path) ->
     version = run.task.current
     assert version is not None
     scale = version.settings["scales"][0]
-    for told in (scale["label"], scale["points"][0]["label"], "Answers planned per item"):
+    for told in (scale["label"], scale["question"], scale["points"][0]["label"]):
         assert escape(told) in html
     again = ("verify_bundle", str(bundled), "--report", str(report))
     call_command(*again, stdout=out, stderr=StringIO())
@@ -423,6 +424,58 @@ def test_pay_and_design_are_of_the_newest_version_that_answers_were_given_to() -
     ]
     assert study["assignments"] == len(times)
     assert study["median_minutes"] == pytest.approx(median(times), abs=0.06)
+
+
+def test_a_report_says_what_was_planned_and_who_was_left_out_and_why(tmp_path: Path) -> None:
+    task = label_corpus.make_labelled(items=20, known=4, workers=4)
+    label_corpus.add_model(task, "Alder", right=0.9)
+    by, worker = task.project.owner, task.assignments.order_by("-pk")[0].worker
+    for minutes, done in zip((2, 6, 4), task.assignments.order_by("pk"), strict=False):
+        make.took(done, minutes)
+    exclusions.exclude(by=by, task=task, worker=worker, reason="Answered <at random>")
+    run = runs.start(by=by, task=task, method="labels", params={"resamples": 100, "restarts": 2})
+    assert runs.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    study = study_of(run)
+    current = task.current
+    assert current is not None
+    wanted = task.items.filter(expected__isnull=True)
+    assert study["planned"] == {
+        "items": wanted.count(),
+        "answers": sum(wanted.values_list("redundancy", flat=True)),
+    }
+    kept = Answer.objects.filter(worker__isnull=False, item__in=wanted).exclude(worker=worker)
+    assert study["reached"] == {"items": wanted.count(), "answers": kept.count()}
+    assert study["models"]["models"] == 1 and study["models"]["answers"]
+    assert (study["workers"], study["elsewhere"], study["rejected"]) == (3, 3, 0)
+    [out] = study["exclusions"]
+    given = Answer.objects.filter(worker=worker, stage=Answer.Stage.MAIN).count()
+    assert (out["worker"], out["answers"]) == (worker.pk, given)
+    html, manifest = report_of(run)
+    question = current.settings["fields"][0]["question"]
+    for told in (out["reason"], question, worker.pseudonym, *unfinished(manifest).split(", ")):
+        assert escape(told) in html
+    assert "Answers of models</dt><dd><data" not in html
+    for reference in (FLEISS, GWET, COHEN):
+        assert reference in html
+    assert "Agreement with all workers" in html
+    lines = dict(people_lines(manifest))
+    assert {"Recruited", "Consent", "Assignments", "Pay per assignment", "Pay per hour"} <= set(
+        lines
+    )
+    bundled, report = written(run, tmp_path), tmp_path / "report.html"
+    report.write_text(html)
+    found = verify(bundled)
+    check_report(found, bundled, report)
+    assert found.good, found.lines
+
+
+def test_answers_that_came_in_a_file_have_no_plan_pay_or_time() -> None:
+    run = run_of("ratings")
+    _, manifest = report_of(run)
+    labels = {label for label, _ in (*collection_lines(manifest), *people_lines(manifest))}
+    assert not unfinished(manifest) and "Answers planned per item" not in labels
+    assert "Time and pay" in labels and "Pay per assignment" not in labels
 
 
 def test_what_cannot_be_run_again_is_refused_by_name() -> None:

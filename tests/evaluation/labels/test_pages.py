@@ -14,7 +14,7 @@ from django.urls import reverse
 from python_calamine import CalamineWorkbook
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
-from evaluation.labels.selectors import findings
+from evaluation.labels.selectors import findings, study
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -170,7 +170,8 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     assert shown.count("Claim number") == differ.count()
     assert "label_uncertain_items" in findings_in(html)
     n = differ.count()
-    assert n > 1 and f"All methods agree on {60 - n} of 60 items." in text
+    same = study.MethodsAgree.of(run).same
+    assert n > 1 and f"All methods agree on {same} of 60 items" in text
     *_, decide = findings.actions_of(run, reads.figures_of(run), decided=0)
     assert decide.code == "decide_items" and decide.action is not None
     assert str(decide.action.label) == f"Decide {n} items"
@@ -189,21 +190,25 @@ def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, r
     assert one is not None and sum(one.extra["votes"].values()) == one.n
 
 
-def test_items_with_one_or_two_labels_do_not_count_as_agreement_of_methods(
-    task: Task, run: Run
-) -> None:
-    """Methods can hardly differ where one or two labels are all there is."""
+def test_the_count_of_agreement_has_every_item_of_the_run_and_no_tie(task: Task, run: Run) -> None:
+    """A tie is no majority to agree with; nothing is said where no item has 3 votes."""
     figures = reads.figures_of(run)
 
     def detail(**summary: int) -> str:
         changed = {**figures, "summary": {**figures["summary"], **summary}}
         return findings.verdict_of(run, changed, None).detail
 
-    same = {"items": 60, "any_differ": 0, "compared_differ": 0}
-    assert detail(**same, compared=60).endswith("All methods agree on 60 of 60 items.")
-    assert detail(**same, compared=50).endswith("All methods agree on 50 of 50 items.")
-    none = detail(**same, compared=0)
-    assert "All methods agree" not in none and "3 votes" in none
+    rows = ItemLabel.objects.filter(run=run)
+    agreed = rows.filter(extra__differ=False).exclude(extra__majority="")
+    for row in agreed[:2]:
+        row.extra["majority"] = ""
+        row.save(update_fields=["extra"])
+    tied = rows.filter(extra__majority="").count()
+    assert study.MethodsAgree.of(run) == study.MethodsAgree(rows.count(), agreed.count(), tied)
+    assert tied >= 2
+    said = f"{agreed.count()} of {rows.count()} items; {tied} have no majority"
+    assert said in detail(compared=50) and said in text_of(page(task, "label_items"))
+    assert "All methods agree" not in detail(compared=0)
 
 
 def test_brier_and_log_score_and_left_out_votes_stand_beside_accuracy(task: Task, run: Run) -> None:

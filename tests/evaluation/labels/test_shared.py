@@ -11,12 +11,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
-from annotation.models import AuditEntry, Membership, Role
+from annotation.models import Answer, AuditEntry, Membership, Role
+from annotation.work.actions import exclusions
 from crowdqc import limits
 from crowdqc.errors import Conflict
 from evaluation.labels.selectors.shared import SharedItem
+from evaluation.labels.selectors.study import FIGURES, alpha_of
 from evaluation.models import Run, RunShare
+from evaluation.runs.results import everybody
+from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.sharing import actions
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import client_of, text_of
@@ -37,6 +42,29 @@ def run() -> Run:
 def shared(run: Run) -> tuple[RunShare, str]:
     share, secret = actions.share(by=run.project.owner, run=run)
     return share, reverse("shared_results", args=[secret])
+
+
+def test_agreement_without_a_worker_is_shown_with_what_it_is_with_everybody(run: Run) -> None:
+    """Answers that stop counting with an exclusion are left out by hand, and named so."""
+    before = alpha_of(figures_of(run, "agreement"))
+    worker = run.task.assignments.order_by("-pk")[0].worker
+    given = Answer.objects.filter(worker=worker, item__task=run.task).count()
+    exclusions.exclude(by=run.project.owner, task=run.task, worker=worker, reason="guessed")
+    stopped = Answer.objects.filter(worker=worker, item__task=run.task, counts=True)
+    stopped.update(counts=False, uncounted_reason="guessed")  # as where others are asked
+    after = scored(run.task)
+    told = figures_of(after, *FIGURES)
+    assert told["votes"]["left_out"] == {"excluded": given}
+    found = told[everybody.FIGURE]
+    assert (found["left_out"], found["workers"]) == (1, 6)
+    assert before is not None and found["agreement"][0]["alpha"] == pytest.approx(before["value"])
+    said = escape(everybody.words(told))
+    _, address = shared(after)
+    page = client_of(run.project.owner).get(
+        reverse("label_results", args=[after.project_id, after.task_id])
+    )
+    for html in (html_of(Client().get(address)), html_of(page)):
+        assert said and said in html
 
 
 def test_a_link_shows_the_results_and_no_name_item_or_way_into_the_application(run: Run) -> None:

@@ -139,7 +139,7 @@ def test_the_pages_of_a_study_list_why_votes_are_left_out(task: Task, name: str)
     finished(task, draws=0)
     text = page(task, name, "?dimension=clarity")
     for reason in (
-        "by excluded workers",
+        "by workers left out by hand",
         "on gold or attention items",
         "marked as not counting",
         "without an answer on this dimension",
@@ -171,7 +171,7 @@ def test_ratings_and_free_text_say_what_they_use(word_vectors: None) -> None:
     told = votes_of(finished(rated))
     came = Answer.objects.filter(item__task=rated, worker__isnull=False).count()
     assert told["came"] == came == told["used"] + told["left_out"]["excluded"]
-    assert "by excluded workers" in page(rated, "rating_results")
+    assert "by workers left out by hand" in page(rated, "rating_results")
 
     task = corpus.make_answered()
     alone = task.items.first()
