@@ -116,6 +116,12 @@ MESSAGES = Catalogue(
             NOTE,
             excludes=("top_fragile",),
         ),
+        "top_steady_of_one_judge": Message(
+            _("No %(n)s votes and no single pair would change who leads."), NOTE
+        ),
+        "one_judge": Message(
+            _("All judgments are by one judge: intervals hold for this judge only."), WARNING
+        ),
         "length_helps": Message(_("Longer texts win more often."), WARNING),
         "length_hurts": Message(_("Longer texts lose more often."), WARNING),
         "length_unclear": Message(
@@ -135,10 +141,10 @@ MESSAGES = Catalogue(
             NOTE,
             detail="%(dimensions)s.",
         ),
-        "pair_warning": Message("%(text)s", WARNING),
-        "pair_note": Message("%(text)s", NOTE),
-        "pair_dimension_warning": Message("%(dimensions)s.", WARNING, detail="%(text)s"),
-        "pair_dimension_note": Message("%(dimensions)s.", NOTE, detail="%(text)s"),
+        "pair_warning": Message("%(text)s.", WARNING),
+        "pair_note": Message("%(text)s.", NOTE),
+        "pair_dimension_warning": Message(_("%(text)s (%(dimensions)s)."), WARNING),
+        "pair_dimension_note": Message(_("%(text)s (%(dimensions)s)."), NOTE),
         "published_shown": Message(
             _("This is the published result, imported as it stands."), WARNING
         ),

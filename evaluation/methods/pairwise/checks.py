@@ -60,7 +60,7 @@ from evaluation.methods.pairwise.tables import (
     votes_behind,
 )
 
-RESAMPLED = "gold labels resampled"
+RESAMPLED = "estimated labels resampled"
 STABILITY = ("dimension", "pair", "s_first", "s_neutral", "s_second")
 INTERVAL = ("dimension", "topic", "component", "candidate", "grade", "low", "high")
 RESTARTS = 3

@@ -42,7 +42,7 @@ from evaluation.methods.pairwise.tables import (
 )
 from evaluation.methods.workers.claims import MEDIAN_GAP
 
-STAGE = "gold labels"
+STAGE = "estimated labels"
 WORKER = (
     "dimension",
     "component",

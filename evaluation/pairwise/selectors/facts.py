@@ -106,7 +106,11 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
             texts.setdefault(rest, []).append(labels[name])
         else:
             texts.setdefault(text, [])
-    found += [_run_note(text, names, len(labels)) for text, names in texts.items()]
+    every = {one.label for one in asked}
+    found += [
+        _run_note(text, names, len(labels), covers_all=every <= set(names))
+        for text, names in texts.items()
+    ]
     if unlike:
         action = Action(_("Show them"), pairs) if pairs else None
         dimensions = _listed(unlike, len(labels))
@@ -114,11 +118,13 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
     return found
 
 
-def _run_note(text: str, names: Sequence[str], every: int) -> Finding:
+def _run_note(text: str, names: Sequence[str], every: int, *, covers_all: bool) -> Finding:
     """A text of the run's diagnostics with the dimensions it holds for."""
     grave = "no board" in text or "never compared" in text
-    text = f"{text[:1].upper()}{text[1:]}"
-    if not names:
+    # Runs keep what the method said; what a crowd estimated is called so on pages.
+    text = text.replace("gold labels", "estimated labels")
+    text = f"{text[:1].upper()}{text[1:]}".removesuffix(".")
+    if not names or covers_all:
         return MESSAGES.find("pair_warning" if grave else "pair_note", text=text)
     code = "pair_dimension_warning" if grave else "pair_dimension_note"
     return MESSAGES.find(code, dimensions=_listed(names, every), text=text)

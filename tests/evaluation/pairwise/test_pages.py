@@ -189,7 +189,7 @@ def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task,
         ],
     )
     said = live(task, run.pk)
-    assert f"Run {second.number} in progress, 75%: gold labels" in said
+    assert f"Run {second.number} in progress, 75%: estimated labels" in said
     assert 'hx-trigger="every 2s"' in said and 'hx-target="#main"' not in said
     Run.objects.filter(pk=second.pk).update(state=RunState.QUEUED)
     runs.execute(second.pk)

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from annotation.models import AuditEntry, Item, Membership, Task
 from annotation.models.tasks import TaskState
+from annotation.work.snapshots.judgments import AskedDimension
 from evaluation.bundles import public
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
@@ -21,7 +22,10 @@ from evaluation.bundles.kinds.registry import KINDS
 from evaluation.models import AdaptivePlan, Run, RunFigure
 from evaluation.pairwise import collecting
 from evaluation.pairwise.selectors import shared
+from evaluation.pairwise.selectors.facts import of_run
+from evaluation.pairwise.selectors.names import is_named_by_prompt, pair_name
 from evaluation.pairwise.selectors.resistance.advice import before_use
+from evaluation.pairwise.selectors.resistance.top import public_findings
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import client_of, page, scored, text_of
@@ -62,6 +66,44 @@ def test_the_page_of_a_fragile_study_names_the_worker(
     assert "model-b (essay) is third." not in text  # not over all dimensions at once
     assert "Rank 3: below the two above" not in text
     assert "Controlled for words, lists" in text
+
+
+def test_of_one_judge_nothing_is_said_about_single_workers(
+    fragile: tuple[Task, Membership, Run],
+) -> None:
+    """All votes are theirs: that they decide is no finding, and intervals hold for them alone."""
+    task, worker, run = fragile
+    told = reads.figures_of(run)
+    recipe = {**told["recipe"], "counts": {**told["recipe"]["counts"], "workers": 1}}
+    RunFigure.objects.filter(run=run, name="recipe").update(data=recipe)
+    html = page(task, "pair_results")
+    assert "one_judge" in findings_in(html)
+    assert worker.pseudonym not in text_of(html).partition("What would change who leads")[2]
+    found = [one.code for one in shared.parts(run, 1)["screen"].findings]
+    assert "one_judge" in found and "top_steady" not in found
+    steady = public_findings({**told, "recipe": recipe, "change": []}, "overall", is_open=False)
+    assert [one.code for one in steady] == ["one_judge", "top_steady_of_one_judge"]
+
+
+def test_a_pair_whose_id_an_import_made_is_called_by_its_prompt() -> None:
+    named, made = Item(key="q-17", question="Why?"), Item(key="battle-704cd2ff0a1b2c3d")
+    assert pair_name(named) == "Pair q-17" and not is_named_by_prompt(named)
+    made.question = "Why is the sky blue? " * 9
+    assert "sky" in pair_name(made) and made.key not in pair_name(made)
+    made.question, made.position = "", 11
+    assert "12" in pair_name(made) and made.key not in pair_name(made)
+
+
+@pytest.mark.parametrize(("names", "code"), [(("a", "b"), "pair_note"), (("a",), None)])
+def test_a_note_is_its_own_title_and_never_called_by_dimensions_alone(
+    names: tuple[str, ...], code: str | None
+) -> None:
+    asked = [AskedDimension(name, name.upper()) for name in "ab"]
+    warnings = [f"{name}: texts are not all connected by gold labels" for name in names]
+    [found] = of_run({"diagnostics": {"warnings": warnings}}, asked)
+    assert found.code == (code or "pair_dimension_note") and not found.detail
+    assert "connected by estimated labels" in found.text
+    assert ("A" in found.text) == (code is None)
 
 
 def test_people_without_an_account_read_that_one_person_decides_but_not_who(

@@ -20,6 +20,7 @@ from evaluation.models import Run
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors.boards import CONTROLLED, SystemRow
 from evaluation.pairwise.selectors.facts import dimension_key
+from evaluation.pairwise.selectors.names import cut, is_named_by_prompt, pair_name
 from evaluation.results.cells import hidden, inline, link
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import Action, Finding, Severity
@@ -30,7 +31,7 @@ FIGURES = ("controlled", "style", "length", "top", "change", "change_vote", "spl
 FEW_VOTES, SMALL = 10, 0.01  # votes, or a share of them, that are few
 MANY_TIMES = 20  # times the votes: so many more are not worth counting
 LEANS, LEAST = 0.7, 5  # of at least so many votes this share has a habit
-SHOWN_VOTES, QUESTION = 30, 60
+SHOWN_VOTES = 30
 Told = Mapping[str, Any]
 
 
@@ -112,7 +113,7 @@ def resistance(
     ``rows`` are those of the raw board, the best first.
     """
     top = _own(told, "top", dimension)
-    changes = _rows_of(told, "change", dimension)
+    changes = _changes(told, dimension)
     listed = _rows_of(told, "change_vote", dimension)
     if "top" not in told:
         return None
@@ -120,7 +121,7 @@ def resistance(
     pairs = Item.objects.select_related("group").in_bulk(
         [row["pair"] for row in [*changes, *listed] if row["pair"]]
     )
-    page = _Page(run, {row.id: row for row in rows}, people, pairs, dimension)
+    page = _Page(run, {row.id: row for row in rows}, people, pairs, dimension, by_one_judge(told))
     made = [page.row(row, top) for row in changes if top is not None]
     first = _first_of_each(changes, made)
     lines = [*first, *page.style(told, rows, top)]
@@ -132,6 +133,7 @@ def resistance(
     return Resistance(
         note=needed[0],
         findings=[
+            *_one_judge(told),
             *page.fragile(changes, top),
             *_style_findings(told, rows, dimension),
             *_split(run, split, dimension),
@@ -162,6 +164,22 @@ def votes_behind(told: Told, board: Told, dimension: str) -> int:
     return used
 
 
+def by_one_judge(told: Told) -> bool:
+    """Whether one person gave all judgments of a run: without them nothing is left."""
+    counts: Told = (told.get("recipe") or {}).get("counts") or {}
+    return counts.get("workers") == 1
+
+
+def _one_judge(told: Told) -> list[Finding]:
+    return [MESSAGES.find("one_judge")] if by_one_judge(told) else []
+
+
+def _changes(told: Told, dimension: str) -> list[Told]:
+    """Return what would change who is first; that all judgments go, as their one judge, is none."""
+    rows = _rows_of(told, "change", dimension)
+    return [row for row in rows if row["kind"] != "person" or not by_one_judge(told)]
+
+
 def _rows_of(told: Told, name: str, dimension: str) -> list[Told]:
     return [row for row in told.get(name) or () if row["dimension"] == dimension]
 
@@ -187,6 +205,7 @@ class _Page:
     people: Mapping[int, str]
     pairs: Mapping[int, Item]
     dimension: str
+    one_judge: bool
 
     def _url(self, name: str, *args: int) -> str:
         path = reverse(name, args=[self.run.project_id, self.run.task_id, *args])
@@ -201,7 +220,7 @@ class _Page:
         return row.in_sentence if row else ""
 
     def _pair(self, pk: int) -> str:
-        return _("Pair %(key)s") % {"key": self.pairs[pk].key} if pk in self.pairs else _("A pair")
+        return pair_name(self.pairs[pk]) if pk in self.pairs else _("A pair")
 
     def row(self, row: Told, top: Told) -> ChangeRow:
         without, beside, url, link = self._removed_part(row)
@@ -243,10 +262,11 @@ class _Page:
     def _common_trait(self, row: Told, top: Told) -> str:
         """Say what the votes have in common."""
         if row["kind"] == "item" and row["pair"] in self.pairs:
-            return f"“{_short(self.pairs[row['pair']].question)}”"
+            question = self.pairs[row["pair"]].question
+            return "" if is_named_by_prompt(self.pairs[row["pair"]]) else f"“{cut(question)}”"
         if row["kind"] == "votes" and row["pair"] in self.pairs:
-            return _("all on pair %(key)s") % {"key": self.pairs[row["pair"]].key}
-        if row["kind"] == "votes" and row["worker"] in self.people:
+            return _("all on one pair: %(pair)s") % {"pair": self._pair(row["pair"])}
+        if row["kind"] == "votes" and row["worker"] in self.people and not self.one_judge:
             return _("all by worker %(worker)s") % {"worker": self.people[row["worker"]]}
         return self._habit(row, top)
 
@@ -321,14 +341,21 @@ class _Page:
             _("worker %(worker)s") % people if worker else "",
             self._pair(pair) if pair else "",
             Action(_("See what would"), "#change-top"),
+            one_judge=self.one_judge,
         )
 
 
 def _fragile(
-    changes: Sequence[Told], person: str, pair: str, action: Action | None = None
+    changes: Sequence[Told],
+    person: str,
+    pair: str,
+    action: Action | None = None,
+    *,
+    one_judge: bool,
 ) -> list[Finding]:
     if not _is_fragile(changes):
-        return [MESSAGES.find("top_steady", n=FEW_VOTES)]
+        code = "top_steady_of_one_judge" if one_judge else "top_steady"
+        return [MESSAGES.find(code, n=FEW_VOTES)]
     votes = next((row for row in changes if row["kind"] == "votes" and _is_small(row)), None)
     parts = [_votes_of(votes)] if votes else []
     parts += [part for part in (person, pair) if part]
@@ -352,16 +379,17 @@ def public_findings(told: Told, dimension: str, *, is_open: bool) -> list[Findin
 
     ``is_open``: several can be first.
     """
-    top, changes = _own(told, "top", dimension), _rows_of(told, "change", dimension)
+    top, changes = _own(told, "top", dimension), _changes(told, dimension)
     if top is None:
-        return []
+        return _one_judge(told)
     kinds = {row["kind"] for row in changes}
     found = _fragile(
         changes,
         _("one person") if "person" in kinds else "",
         _("one pair") if "item" in kinds else "",
+        one_judge=by_one_judge(told),
     )
-    return _unless_sure(found) if is_open else found
+    return [*_one_judge(told), *(_unless_sure(found) if is_open else found)]
 
 
 def _unless_sure(findings: Sequence[Finding]) -> list[Finding]:
@@ -386,10 +414,6 @@ def _split(run: Run, split: Told | None, dimension: str) -> list[Finding]:
             pairs=plural(split["pairs"], "pair"),
         )
     ]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= QUESTION else f"{text[: QUESTION - 1].rstrip()}…"
 
 
 def _is_fragile(changes: Sequence[Told]) -> bool:
