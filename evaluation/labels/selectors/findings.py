@@ -50,11 +50,8 @@ def _detail(run: Run, figures: Figures) -> str:
     summary, row = figures["summary"], alpha_of(figures)
     if summary.get("alpha") is None:
         return MESSAGES.text("label_no_agreement")
-    code, span = "label_agreement", _("no interval")
-    if row is not None and row["low"] is not None:
-        code += agreement_level(row["low"], row["high"])
-        span = _("95%% CI %(span)s") % {"span": interval(row["low"], row["high"], 2)}
-    agreement = MESSAGES.text(code, alpha=score(summary["alpha"], 2), span=span)
+    low, high = (row["low"], row["high"]) if row is not None else (None, None)
+    agreement = agreement_words(summary["alpha"], low, high)
     parts = [agreement, everybody.words(figures), _methods(run, summary)]
     return " ".join(part for part in parts if part)
 
@@ -68,6 +65,15 @@ def _methods(run: Run, summary: Figures) -> str:
     return MESSAGES.text(
         code, same=count(found.same), items=plural(found.items, "item"), tied=count(found.tied)
     )
+
+
+def agreement_words(alpha: float, low: float | None, high: float | None) -> str:
+    """Say how high agreement is, as far as its interval says so."""
+    code, span = "label_agreement", _("no interval")
+    if low is not None and high is not None:
+        code += agreement_level(low, high)
+        span = _("95%% CI %(span)s") % {"span": interval(low, high, 2)}
+    return MESSAGES.text(code, alpha=score(alpha, 2), span=span)
 
 
 def agreement_level(low: float, high: float) -> str:

@@ -16,8 +16,10 @@ from annotation.access import get_task, open_to_viewers
 from annotation.formats.exports import pairwise
 from annotation.models import Role, Task
 from annotation.task_types import get_type
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Conflict, Missing
 from crowdqc.numbers import parse_whole, plural
+from evaluation.models import Run
 from evaluation.pairwise import collecting
 from evaluation.pairwise.columns import CONTROLLED, RAW
 from evaluation.pairwise.run import CORE, RATED
@@ -39,11 +41,11 @@ from evaluation.pairwise.selectors.tables import factors as pair_factors
 from evaluation.pairwise.selectors.tables import grades as pair_tables
 from evaluation.pairwise.views.frame import frame, number_of, study, study_frame
 from evaluation.published.studies import selectors as pair_published
-from evaluation.rescaling.selectors import rating_boards
+from evaluation.rescaling.selectors import rated_texts, rating_boards
 from evaluation.results.findings import Screen
 from evaluation.runs import schedules
 from evaluation.runs.next_actions import page_screen
-from evaluation.runs.pages import run_frame, send, send_csv
+from evaluation.runs.pages import export_menu, run_frame, send, send_csv
 from evaluation.runs.results import look_alikes, votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
@@ -345,6 +347,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         screen=page_screen(context["study_state"], [rated.finding()], settled=not rated.unknown)
         if rated
         else Screen(),
+        **_texts_of(run, chosen, request),
         workers=rating_boards.worker_table(workers, chosen.label) if chosen and workers else None,
         look_alikes=look_alikes.listed(
             run, told, {row.id: row.name for row in workers}, url=look_alikes.card_url
@@ -352,7 +355,16 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         corrected=rating_boards.corrected(run, asked, chosen, workers) if chosen else {},
         chosen=chosen,
         asked=asked,
+        **export_menu(run),
         recipe=reads.recipe_pairs(run, told.get("recipe")),
         tally=votes_used.tally_of(told),
     )
     return render(request, "evaluation/pairwise/ratings.html", context)
+
+
+def _texts_of(run: Run, scale: AskedDimension | None, request: HttpRequest) -> dict[str, Any]:
+    """The texts of a run on a scale, a page of them."""
+    if scale is None:
+        return {}
+    page, table = rated_texts.texts(run, scale, request.GET.get("page"))
+    return {"page": page, "texts": table}

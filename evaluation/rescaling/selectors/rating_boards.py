@@ -16,9 +16,10 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import listed, plural, word
+from crowdqc.numbers import interval, listed, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
+from evaluation.labels.selectors.findings import agreement_words
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.results.cells import beside, count_of_total, link
@@ -32,7 +33,7 @@ from evaluation.results.columns import (
 from evaluation.results.findings import arrange
 from evaluation.results.rows import typed
 from evaluation.results.tables import Group, ResultTable, plain_table
-from evaluation.runs.results import votes_used
+from evaluation.runs.results import everybody, votes_used
 from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.verdicts import Place, Verdict, highest
 
@@ -65,6 +66,12 @@ class ScaleBoard:
     alpha: Mapping[str, Any]
     axis: SafeString | str
     rows: Sequence[SourceMean]
+    with_all: str = ""  # agreement if workers count who were left out by hand
+
+    @property
+    def of_one_source(self) -> bool:
+        """Whether there is no other source to compare with."""
+        return len(self.rows) == 1
 
     def table(self) -> ResultTable:
         """Table of the sources' means on the scale."""
@@ -95,9 +102,8 @@ def _with_plots(rows: Sequence[SourceMean]) -> tuple[SafeString, list[SourceMean
 
 def boards(run: Run, asked: Sequence[AskedDimension]) -> list[ScaleBoard]:
     """A board a scale; two queries."""
-    agreement = {
-        row["dimension"]: row for row in RunFigure.objects.get(run=run, name="agreement").data
-    }
+    told = reads.figures_of(run, "agreement", everybody.FIGURE)
+    agreement = {row["dimension"]: row for row in told["agreement"]}
     means: dict[str, list[SourceMean]] = {}
     scores = SystemScore.objects.filter(run=run).order_by("-estimate", "system_id")
     for one in scores.select_related("system"):
@@ -111,8 +117,19 @@ def boards(run: Run, asked: Sequence[AskedDimension]) -> list[ScaleBoard]:
             why=one.extra.get("no_interval") or "",
         )
         means.setdefault(one.dimension, []).append(mean)
+    every = [row for rows in means.values() for row in rows]
+    if len({(row.name, row.detail) for row in every}) == 1:  # nobody chose its name
+        means = {
+            name: [replace(row, name=_("All texts"), detail="") for row in rows]
+            for name, rows in means.items()
+        }
     return [
-        ScaleBoard(one, agreement.get(one.name, {}), *_with_plots(means.get(one.name, [])))
+        ScaleBoard(
+            one,
+            agreement.get(one.name, {}),
+            *_with_plots(means.get(one.name, [])),
+            everybody.words(told, one.name),
+        )
         for one in asked
     ]
 
@@ -287,9 +304,11 @@ METHOD = gettext_noop(
 
 def best_of(scale: ScaleBoard, others: Sequence[ScaleBoard] = ()) -> Place:
     """Whether one source has surely the highest mean on a scale, and on which others none has."""
+    if scale.of_one_source:
+        return _of_texts(scale)
     place = highest(scale.rows, _("mean on %(scale)s") % {"scale": scale.asked.label})
     unsure = [one.asked.label for one in others if one is not scale and highest(one.rows, "").open]
-    said = [place.note]
+    said = [place.note, scale.with_all]
     if place.sentence and unsure:
         told = {"scales": listed(unsure)}
         said.append(_("No source is shown to be above all others on %(scales)s.") % told)
@@ -301,6 +320,27 @@ def best_of(scale: ScaleBoard, others: Sequence[ScaleBoard] = ()) -> Place:
             told = {"name": name, "scales": listed(scales)}
             said.append(_("%(name)s is below all others on %(scales)s.") % told)
     return replace(place, note=" ".join(one for one in said if one))
+
+
+def _of_texts(scale: ScaleBoard) -> Place:
+    """What ratings of one source say: of its texts, and how far raters agree on them."""
+    [mean], alpha = scale.rows, scale.alpha
+    if mean.estimate is None:
+        return Place("")
+    told = {
+        "texts": plural(alpha.get("texts", 0), "text"),
+        "mean": score(mean.estimate, 2),
+        "scale": scale.asked.label,
+    }
+    sentence = _("%(texts)s, mean %(mean)s on %(scale)s.") % told
+    if mean.low is not None:
+        told["span"] = interval(mean.low, mean.high, 2)
+        sentence = _("%(texts)s, mean %(mean)s (95%% CI %(span)s) on %(scale)s.") % told
+    agreement = capfirst(alpha.get("reason") or "")
+    if alpha.get("alpha") is not None:
+        agreement = agreement_words(alpha["alpha"], alpha["low"], alpha["high"])
+    note = " ".join(one for one in (agreement, scale.with_all) if one)
+    return Place(sentence, note, sure=True)
 
 
 def lowest(rows: Sequence[SourceMean]) -> str:

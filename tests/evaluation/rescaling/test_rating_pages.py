@@ -5,14 +5,23 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
-from annotation.models import Task
-from evaluation.models import Run, RunState
+from annotation.formats.actions import votes as vote_imports
+from annotation.formats.imports.tools.crowdkit import Label
+from annotation.models import System, Task
+from crowdqc.numbers import score
+from evaluation.items.joined import JoinedTable
+from evaluation.models import CandidateScore, Run, RunState
+from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.rescaling.selectors import rated_texts, rating_boards
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import text_of
+from tests.support import factories
 from tests.support.pages import html_of
+from tests.support.studies.judging import make_ratings
 
 pytestmark = pytest.mark.django_db
 
@@ -61,3 +70,60 @@ def test_a_run_corrected_by_competence_is_started_from_the_page_and_shows_both_m
     for row in told["corrected_system"]:
         assert f"{row['estimate']:.2f}" in said
     assert "Competence of each rater" in said
+
+
+def of_one_source(*, raters: int) -> tuple[Task, Run]:
+    """Ratings of texts of one system, as a table without a column of systems makes them."""
+    project = factories.make_project()
+    task = make_ratings(project, n=16, system=System.objects.create(project=project, name="file"))
+    keys = list(task.items.order_by("key").values_list("key", flat=True))
+    labels = [
+        Label(1, key, f"w-{person}", str(1 + (at * 2 + person) % 5))
+        for person in range(raters)
+        for at, key in enumerate(keys)
+    ]
+    vote_imports.import_labels(by=task.project.owner, task=task, dimension="", labels=labels)
+    task.refresh_from_db()
+    assert System.objects.filter(candidates__project=task.project).distinct().count() == 1
+    run = runs.start(by=task.project.owner, task=task, params={"resamples": 200})
+    assert runs.execute(run.pk) == RunState.DONE
+    return task, Run.objects.get(pk=run.pk)
+
+
+def test_of_one_source_the_page_is_about_its_texts_and_raters_and_can_be_exported() -> None:
+    task, run = of_one_source(raters=6)
+    [board] = rating_boards.boards(run, dimensions(task))
+    place = rating_boards.best_of(board)
+    alpha = board.alpha
+    assert place.sentence.startswith(f"{alpha['texts']} texts, mean ")
+    assert score(alpha["alpha"], 2) in place.note
+    text = page(task)
+    assert escape(place.sentence) in text and "nothing is compared" not in text
+    system = System.objects.get(candidates__project=task.project)
+    assert f">{system.name}<" not in text and "All texts" in text
+    rows = CandidateScore.objects.filter(run=run)
+    assert all(one.candidate.key in text for one in rows)
+    _, table = rated_texts.texts(run, dimensions(task)[0], 1)
+    shown = table.groups[0].rows
+    assert [row.n for row in shown] == [6] * len(rows)
+    assert all(row.low < row.estimate < row.high for row in shown)
+    export = reverse("run_export", args=[task.project_id, run.number])
+    assert export in text and reverse("task_columns", args=[task.project_id, task.pk]) in text
+
+
+def test_a_text_with_too_few_ratings_says_why_it_has_no_interval() -> None:
+    task, run = of_one_source(raters=3)
+    _, table = rated_texts.texts(run, dimensions(task)[0], 1)
+    assert all(row.low is None and row.why for row in table.groups[0].rows)
+
+
+def test_the_joined_table_of_ratings_has_the_texts_that_were_rated() -> None:
+    task = pair_corpus.make_rated()
+    rows = list(JoinedTable(task).rows())
+    written = {item.key: item.first for item in task.items.select_related("first__system")}
+    assert rows and all(
+        (row["text"], row["text_system"]) == (text.text, text.system.name)
+        for row in rows
+        if (text := written[row["item_id"]])
+    )
+    assert {"text_system"} < {one.name for one in JoinedTable(task).columns}

@@ -96,13 +96,19 @@ def make_pairs(
 
 
 def make_ratings(
-    project: Project, n: int = 2, *, settings: Mapping[str, Any] | None = None, **fields: Any
+    project: Project,
+    n: int = 2,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    system: System | None = None,
+    **fields: Any,
 ) -> Task:
-    """A task of ``n`` single texts with scales, published."""
+    """A task of ``n`` single texts with scales, published; of one ``system`` if it is given."""
     task = _begun(project, "rating", settings or {}, **{"items_per_assignment": n, **fields})
     group = tasks.save_group(by=project.owner, task=task, key="voyager", passage=SOURCES)
     for number in range(n):
-        _item(task, group, number + 1, first=make_candidate(project, TEXTS[number % 2], "voyager"))
+        text = make_candidate(project, TEXTS[number % 2], "voyager", system=system)
+        _item(task, group, number + 1, first=text)
     tasks.publish(by=project.owner, task=task)
     task.refresh_from_db()
     return task

@@ -1,0 +1,110 @@
+"""The texts of a rating task one by one: mean on a scale, its interval, and how many rated it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.models import Candidate, ChoiceValue
+from annotation.work.snapshots.judgments import AskedDimension
+from crowdqc.web.terms import Words
+from evaluation.charts import boards as charts
+from evaluation.charts.boards import Scale
+from evaluation.methods.core.inference import mean_spread, scale_interval
+from evaluation.methods.core.units import LEAST, MEAN
+from evaluation.methods.rescaling.ratings import DEFAULTS
+from evaluation.models import CandidateScore, Run
+from evaluation.pairwise.selectors.names import is_made
+from evaluation.results.cells import bold, link
+from evaluation.results.columns import PLOT, Column, head_column, interval_column
+from evaluation.results.estimates import EstimateRow, drawn
+from evaluation.results.tables import ResultTable, plain_table
+
+PER_PAGE = 50
+BEGINNING = 80  # characters of a text
+
+
+def _beginning(row: EstimateRow) -> SafeString:
+    """The beginning of a text, which may take several lines, with the way to its item."""
+    return link(row.url, row.name, "") if row.url else bold(row.name)
+
+
+COLUMNS = (
+    head_column("name", gettext_lazy("Text"), html=_beginning, note="detail"),
+    PLOT,
+    Column.score("estimate", gettext_lazy("Mean"), is_main=True),
+    interval_column(needs_interval=False, reason="why"),
+    Column.count("n", gettext_lazy("Ratings")),
+)
+
+
+def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], ResultTable]:
+    """Return a page of a run's texts, the highest mean on the scale first (three queries)."""
+    scores = CandidateScore.objects.filter(run=run, dimension=scale.name)
+    ordered = scores.order_by("-estimate", "candidate_id").values_list(
+        "candidate_id", "estimate", "n"
+    )
+    shown = Paginator(ordered, PER_PAGE).get_page(page)
+    ids = [pk for pk, _mean, _n in shown.object_list]
+    said = _ratings(run, scale.name, ids)
+    known = Candidate.objects.in_bulk(ids)
+    rows = []
+    for pk, mean, n in shown.object_list:
+        ratings, text = said.get(pk, {}), known[pk]
+        values = np.array([one for own in ratings.values() for one in own], dtype=float)
+        low, high, why = _interval(run, mean, values, scale.points)
+        name, place = Truncator(text.text).chars(BEGINNING) or text.key, min(ratings, default=0)
+        url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
+        detail = "" if is_made(text.key) else text.key
+        rows.append(EstimateRow(name, mean, low, high, n, detail=detail, why=why, url=url))
+    axis = Scale.around([value for row in rows for value in (row.low, row.high, row.estimate)])
+    title = _("Mean of every text on %(scale)s, with 95%% CIs over raters") % {"scale": scale.label}
+    table = plain_table(
+        title,
+        COLUMNS,
+        drawn(rows, axis, height=charts.TWO_LINES),
+        axis=charts.forest_axis(axis),
+        classes="data two-line coefficients",
+    )
+    return shown, table
+
+
+def _ratings(run: Run, scale: str, ids: Sequence[int]) -> Mapping[int, dict[int, list[int]]]:
+    """Candidate -> item -> the ratings that the run saw."""
+    seen = set(run.snapshot.answer_ids) if run.snapshot else set()
+    values = ChoiceValue.objects.filter(
+        field=scale,
+        answer__item__task=run.task_id,
+        answer__item__first__in=ids,
+        answer__worker__isnull=False,
+    )
+    found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for answer, item, text, value in values.values_list(
+        "answer_id", "answer__item_id", "answer__item__first_id", "ordinal"
+    ):
+        if answer in seen and value is not None:
+            found[text or 0][item].append(value)
+    return found
+
+
+def _interval(
+    run: Run, mean: float, values: np.ndarray[Any, Any], points: Sequence[int]
+) -> tuple[float | None, float | None, Words]:
+    """Bounds of a text's mean over its raters, or why there are none."""
+    spread = mean_spread(values, "ratings")
+    if why := spread.why_no_interval(LEAST[MEAN]):
+        return None, None, why
+    level = {**DEFAULTS, **run.params}["level"]
+    low, high = scale_interval(mean, spread, level, (min(points), max(points)))
+    if np.isnan(low):
+        return None, None, _("all ratings are the same")
+    return low, high, ""
