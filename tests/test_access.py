@@ -140,7 +140,7 @@ GET: dict[str, str] = {
     "entry_leave": "LNNNN", "platform_hook": POST_ONLY, "statement_list": STAFF,
     "month_statement": STAFF, "month_export": STAFF, "person_month": STAFF,
     "statement": STAFF, "statement_book": POST_ONLY, "statement_book_matching": POST_ONLY,
-    "task_export": STAFF,
+    "task_export": STAFF, "task_table": STAFF, "task_columns": STAFF,
     "pair_agreement": STAFF, "pair_panel": POST_ONLY, "pair_order": STAFF, "pair_grades": STAFF,
     "pair_judges": STAFF, "pair_published": NOTHING_YET, "pair_exclude": REQUESTER,
     "pair_collect": POST_ONLY,

@@ -23,8 +23,8 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 OUTSIDE, BEGIN, INSIDE = "O", "B-", "I-"
 # As the English files of CoNLL-2003 begin a document; readers split there.
 DOCUMENT = "-DOCSTART- -X- O O"
-COMMENT = re.compile(r"# ?(item|worker|system|replicate|field) = (.*)")
-COLUMNS = ("item", "worker", "system", "replicate", "field", "label", "start", "end")
+COMMENT = re.compile(r"# ?(item_id|item|worker|system|replicate|field) = (.*)")
+COLUMNS = ("item_id", "worker", "system", "replicate", "field", "label", "start", "end")
 SUFFIXES = (".conll", ".bio", ".iob", ".iob2")
 SPANS, ABOUT, LEFT = "spans.conll", "documents.jsonl", "not_expressible.jsonl"
 OVERLAPS = "overlaps a span before it"
@@ -96,7 +96,7 @@ def read_conll(lines: Iterable[str]) -> Iterator[Marked]:
     """Yield the documents of a CoNLL file: the word first on each line, its IOB2 tag last.
 
     Documents begin with -DOCSTART-. Offsets are those of lines such as ``conll_lines`` writes;
-    elsewhere they count in the words joined by one space. Comments such as ``# item = leaf-1``
+    elsewhere they count in the words joined by one space. Comments such as ``# item_id = leaf-1``
     name item, worker, system and field. Raises Invalid, which names the line.
     """
     held: Marked | None = None
@@ -174,6 +174,7 @@ def table_rows(
                 "begins a document too many",
                 gettext("%(about)s has fewer.") % {"about": ABOUT},
             )
+        told = {"item_id": told.get("item", "")} | dict(told)  # as earlier versions wrote it
         values = {name: str(told.get(name, "")) for name in COLUMNS[:5]}
         spans = [*one.spans, *(left or {}).get(number, ())]
         for start, end, label in spans:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from annotation.models import Answer, Assignment, Consent, Exclusion, Rejection, TaskVersion, Visit
+from annotation.models.tasks import TaskState
 from crowdqc.database.quantiles import Quantile, seconds_between
 from crowdqc.numbers import count, percent, plural, several
 from evaluation.bundles.manifest import Row
@@ -80,7 +81,9 @@ def _progress(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -
     models = Answer.objects.filter(item__task=run.task_id, system__isnull=False).aggregate(
         answers=Count("pk"), models=Count("system", distinct=True)
     )
-    return {"planned": planned, "reached": reached, "models": models}
+    own = Assignment.objects.filter(task=run.task_id).exclude(source=IMPORTED)
+    uploaded = run.task.state == TaskState.CLOSED and not own.exists()
+    return {"planned": planned, "reached": reached, "uploaded": uploaded, "models": models}
 
 
 def _assignments(people: QuerySet[Answer], version: TaskVersion | None) -> Row:
@@ -148,10 +151,10 @@ def unfinished(manifest: Mapping[str, Any]) -> str:
 
 
 def _plan(manifest: Mapping[str, Any]) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """What was planned and reached; nothing of answers that all came in a file."""
+    """What was planned and reached; nothing of a closed task whose answers came in a file."""
     told = manifest.get("study") or {}
     planned = told.get("planned") or {}
-    if not planned.get("answers") or (told["imported"] and not told["assignments"]):
+    if not planned.get("answers") or told["uploaded"]:
         return {}, {}
     return planned, told["reached"]
 
@@ -211,7 +214,7 @@ def _ways(told: Mapping[str, Any]) -> str:
         for one in told["ways"]
     ]
     if told["elsewhere"]:
-        how = "in an imported file" if not told["assignments"] else "invited to the project"
+        how = "from an imported file" if not told["assignments"] else "invited to the project"
         ways.append(f"{plural(told['elsewhere'], 'worker')} {how}")
     return "; ".join(ways) or "not known"
 

@@ -308,7 +308,6 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         "view": "study",
         "keep": "",
         "runs": [],
-        "export_tables": (),
         "active": task.runs.filter(method=SLUG, state__in=runs.ACTIVE).first(),
         "form": StudyForm(task=task),
     }

@@ -47,7 +47,7 @@ class JoinedColumn:
 
 
 ITEM = (
-    JoinedColumn("item", gettext_lazy("Id of the item; the same in every file of the task.")),
+    JoinedColumn("item_id", gettext_lazy("Id of the item; the same in every file of the task.")),
     JoinedColumn("group", gettext_lazy("Text or topic that the item belongs to.")),
     JoinedColumn("text", gettext_lazy("What the item shows or asks.")),
     JoinedColumn("gold", gettext_lazy("Known answer; empty where there is none.")),
@@ -58,6 +58,7 @@ PAIR = (
     JoinedColumn("second_system", gettext_lazy("System that wrote the second text.")),
     JoinedColumn("second_text", gettext_lazy("Second text of the pair.")),
 )
+SINGLE = (JoinedColumn("text_system", gettext_lazy("System that wrote the text.")),)
 VOTES = (
     JoinedColumn("field", gettext_lazy("Question, scale or dimension that was answered.")),
     JoinedColumn("answers", gettext_lazy("Answers that count."), "number"),
@@ -95,11 +96,12 @@ class JoinedTable:
         self.run = official_run(task)
         self.is_text = not ChoiceValue.objects.filter(answer__item__task=task).exists()
         is_paired = self.items.filter(second__isnull=False).exists()
-        taken = {one.name for one in (*ITEM, *PAIR, *VOTES, *ANSWER)}
+        is_judged = self.items.filter(first__isnull=False).exists()
+        taken = {one.name for one in (*ITEM, *PAIR, *SINGLE, *VOTES, *ANSWER)}
         self.own = [name for name in _own_columns(self.items) if name not in taken]
         self.columns = (
             *ITEM,
-            *(PAIR if is_paired else ()),
+            *(PAIR if is_paired else SINGLE if is_judged else ()),
             *(JoinedColumn(name, OWN) for name in self.own),
             *(ANSWER if self.is_text else VOTES),
         )
@@ -112,6 +114,11 @@ class JoinedTable:
         """The rows, to be gone through once."""
         names = tuple(one.name for one in self.columns)
         return Table(names, ({name: row.get(name, "") for name in names} for row in self.rows()))
+
+    def dictionary(self) -> Table:
+        """What each column holds, a row a column."""
+        rows = ((one.name, one.kind, str(one.about)) for one in self.columns)
+        return Table(("column", "kind", "about"), rows)
 
     def rows(self) -> Iterator[Row]:
         """Rows in the order of the items."""
@@ -126,12 +133,14 @@ class JoinedTable:
         meta = item.settings.get("meta") or {}
         gold = as_cell(next(iter((item.expected or {}).values()), ""))
         row = {
-            "item": item.key,
+            "item_id": item.key,
             "group": (item.group.title or item.group.key) if item.group else "",
             "text": item.question,
             "gold": gold,
             **{name: str(meta.get(name, "")) for name in self.own},
         }
+        if item.first is not None and item.second is None:
+            row |= {"text": item.first.text, "text_system": item.first.system.name}
         for side, shown in (("first", item.first), ("second", item.second)):
             if shown is not None:
                 row |= {f"{side}_text": shown.text}
@@ -321,8 +330,7 @@ def _folder(task: Task, joined: JoinedTable, table: Table, name: str) -> Prepare
 
     def files() -> Iterator[tuple[str, Iterator[Any]]]:
         yield data, table.parts("parquet")
-        columns = ((one.name, one.kind, str(one.about)) for one in joined.columns)
-        yield "columns.csv", Table(("column", "kind", "about"), columns).parts("csv")
+        yield "columns.csv", joined.dictionary().parts("csv")
         yield "README.md", iter([_card(task, joined, table.count)])
 
     def told(hashes: Mapping[str, str]) -> dict[str, Any]:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import get_item, get_task, open_to_viewers, require_trace_reader
+from annotation.access import Access, get_item, get_task, open_to_viewers, require_trace_reader
 from annotation.chats.page import chat_page
+from annotation.files.writing.tables import EVERY, FORMATS, Table
+from annotation.formats.selectors.files import LARGE, size_of
 from annotation.lists.pages import list_page
+from annotation.models import Task
+from crowdqc.errors import Missing
+from evaluation.items.joined import JOINED, JoinedTable
 from evaluation.items.listing import answer_listing, item_listing
 from evaluation.items.selectors import item_page
 from evaluation.runs.selectors.lists import title_of
@@ -52,3 +60,40 @@ def task_item(request: HttpRequest, project_id: int, task_id: int, item_id: int)
         chat = chat_page(item.chat, facts=True)
         context |= {"chat": chat, "heading": chat.first_words}
     return render(request, "evaluation/items/item.html", context)
+
+
+@login_required
+@require_safe
+@open_to_viewers
+def task_table(request: HttpRequest, project_id: int, task_id: int, form: str) -> HttpResponseBase:
+    """The items with texts, own columns, votes and labels in one file, or a way to have it."""
+    _access, task = _published(request, project_id, task_id)
+    if form not in EVERY:
+        raise Missing(_("There is no format %(format)s.") % {"format": repr(form)})
+    if size_of(task) > LARGE:
+        return redirect(f"{reverse('files_list', args=[project_id])}?task={task.pk}#ask")
+    return _sent(task, JOINED, JoinedTable(task).table(), form)
+
+
+@login_required
+@require_safe
+@open_to_viewers
+def task_columns(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
+    """What each column of the joined table holds."""
+    _access, task = _published(request, project_id, task_id)
+    return _sent(task, f"{JOINED}-columns", JoinedTable(task).dictionary(), "csv")
+
+
+def _published(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
+    """Return access and task; Missing where nothing was ever published."""
+    access, task = get_task(request, project_id, task_id)
+    require_trace_reader(access, task)
+    if task.current_id is None:
+        raise Missing(_("The task was never published."))
+    return access, task
+
+
+def _sent(task: Task, name: str, table: Table, form: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(table.parts(form), content_type=FORMATS[form])
+    response["Content-Disposition"] = f'attachment; filename="task-{task.pk}-{name}.{form}"'
+    return response

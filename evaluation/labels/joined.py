@@ -11,11 +11,12 @@ from evaluation.labels.selectors.items import CONDITIONS, WorkersLabels, labelle
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
 from evaluation.runs.exports.decided import DECIDED
+from evaluation.runs.exports.dictionary import dictionary
 
-TABLE = "items"  # its name in addresses
+TABLE, COLUMNS = "items", "item-columns"  # names in addresses: its own, and of its dictionary
 CHUNK = 1_000
 MOST_CLASSES = 20  # with a column of votes each; beyond, the votes are one column of JSON
-FIRST, LAST = ("id", "text"), ("votes", "label", "certainty", "decided_by", "known_answer")
+FIRST, LAST = ("item_id", "text"), ("votes", "label", "certainty", "decided_by", "known_answer")
 
 
 def joined_table(
@@ -26,6 +27,19 @@ def joined_table(
     Own columns are those that came with the items; one that has a name of ours begins with
     ``own_``.
     """
+    return _joined(run, field, chosen, only)[0]
+
+
+def joined_columns(run: Run, field: ShownField) -> Table:
+    """Return the data dictionary of the table of items."""
+    table, own = _joined(run, field, "all", None)
+    return dictionary({TABLE: table.columns}, own)
+
+
+def _joined(
+    run: Run, field: ShownField, chosen: str, only: WorkersLabels | None
+) -> tuple[Table, list[str]]:
+    """The table, and its columns that came with the items."""
     rows = labelled_rows(run, only).filter(CONDITIONS[chosen]).annotate(**DECIDED)
     rows = rows.select_related("item__media").order_by("item__position", "item_id")
     names: dict[str, None] = {}
@@ -37,7 +51,7 @@ def joined_table(
     fixed = {*FIRST, "file", *votes.values(), *LAST}
     own = {name: f"own_{name}" if name in fixed else name for name in names}
     columns = (*FIRST, *(("file",) if has_files else ()), *own.values(), *votes.values(), *LAST)
-    return Table(columns, _records(rows, field, own, votes))
+    return Table(columns, _records(rows, field, own, votes)), list(own.values())
 
 
 def _records(
@@ -50,7 +64,7 @@ def _records(
         decided = row.decided_label or ""
         label = decided or row.label or extra["majority"]
         yield {
-            "id": item.key,
+            "item_id": item.key,
             "text": item.question,
             "file": item.media.name if item.media else "",
             **{name: meta.get(key, "") for key, name in own.items()},

@@ -68,7 +68,6 @@ def _frame(
         "active": active,
         "method": method,
         "view": view,
-        "export_tables": files.TABLES,
         "export_charts": files.CHARTS,
         **menu_of(run),
     }

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.files.writing.tables import Table, check_format
 from annotation.models import Task
@@ -16,6 +16,7 @@ from crowdqc.errors import Missing
 from crowdqc.numbers import parse_whole
 from evaluation.models import Run
 from evaluation.runs import schedules
+from evaluation.runs.exports import dictionary
 from evaluation.runs.exports import scores as exports
 from evaluation.runs.next_actions import page_screen
 from evaluation.runs.official.standing import run_standing
@@ -97,6 +98,28 @@ def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict
         "study_state": study,
         "screen": page_screen(study, []),
         "method": method,
+    }
+
+
+# Table of a run -> what menus call it, where its name says too little.
+TABLE_LABELS = {
+    "soft_labels": gettext_lazy("Soft labels"),
+    "confusion": gettext_lazy("Confusion matrices"),
+    "all": gettext_lazy("All, with manifest"),
+    dictionary.TABLE: gettext_lazy("What the columns hold"),
+}
+
+
+def export_menu(run: Run | None) -> dict[str, Any]:
+    """Return the tables and formats of a run's menu of exports, the joined table apart."""
+    if run is None:
+        return {}
+    names = (*exports.tables_of(run), dictionary.TABLE, "all")
+    labels = {name: name.replace("_", " ").capitalize() for name in names} | TABLE_LABELS
+    return {
+        "export_rows": [(name, labels[name]) for name in names],
+        "export_formats": tuple(exports.FORMATS),
+        "joined_of_run": "soft_labels" in names,
     }
 
 

@@ -17,10 +17,9 @@ from annotation.pairs.selectors import chain_of
 from crowdqc.errors import Missing
 from evaluation.runs import schedules
 from evaluation.runs.next_actions import page_screen
-from evaluation.runs.pages import kept_run, number_of, run_frame, send, view_links
+from evaluation.runs.pages import export_menu, kept_run, number_of, run_frame, send, view_links
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
-from evaluation.writing.columns import TABLES
 from evaluation.writing.run import SLUG
 from evaluation.writing.selectors import facts as writing
 from evaluation.writing.selectors import figures as writing_figures
@@ -89,7 +88,7 @@ def _frame(request: HttpRequest, task: Task, view: str) -> tuple[Any, dict[str, 
         "views": view_links(task, "writing_results", labels, view, keep),
         "run_choices": reads.finished_runs(task),
         "keep": keep,
-        "export_tables": tuple(TABLES),
+        **export_menu(run),
     }
 
 

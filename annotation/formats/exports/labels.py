@@ -14,8 +14,8 @@ from annotation.models import Answer, ChoiceValue, Item, SpanValue, Task, TextVa
 from annotation.task_types.known import as_cell
 
 CHUNK = 2000
-LABELS = ("item", *WHO, "field", "label", "ordinal", "start", "end", "gold", *WHETHER, "meta")
-ITEMS = ("key", "text", "gold")
+LABELS = ("item_id", *WHO, "field", "label", "ordinal", "start", "end", "gold", *WHETHER, "meta")
+ITEMS = ("item_id", "text", "gold")
 FILES = ("file", "sha256", "type")  # of what an item shows, in tasks of images and recordings
 ABOUT = (
     "answer__item__key",
@@ -54,7 +54,7 @@ def _items(items: Any, kept: list[str], form: str) -> Iterator[Row]:
     for item in items.iterator(CHUNK):
         meta = item.settings.get("meta", {})
         yield {
-            "key": item.key,
+            "item_id": item.key,
             "text": item.question,
             "gold": as_cell(next(iter((item.expected or {}).values()), "")),
             **_file_of(item),

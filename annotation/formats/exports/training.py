@@ -26,7 +26,7 @@ from annotation.work.snapshots import judgments
 AT_ONCE = 200
 Row = dict[str, Any]
 PREFERENCE = (
-    *("item", "prompt", "chosen", "rejected", "margin", "votes", "for_chosen", "for_rejected"),
+    *("item_id", "prompt", "chosen", "rejected", "margin", "votes", "for_chosen", "for_rejected"),
     *("ties", "chosen_system", "rejected_system"),
 )
 
@@ -112,7 +112,7 @@ def preference_table(task: Task, form: str, dimension: str = "") -> Table:
         for pair in decided_pairs(task, dimension):
             prompt, chosen, rejected = split_pair(pair)
             yield {
-                "item": pair.item.key,
+                "item_id": pair.item.key,
                 "prompt": prompt,
                 "chosen": chosen,
                 "rejected": rejected,
@@ -169,7 +169,8 @@ def step_table(task: Task, form: str, dimension: str = "") -> Table:
     fields = _fields(task, CHOOSE_ONE)
     field = next((row for row in fields if dimension in ("", row["name"])), None)
     return Table(
-        ("item", "prompt", "completions", "labels", "votes"), _steps(task, field) if field else []
+        ("item_id", "prompt", "completions", "labels", "votes"),
+        _steps(task, field) if field else [],
     )
 
 
@@ -199,7 +200,7 @@ def _steps(task: Task, field: Row) -> Iterator[Row]:
             continue
         first = turn_of(decided[0][0])
         yield {
-            "item": item.key,
+            "item_id": item.key,
             "prompt": "\n\n".join(turn.text for turn in chat.turns[: first - 1]),
             "completions": [chat.turns[turn_of(unit) - 1].text for unit, _ in decided],
             "labels": [2 * came[good] > came.total() for _, came in decided],
@@ -209,7 +210,7 @@ def _steps(task: Task, field: Row) -> Iterator[Row]:
 
 def correction_table(task: Task, form: str, dimension: str = "") -> Table:
     """Conversations up to a turn, with the answer that a person wrote in its place."""
-    return Table(("item", "messages", "original", "worker"), _corrections(task))
+    return Table(("item_id", "messages", "original", "worker"), _corrections(task))
 
 
 def _corrections(task: Task) -> Iterator[Row]:
@@ -234,7 +235,7 @@ def _corrections(task: Task) -> Iterator[Row]:
         if row.text.strip() == original.strip():
             continue
         yield {
-            "item": row.answer.item.key,
+            "item_id": row.answer.item.key,
             "messages": [
                 *as_messages(chat.turns[: number - 1]),
                 {"role": "assistant", "content": row.text},

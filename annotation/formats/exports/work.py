@@ -26,7 +26,7 @@ STATUS = {
     Decision.REJECTED: "Rejected",
 }
 AT_ONCE = 20  # batches of events that are held
-HEAD = ("worker", "assignment", "stream", "seq", "item")
+HEAD = ("worker", "assignment", "stream", "seq", "item_id")
 # The vocabulary of BigBro, and what we add to it.
 EVENT = (
     *("method", "target", "name", "time", "x", "y", "screenWidth", "screenHeight"),
@@ -86,4 +86,4 @@ def _events(task: Task) -> Iterator[dict[str, Any]]:
         head = {"worker": worker, "assignment": assignment, "stream": stream}
         for number, event in enumerate(events, first):
             item = named.get(event.get("target", ""), "")
-            yield {**head, "seq": number, "item": item, **event}
+            yield {**head, "seq": number, "item_id": item, **event}

@@ -14,7 +14,6 @@ from django.views.decorators.http import require_safe
 from annotation.access import get_access, get_item, get_task, open_to_viewers
 from annotation.models import Task
 from crowdqc.errors import Missing
-from evaluation.free_text.columns import TABLES
 from evaluation.free_text.run import AQER
 from evaluation.free_text.selectors import boards as board_pages
 from evaluation.free_text.selectors import disagreement, findings, movement, run_facts
@@ -27,7 +26,7 @@ from evaluation.results.boards import SORTS
 from evaluation.results.findings import arrange
 from evaluation.runs import schedules
 from evaluation.runs.next_actions import page_screen
-from evaluation.runs.pages import kept_run, number_of, run_frame, send
+from evaluation.runs.pages import export_menu, kept_run, number_of, run_frame, send
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import fits, require_fit
 from evaluation.runs.selectors import lists as reads
@@ -46,7 +45,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
         "view": view,
         "runs": reads.finished_runs(task),
         "keep": kept_run(request, run, "?"),
-        "export_tables": tuple(TABLES),
+        **export_menu(run),
     }
 
 

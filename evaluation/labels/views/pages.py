@@ -36,6 +36,7 @@ from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
 from evaluation.runs.next_actions import choose_action
 from evaluation.runs.pages import (
+    export_menu,
     kept_run,
     number_of,
     run_frame,
@@ -56,14 +57,6 @@ VIEWS = {
     "compare": (_lazy("Compare methods"), "label_compare"),
 }
 
-# Table of a run -> what the menu calls it.
-EXPORTS = {
-    "workers": _lazy("Workers"),
-    "labels": _lazy("Labels by method"),
-    "soft_labels": _lazy("Soft labels"),
-    "confusion": _lazy("Confusion matrices"),
-}
-
 
 def get_study(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:
     """Return access and task for a labels task; Missing if it is of another type."""
@@ -80,8 +73,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
     context.update(
         view=view,
         keep=keep,
-        export_rows=[*EXPORTS.items(), ("all", _("All, with manifest"))],
-        export_formats=tuple(FORMATS),
+        **export_menu(run),
         header=study.state(run, context["active"], context["last"]),
         views=[
             {
@@ -348,6 +340,10 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
         field = ShownField.of(reads.figures_of(run, "field"))
         chosen, only = _filter_of(request, access, run, field)
         content = joined.joined_table(run, field, chosen=chosen, only=only)
+        return send_table(run, table, content, request.GET.get("format", "csv"))
+    if run is not None and table == joined.COLUMNS:
+        field = ShownField.of(reads.figures_of(run, "field"))
+        content = joined.joined_columns(run, field)
         return send_table(run, table, content, request.GET.get("format", "csv"))
     if run is not None and table in tables.FILES:
         rows = reads.figures_of(run, table).get(table) or ()

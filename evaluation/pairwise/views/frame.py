@@ -14,7 +14,6 @@ from annotation.formats.exports.pairwise import exports_of
 from annotation.models import Task
 from annotation.templatetags.crowdqc import moment
 from crowdqc.errors import Missing
-from evaluation.pairwise.columns import TABLES
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors import boards as pair_boards
 from evaluation.pairwise.selectors import facts as pair_facts
@@ -24,7 +23,7 @@ from evaluation.pairwise.selectors.runs import ShownRun
 from evaluation.runs import schedules
 from evaluation.runs.next_actions import page_screen
 from evaluation.runs.official.standing import run_standing
-from evaluation.runs.pages import kept_run, number_of
+from evaluation.runs.pages import export_menu, kept_run, number_of
 from evaluation.runs.results import votes_used
 from evaluation.runs.run_types import require_fit
 from evaluation.runs.selectors import lists as reads
@@ -99,7 +98,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, dict[s
         "low_workers": workers.low_workers_finding(task, runs.core)
         if runs.core and view != "workers"
         else None,
-        "export_tables": tuple(TABLES),
+        **export_menu(runs.core),
         "pair_exports": exports_of(task),
     }
     return runs, context
@@ -111,7 +110,6 @@ def study_frame(request: HttpRequest, task: Task, view: str) -> tuple[ShownRun, 
     run = runs.core
     context.update(
         run_choices=pair_boards.run_choices(task),
-        export_tables=tuple(TABLES),
         state_word=_("Run %(run)s finished %(finished_at)s")
         % {"run": run.number, "finished_at": moment(run.finished_at)}
         if run

@@ -15,6 +15,7 @@ from annotation.models import Answer, Candidate, Item, Membership, System
 from crowdqc.errors import Invalid
 from evaluation.models import AnswerScore, Run, RunFigure
 from evaluation.results.files import StoredTable
+from evaluation.runs.exports import dictionary
 from evaluation.runs.exports.tables import found_tables
 from evaluation.runs.run_types import type_of
 
@@ -28,7 +29,7 @@ def tables_of(run: Run) -> Mapping[str, StoredTable]:
 
 def check(run: Run, table: str, form: str) -> None:
     """Raise Invalid, naming the field, where there is no such table or format."""
-    known = tables_of(run)
+    known = (*tables_of(run), dictionary.TABLE)
     if table not in known:
         raise Invalid(
             gettext("There is no table %(table)s.") % {"table": f"{table!r}"},
@@ -39,6 +40,8 @@ def check(run: Run, table: str, form: str) -> None:
 
 def table(run: Run, name: str) -> Table:
     """Return a table of a run for export."""
+    if name == dictionary.TABLE:
+        return dictionary.dictionary({one: table.header for one, table in tables_of(run).items()})
     found = tables_of(run)[name]
     return Table(found.header, found.records(found.model.objects.filter(run=run)))
 
@@ -143,7 +146,7 @@ class Archive:
         return zip_with_manifest(self._files(), self._make_manifest)
 
     def _files(self) -> Iterator[tuple[str, Iterable[Any]]]:
-        for name in tables_of(self.run):
+        for name in (*tables_of(self.run), dictionary.TABLE):
             yield f"{name}.{self.form}", self._table(name)
         if type_of(self.run.method).figures_exported:
             yield "figures.json", [figures_text(self.run)]

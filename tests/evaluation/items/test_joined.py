@@ -37,7 +37,7 @@ VOTES = "worker,item,label,text,source\n" + "".join(
     for n in range(4)
     for k in range(3)
 )
-COLUMNS = ["item", "group", "text", "gold", "source", "field"]
+COLUMNS = ["item_id", "group", "text", "gold", "source", "field"]
 COLUMNS += ["answers", "votes", "counts", "label", "certainty", "basis"]
 
 
@@ -80,7 +80,7 @@ def test_each_item_stands_with_its_votes_final_label_and_certainty(task: Task) -
     rows = csv_rows(content)
     assert list(rows[0]) == COLUMNS and len(rows) == 4
     first = rows[0]
-    assert (first["item"], first["text"], first["source"]) == ("i0", "Text 0", "web-0")
+    assert (first["item_id"], first["text"], first["source"]) == ("i0", "Text 0", "web-0")
     assert sorted(json.loads(first["votes"]).values()) == ["no", "no", "yes"]
     assert json.loads(first["counts"]) == {"no": 2, "yes": 1}
     label = ItemLabel.objects.get(item__key="i0")
@@ -109,7 +109,7 @@ def test_answers_that_do_not_count_and_items_that_are_filtered_out_are_left_out(
     answer = Answer.objects.get(item__key="i0", worker__pseudonym=_erring(task))
     Answer.objects.filter(pk=answer.pk).update(counts=False, uncounted_reason="careless")
     rows = csv_rows(written(task, "csv", query="q=i0")[0])
-    assert [(row["item"], row["answers"], row["counts"]) for row in rows] == [
+    assert [(row["item_id"], row["answers"], row["counts"]) for row in rows] == [
         ("i0", "2", '{"no": 2}')
     ]
 
@@ -172,9 +172,9 @@ def test_the_list_of_items_and_the_command_export_what_is_filtered(
     out = tmp_path / "joined.csv"
     said = {"task": task.pk, "stdout": io.StringIO()}
     call_command("crowdqc_export", "joined", out=out, query="q=i2", **said)
-    assert [row["item"] for row in csv_rows(out.read_bytes())] == ["i2"]
+    assert [row["item_id"] for row in csv_rows(out.read_bytes())] == ["i2"]
     told = json.loads((tmp_path / "manifest.json").read_text())["files"]["joined.csv"]
-    assert (told["filters"], told["columns"][0]["name"]) == ("q=i2", "item")
+    assert (told["filters"], told["columns"][0]["name"]) == ("q=i2", "item_id")
     folder = tmp_path / "set.zip"
     call_command("crowdqc_export", "joined", out=folder, **said)
     assert "README.md" in zipfile.ZipFile(folder).namelist()

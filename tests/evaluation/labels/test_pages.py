@@ -367,7 +367,7 @@ def test_the_table_of_items_has_text_votes_label_and_certainty_and_keeps_the_fil
 
     rows = read("all")
     stored = {row.item.key: row for row in ItemLabel.objects.filter(run=run).select_related("item")}
-    assert [row["id"] for row in rows] == [
+    assert [row["item_id"] for row in rows] == [
         row.item.key for row in sorted(stored.values(), key=lambda row: row.item.position)
     ]
     words = {
@@ -376,14 +376,14 @@ def test_the_table_of_items_has_text_votes_label_and_certainty_and_keeps_the_fil
         "not_in_source": "Not in source",
     }
     for row in rows:
-        own = stored[str(row["id"])]
+        own = stored[str(row["item_id"])]
         assert row["text"] == own.item.question and row["label"] == words[own.label]
         assert float(str(row["certainty"])) == pytest.approx(own.extra["posterior"])
         given = {code: int(float(str(row[f"votes {word}"]))) for code, word in words.items()}
         assert {code: n for code, n in given.items() if n} == own.extra["votes"]
         assert int(float(str(row["votes"]))) == own.n == sum(given.values())
     split = read("split")
-    assert {row["id"] for row in split} == {
+    assert {row["item_id"] for row in split} == {
         key for key, own in stored.items() if len(own.extra["votes"]) > 1
     }
     assert 0 < len(split) < len(rows)

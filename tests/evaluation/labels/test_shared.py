@@ -60,9 +60,7 @@ def test_agreement_without_a_worker_is_shown_with_what_it_is_with_everybody(run:
     assert before is not None and found["agreement"][0]["alpha"] == pytest.approx(before["value"])
     said = escape(everybody.words(told))
     _, address = shared(after)
-    page = client_of(run.project.owner).get(
-        reverse("label_results", args=[after.project_id, after.task_id])
-    )
+    page = client_of(run.task).get(reverse("label_results", args=[after.project_id, after.task_id]))
     for html in (html_of(Client().get(address)), html_of(page)):
         assert said and said in html
 

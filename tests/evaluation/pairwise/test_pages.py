@@ -185,7 +185,7 @@ def test_the_strip_follows_a_run_and_fetches_the_page_of_a_newer_one(task: Task,
         state=RunState.RUNNING,
         progress=[
             {"name": "Snapshot", "state": "done", "done": 0, "total": 0},
-            {"name": "Gold labels", "state": "running", "done": 1, "total": 2},
+            {"name": "Estimated labels", "state": "running", "done": 1, "total": 2},
         ],
     )
     said = live(task, run.pk)
@@ -261,6 +261,7 @@ def test_rows_of_a_run_are_exported_with_names_and_a_manifest(task: Task, run: R
         "systems.csv",
         "texts.csv",
         "labels.csv",
+        "columns.csv",
         "figures.json",
     }
     assert manifest["task_versions"] == [1] and manifest["result_hash"] == run.result_hash

@@ -38,7 +38,7 @@ from crowdqc.errors import Invalid
 ZIP = "zip"
 AT_ONCE = 200  # answers
 PIECE = 1 << 16
-SOFT = ("item", "field", "label", "votes", "of", "share")
+SOFT = ("item_id", "field", "label", "votes", "of", "share")
 Row = dict[str, Any]
 Features = dict[str, list[tuple[str, str]]]  # of each table: column and type
 Files = Iterator[tuple[str, Iterator[Any]]]
@@ -183,7 +183,7 @@ def _documents(task: Task) -> Iterator[Document]:
                 number += 1
                 text = row["item__question"]
                 about = {
-                    "item": row["item__key"],
+                    "item_id": row["item__key"],
                     "field": name,
                     "worker": row["worker__pseudonym"] or "",
                     "system": row["system__name"] or "",
@@ -309,7 +309,7 @@ def _soft(task: Task) -> Iterator[Row]:
     for row in rows:
         total = of[row["answer__item__key"], row["field"]]
         yield {
-            "item": row["answer__item__key"],
+            "item_id": row["answer__item__key"],
             "field": row["field"],
             "label": row["code"],
             "votes": row["votes"],

@@ -103,7 +103,7 @@ def test_logs_and_events_are_whole_and_name_nobody(task: Task) -> None:
         assert text == study.final(row["topic"], row["style"])
         assert len(row["deltas"]) == 6
     events = lines(task, "events")
-    assert len(events) == 36 and {row["item"] for row in events} == set(
+    assert len(events) == 36 and {row["item_id"] for row in events} == set(
         task.items.values_list("key", flat=True)
     )
     for what in WHAT:
