@@ -29,6 +29,7 @@ from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.columns import pair_link
+from evaluation.pairwise.selectors.names import is_made
 from evaluation.pairwise.selectors.runs import ShownRun, dimensions
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
 from evaluation.results.cells import (
@@ -195,14 +196,14 @@ def count_separable(checks: Run | None) -> dict[int, Told]:
 
 
 def topics(run: Run, dimension: str) -> list[str]:
-    """The topics of the run's pairs, in their order."""
+    """The topics of the run's pairs that somebody gave an id, in their order."""
     rows = (
         ItemLabel.objects.filter(run=run, dimension=dimension)
         .order_by("item__group__position", "item__group__key")
         .values_list("item__group__key", flat=True)
         .distinct()
     )
-    return list(dict.fromkeys(rows))
+    return [key for key in dict.fromkeys(rows) if not is_made(key)]
 
 
 def _labels(run: Run, dimension: str, chosen: Filters, told: Mapping[int, Told]) -> QuerySet[Any]:
