@@ -58,6 +58,14 @@ MESSAGES = Catalogue(
             ),
             ACTION,
         ),
+        "excluded_since_run": Message(
+            ngettext_lazy(
+                "%(names)s was left out since; this run still counts them.",
+                "%(names)s were left out since; this run still counts them.",
+                "n",
+            ),
+            ACTION,
+        ),
         "trial_run": Message(_("This run is a trial. Run %(official)s is official."), ACTION),
         "no_official_run": Message(
             _("No run is official yet, so payouts and worker cards use none."), ACTION

@@ -13,6 +13,8 @@ from crowdqc.numbers import count, money, percent, plural
 from evaluation.results.findings import Action, Finding, Screen, Severity, arrange
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.messages import MESSAGES
+from evaluation.runs.selectors.exclusions import exclusion_finding
+from evaluation.runs.selectors.lists import startable
 from evaluation.runs.study_state import Collection, StudyState
 
 
@@ -37,7 +39,7 @@ def choose_action(
 
 
 def run_action(state: StudyState) -> Finding | None:
-    """Return the most urgent action: a run in progress, new answers, or a trial; None if none."""
+    """Return the most urgent action: a run in progress, a stale run, or a trial; None if none."""
     run = state.run
     if run is None:
         return None
@@ -47,9 +49,13 @@ def run_action(state: StudyState) -> Finding | None:
         return MESSAGES.find(
             "run_in_progress", action=Action(label, url), active=active.number, run=run.number
         )
+    url = reverse("run_start", args=[run.project_id, run.task_id])
+    if run.method in startable(state.task):
+        url += f"?method={run.method}"
+    action = Action(_("Run again"), url, posts=True)
+    if (stale := exclusion_finding(run, action)) is not None:
+        return stale
     if state.new_answers is not None and (n := state.new_answers.any):
-        url = reverse("run_start", args=[run.project_id, run.task_id])
-        action = Action(_("Run again"), url, posts=True)
         return MESSAGES.find(
             "answers_since_run", action=action, answers=answers_in_words(state, n), n=n
         )

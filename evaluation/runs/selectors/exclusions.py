@@ -1,0 +1,40 @@
+"""Workers who were left out after a run: its figures still count them."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q
+
+from annotation.models import Answer, Exclusion
+from crowdqc.numbers import listed
+from evaluation.models import Run
+from evaluation.results.findings import Action, Finding
+from evaluation.runs.messages import MESSAGES
+
+NAMED = 3  # of more, the number is told
+
+
+def excluded_since(run: Run) -> list[str]:
+    """Return the pseudonyms of those left out now whose answers the run counts (one query)."""
+    if run.snapshot is None or "max_id" not in run.snapshot.counts:
+        return []
+    frozen_at = run.snapshot.created_at
+    seen = Answer.objects.filter(
+        pk__lte=run.snapshot.counts["max_id"], worker=OuterRef("worker"), item__task=run.task_id
+    )
+    before = Exclusion.objects.filter(
+        Q(undone_at=None) | Q(undone_at__gt=frozen_at),
+        task=run.task_id,
+        worker=OuterRef("worker"),
+        created_at__lte=frozen_at,
+    )
+    rows = Exclusion.objects.in_force().filter(
+        Exists(seen), ~Exists(before), task=run.task_id, created_at__gt=frozen_at
+    )
+    return list(rows.order_by("pk").values_list("worker__pseudonym", flat=True))
+
+
+def exclusion_finding(run: Run, action: Action | None = None) -> Finding | None:
+    """Say whom the run still counts; None where nobody was left out since."""
+    names = excluded_since(run)
+    said = {"names": listed(names, NAMED), "n": len(names)}
+    return MESSAGES.find("excluded_since_run", action=action, **said) if names else None
