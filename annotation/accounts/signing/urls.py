@@ -33,7 +33,11 @@ urlpatterns = [
     path("password/set/", views.SetPassword.as_view(), name="account_set_password"),
     path("password/reset/", reset, name="account_reset_password"),
     path("password/reset/", reset, name="password_reset"),
-    path("password/reset/sent/", account.password_reset_done, name="account_reset_password_done"),
+    path(
+        "password/reset/sent/",
+        views.ResetPasswordDone.as_view(),
+        name="account_reset_password_done",
+    ),
     path(
         "password/reset/complete/",
         account.password_reset_from_key_done,

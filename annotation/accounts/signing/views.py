@@ -20,6 +20,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -34,6 +35,13 @@ from crowdqc.errors import Invalid
 from crowdqc.web.back import redirect_back
 
 
+# What a person wanted to do who is sent to sign in: the page's address -> its first words.
+WANTED = {
+    "score_table": gettext_lazy("To score a table."),
+    "work_home": gettext_lazy("To answer tasks."),
+}
+
+
 class _Says:
     """A form that is wrong answers 422, so that scripts and programs see it."""
 
@@ -46,7 +54,14 @@ class _Says:
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
         name = settings.OIDC_NAME if settings.OIDC_SERVER_URL else ""
-        return {**context, "sso_name": name, "sign_up_open": settings.CROWDQC_SIGNUP == "open"}
+        wanted = context.get("redirect_field_value")
+        return {
+            **context,
+            "sso_name": name,
+            "sign_up_open": settings.CROWDQC_SIGNUP == "open",
+            "mail_is_printed": ".console." in settings.EMAIL_BACKEND,
+            "wanted": next((said for page, said in WANTED.items() if reverse(page) == wanted), ""),
+        }
 
 
 class _LetsOut:
@@ -109,6 +124,10 @@ class ResetPassword(_Says, account.PasswordResetView):
         limits.require_try(limits.RESETS, limits.client_network(request), what)
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response
+
+
+class ResetPasswordDone(_Says, account.PasswordResetDoneView):
+    pass
 
 
 class NewPassword(_Says, account.PasswordResetFromKeyView):

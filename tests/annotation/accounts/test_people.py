@@ -135,6 +135,30 @@ def test_a_visitor_reads_what_this_is_and_three_ways_in(client: Client, settings
     assert 'value="manager"' not in html_of(client.get(reverse("login")))
 
 
+def test_who_is_sent_to_sign_in_reads_what_for(client: Client) -> None:
+    for name in ("login", "signup"):
+        said = {
+            page: client.get(f"{reverse(name)}?next={reverse(page)}").context["wanted"]
+            for page in ("score_table", "work_home", "account")
+        }
+        assert said["score_table"] and said["work_home"] and not said["account"]
+        assert str(said["score_table"]) in html_of(
+            client.get(f"{reverse(name)}?next={reverse('score_table')}")
+        )
+
+
+@pytest.mark.parametrize("backend", ["console", "smtp"])
+def test_where_no_mail_is_sent_nobody_is_told_to_look_for_spam(
+    client: Client, settings: Any, backend: str
+) -> None:
+    assert client.post(reverse("signup"), SIGN_UP).status_code == 302
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+    for name in ("account_email_verification_sent", "account_reset_password_done"):
+        answer = client.get(reverse(name))
+        assert answer.context["mail_is_printed"] is (backend == "console"), name
+        assert ("spam" in html_of(answer)) is (backend == "smtp"), name
+
+
 def test_a_visitor_reads_an_invitation_and_joins_after_signing_up(
     world: World, client: Client
 ) -> None:
