@@ -15,6 +15,7 @@ from django.utils import dateformat
 from django.utils.formats import get_format
 from django.utils.translation import get_language, gettext, ngettext, pgettext
 
+from crowdqc.currencies import CENTS
 from crowdqc.money import SYMBOLS, as_decimal, round_money
 
 NBSP = "\u00a0"
@@ -131,18 +132,19 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
     return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
 
 
-def small_money(value: Number, currency: str = "EUR") -> str:
-    """An amount with two digits that matter: ``€1.80``, ``€0.0042``, ``€0``."""
+def small_money(value: Number, currency: str = "EUR", *, digits: int = 2) -> str:
+    """An amount with so many ``digits`` that matter: ``€1.80``, ``€0.0042``, ``€0``."""
     exact = as_decimal(value)
     sign = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
     if exact == 0:
         return f"{sign}0"
-    if abs(exact) >= Decimal("0.1"):
+    places = digits - 1 - exact.adjusted()
+    if places <= CENTS:
         return money(exact, currency)
     if abs(exact) < Decimal("0.00000001"):
         return f"under {sign}0.00000001"
-    places = 1 - exact.adjusted()  # two digits that matter
-    text = f"{abs(exact):.{min(places, 8)}f}".rstrip("0")
+    units, _point, decimals = f"{abs(exact):.{min(places, 8)}f}".partition(".")
+    text = f"{units}.{decimals.rstrip('0').ljust(CENTS, '0')}"
     return f"{MINUS if exact < 0 else ''}{sign}{text}"
 
 

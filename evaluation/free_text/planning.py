@@ -11,12 +11,13 @@ from django.utils.translation import gettext_lazy
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.models import Task
-from crowdqc.numbers import interval, plural, score
+from crowdqc.numbers import count, interval, money, plural, score
 from evaluation.charts.labels import Reached, reached_curves
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.methods.core.redundancy import FEW
 from evaluation.models import Run
 from evaluation.runs.planning.precision import SEED, VERSION, Planner, PlanPage, plan_reach
+from evaluation.runs.planning.price import PAY, Price, price_of
 
 MODEL = "f2"  # thirds of three qualities
 VOTES = tuple(range(2, 9))
@@ -55,6 +56,7 @@ class TextPlanner(Planner):
                 label=_("Answers per worker"),
                 help=_("More answers tell more of a worker."),
             ),
+            price_of(task, build.version).option(_("Pay per answer")),
         )
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
@@ -65,6 +67,11 @@ class TextPlanner(Planner):
             Reached(votes, *one["score_truth"]) for votes, one in zip(VOTES, found, strict=True)
         ]
         verdict, note = verdict_of(reached, target)
+        build = Build(task)
+        price = price_of(task, build.version).paying(values[PAY])
+        if (enough := least_of(reached, target)) is not None and build.questions:
+            cost = price.terms(max(enough, FEW) * build.questions, "answer")
+            note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
         last = reached[-1]
         return PlanPage(
             verdict,
@@ -93,6 +100,7 @@ class TextPlanner(Planner):
                 _("Correlation"),
                 _("Lowest to highest of %(studies)s studies") % {"studies": STUDIES},
                 _("A score is known to ±"),
+                *([_("Answers"), _("Cost")] if build.questions else []),
             ),
             [
                 [
@@ -100,6 +108,7 @@ class TextPlanner(Planner):
                     (score(one.share), "l1r"),
                     (interval(one.low, one.high), "dim"),
                     (score(more["score_width"][0] / 2, 2), ""),
+                    *_costs(price, one.votes * build.questions),
                 ]
                 for one, more in zip(reached, found, strict=True)
             ],
@@ -118,16 +127,27 @@ def design_of(votes: int, per: int) -> dict[str, int]:
     }
 
 
-def verdict_of(reached: list[Reached], target: float) -> tuple[str, str]:
-    """Say how many answers per question reach the target on average and in every simulation.
+def _costs(price: Price, answers: int) -> list[tuple[str, str]]:
+    """Cells of so many answers and their cost; none where the task has no questions yet."""
+    if not answers:
+        return []
+    return [(count(answers), ""), (money(price.cost(answers), price.currency), "")]
+
+
+def least_of(reached: list[Reached], target: float) -> int | None:
+    """The fewest answers per question that reach the target on average; None if no number does.
 
     The mean must lie above by more than the simulation leaves open: 1.96 of its errors are about
     OPEN of the range of STUDIES draws, which is 3.7 standard deviations.
     """
-    wanted = score(target, 2)
-    mean = next(
+    return next(
         (one.votes for one in reached if one.share - OPEN * (one.high - one.low) >= target), None
     )
+
+
+def verdict_of(reached: list[Reached], target: float) -> tuple[str, str]:
+    """Say how many answers per question reach the target on average and in every simulation."""
+    wanted, mean = score(target, 2), least_of(reached, target)
     sure = next((one.votes for one in reached if one.low >= target), None)
     if mean is None:
         last = reached[-1]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.work.snapshots import labels as collected
-from crowdqc.numbers import count, percent, plural
+from crowdqc.numbers import percent, plural
 from evaluation.methods.core.base import BadParameter, Table
 from evaluation.methods.simulation.planning import redundancy
 from evaluation.methods.simulation.planning.redundancy import VOTES, LabelPool
@@ -92,7 +92,7 @@ def plan(
     pool: LabelPool, crowd: str, key: str, *, items: int, per_worker: int, votes: Any = VOTES
 ) -> Plan:
     """Simulate the curve of right labels by votes per item. Cached under ``key`` for a week."""
-    items = min(max(items, FEWEST), MOST)
+    asked, items = items, min(max(items, FEWEST), MOST)
 
     def simulated() -> Table:
         return redundancy.expected_accuracy(
@@ -116,10 +116,10 @@ def plan(
         for one, other in zip(found[::2], found[1::2], strict=True)
     ]
     recipe = (
-        f"label planning {redundancy.VERSION}: {crowd}, {items} items, {per_worker} labels a "
-        f"worker; {REPLICATES} replicates, seed {SEED}"
+        f"label planning {redundancy.VERSION}: {crowd}, {asked} items ({items} simulated), "
+        f"{per_worker} labels a worker; {REPLICATES} replicates, seed {SEED}"
     )
-    return Plan(rows, items, per_worker, crowd, recipe)
+    return Plan(rows, asked, per_worker, crowd, recipe)
 
 
 def stated(accuracy: float, labels: int, **sizes: Any) -> Plan:
@@ -172,13 +172,10 @@ def precision_of(build: Build) -> Precision:
             "high": percent(row.high),
             "workers": plural(row.votes, "worker"),
         },
-        _(
-            "By majority vote %(majority)s. Simulated with %(items)s items and "
-            "%(labels)s per worker."
-        )
+        _("By majority vote %(majority)s. That is for %(items)s and %(labels)s per worker.")
         % {
             "majority": percent(row.majority),
-            "items": count(found.items),
+            "items": plural(found.items, "item"),
             "labels": plural(per_worker, "label"),
         },
     )

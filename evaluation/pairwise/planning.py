@@ -20,7 +20,7 @@ from evaluation.charts.labels import Reached, reached_curves
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.pairwise.measured import Measured, measured
-from evaluation.pairwise.price import price_basis, price_cells, price_sentence
+from evaluation.pairwise.price import price_cells, price_sentence
 from evaluation.runs.planning.precision import (
     SEED,
     VERSION,
@@ -29,7 +29,7 @@ from evaluation.runs.planning.precision import (
     PlanStart,
     plan_reach,
 )
-from evaluation.runs.planning.price import Price, price_of
+from evaluation.runs.planning.price import PAY, Price, price_of
 
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
@@ -81,6 +81,7 @@ class PairPlanner(Planner):
                 label=_("Pairs of the two"),
                 help=_("How many put the two systems side by side."),
             ),
+            price_of(task, task.version_or_draft()).option(_("Pay per judgment")),
         )
 
     def start(self, task: Task, run: Run | None, usual: Mapping[str, Any]) -> PlanStart | None:
@@ -101,7 +102,7 @@ class PairPlanner(Planner):
         reached = [
             Reached(votes, *one["separated"]) for votes, one in zip(VOTES, found, strict=True)
         ]
-        price = price_of(task, build.version)
+        price = price_of(task, build.version).paying(values[PAY])
         verdict, note = verdict_of(reached, target, gap, pairs)
         enough = _enough(reached, target)
         if enough is not None:
@@ -114,8 +115,8 @@ class PairPlanner(Planner):
             verdict,
             note,
             _("Chance to tell the two apart"),
-            _("%(pairs)s pairs of the two, difference %(gap)s. %(price)s")
-            % {"pairs": count(pairs), "gap": score(gap, 2), "price": price_basis(price)},
+            _("%(pairs)s pairs of the two, difference %(gap)s. Cost: these pairs alone.")
+            % {"pairs": count(pairs), "gap": score(gap, 2)},
             reached_curves(
                 reached,
                 target=target,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from crowdqc.numbers import count, money, percent, plural
+from crowdqc.numbers import count, money
 from evaluation.runs.planning.price import Price
 
 
@@ -16,25 +16,4 @@ def price_cells(price: Price, judgments: int) -> list[str]:
 
 def price_sentence(price: Price, judgments: int) -> str:
     """Say what so many judgments cost."""
-    told = {
-        "judgments": plural(judgments, "judgment"),
-        "cost": money(price.cost(judgments), price.currency),
-    }
-    if not price.a_day:
-        return _("That takes %(judgments)s for %(cost)s.") % told
-    told |= {"days": plural(price.days(judgments), "day"), "rate": count(round(price.a_day))}
-    return _("That takes %(judgments)s for %(cost)s, about %(days)s at last week’s rate.") % told
-
-
-def price_basis(price: Price) -> str:
-    """Say what the cost consists of: pay, pairs per assignment, fee."""
-    told = {
-        "pay": money(price.pay, price.currency),
-        "n": plural(price.per_assignment, "pair"),
-        "fee": percent(price.fee / 100, 1),
-    }
-    if price.fee:
-        return (
-            _("Cost: these pairs alone, %(pay)s per assignment of %(n)s, plus %(fee)s fee.") % told
-        )
-    return _("Cost: these pairs alone, %(pay)s per assignment of %(n)s, without fees.") % told
+    return _("Cost: %(cost)s.") % {"cost": price.terms(judgments, "judgment")}

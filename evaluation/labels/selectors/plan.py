@@ -20,7 +20,7 @@ from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.runs.planning.precision import Planner, PlanPage
-from evaluation.runs.planning.price import Price, price_of
+from evaluation.runs.planning.price import PAY, Price, price_of
 from evaluation.runs.selectors import lists
 
 ITEMS, MOST_ITEMS = 100, 10_000_000  # where the task has none yet; that are priced
@@ -61,12 +61,13 @@ class LabelPlanner(Planner):
         )
         accuracy = real_number("accuracy", usual, 1, 99, label=_("Single labels right"), help=said)
         items = whole_number("items", task.items.count() or ITEMS, 1, MOST_ITEMS, label=_("Items"))
-        return items, TARGET, accuracy, PER_WORKER
+        pay = price_of(task, task.version_or_draft()).option(_("Pay per label"))
+        return items, TARGET, accuracy, PER_WORKER, pay
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target = values["target"] / 100
-        found, price = _plan(task, run, values), price_of(task, task.version_or_draft())
-        cost = Cost(price, values["items"], values["per_worker"])
+        price = price_of(task, task.version_or_draft()).paying(values[PAY])
+        found, cost = _plan(task, run, values), Cost(price, values["items"], values["per_worker"])
         verdict, note = verdict_of(found, target, cost)
         majority = [
             Reached(row.votes, row.majority, row.majority_low, row.majority_high)
@@ -102,7 +103,7 @@ class LabelPlanner(Planner):
             ),
             (
                 *(_("Workers per item"), "Dawid-Skene", studies, _("Majority vote"), studies),
-                *(_("Labels"), _("Cost with fee"), _("Workers"), _("Days")),
+                *(_("Labels"), _("Cost"), _("Workers"), _("Days")),
             ),
             [[*_cells(row), *cost.cells(row.votes)] for row in found.rows],
             found.recipe,
@@ -118,14 +119,8 @@ class Cost:
     per_worker: int
 
     def words(self, votes: int) -> str:
-        """Describe the cost of so many workers per item: money, people, days."""
-        labels = votes * self.items
-        people = plural(self.people(votes), "worker")
-        told = {"cost": self.total(votes), "people": people}
-        if not self.price.a_day:
-            return _("%(cost)s, about %(people)s") % told
-        days = plural(self.price.days(labels), "day")
-        return _("%(cost)s, about %(people)s, %(days)s") % {**told, "days": days}
+        """Describe the cost of so many workers per item, with pay and fee."""
+        return self.price.terms(votes * self.items, "label")
 
     def people(self, votes: int) -> int:
         """Number of people needed for so many votes per item."""

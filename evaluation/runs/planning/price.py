@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from django.utils import timezone
@@ -12,9 +12,13 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Recruitment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
-from crowdqc.numbers import money, percent, plural
+from crowdqc.money import round_money
+from crowdqc.numbers import money, percent, plural, small_money
+from crowdqc.web.terms import Words
+from evaluation.methods.core.params import Param, real_number
 
 WEEK = dt.timedelta(days=7)
+PAY, MOST_PAY = "pay", 10_000  # a plan's option: the pay of one answer
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,29 @@ class Price:
     def days(self, answers: int) -> int:
         """Return the days that so many answers take at last week's rate."""
         return math.ceil(answers / self.a_day)
+
+    def option(self, label: Words) -> Param:
+        """Return the option of a plan for the pay of one answer; as in the task if not changed."""
+        digits = 2 + len(str(self.per_assignment))  # enough for the pay of an assignment
+        usual = round(self.pay / max(1, self.per_assignment), digits)
+        return real_number(PAY, float(usual), 0, MOST_PAY, label=str(label))
+
+    def paying(self, each: float) -> Price:
+        """Return the price if one answer is paid ``each``, to the cent of an assignment."""
+        return replace(self, pay=round_money(Decimal(str(each)) * max(1, self.per_assignment)))
+
+    def terms(self, answers: int, noun: str) -> str:
+        """The cost as a part of a sentence, with what it is for, the pay of each and the fee."""
+        each = self.pay / max(1, self.per_assignment)
+        told = {
+            "cost": money(self.cost(answers), self.currency),
+            "answers": plural(answers, noun),
+            "pay": small_money(each, self.currency, digits=3),
+            "fee": percent(self.fee / 100, 1),
+        }
+        if self.fee:
+            return _("%(cost)s for %(answers)s at %(pay)s each, with a fee of %(fee)s") % told
+        return _("%(cost)s for %(answers)s at %(pay)s each, without a fee") % told
 
     def words(self, answers: int) -> str:
         """The cost as a part of a sentence; what of it is rounding and what the platform's."""

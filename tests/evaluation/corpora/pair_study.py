@@ -86,7 +86,7 @@ def plan_page(task: Task, query: str = "") -> str:
         waiting = page(task, "task_plan", query=query)
         if not asked:  # refused before anything was simulated
             return waiting
-        assert "Simulating, about" in waiting
+        assert "Simulating." in waiting
         page(task, "task_plan", query=query)
     ((name, *arguments),) = asked  # once, however often the page asks for itself
     import_string(name)(*json.loads(json.dumps(arguments)))

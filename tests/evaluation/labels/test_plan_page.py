@@ -28,7 +28,7 @@ def test_before_a_run_the_plan_takes_a_stated_accuracy_and_afterwards_its_worker
     text = text_of(plan_page(task))
     assert "single labels right 80%, 3 classes" in text
     assert "per item reach 95% right labels on average: €" in text
-    assert "Cost with fee" in text
+    assert "without a fee" in text
     scored(task)
     text = text_of(plan_page(task))
     assert "8 workers of run 1, by their confusion matrices" in text
@@ -47,6 +47,8 @@ def test_the_plan_prices_any_number_of_items_in_whole_assignments_with_workers()
     assert cost.people(3) == 8 and replace(cost, items=2).people(3) == 3
     text = text_of(plan_page(task, query="?items=250&target=90&accuracy=80&per_worker=100"))
     assert money(version.pay * assignments, "EUR") in text
+    many = text_of(plan_page(task, query="?items=5000&target=90&accuracy=80&per_worker=100"))
+    assert "5000 items (300 simulated)" in many
 
 
 def test_the_number_of_workers_holds_beyond_the_error_of_the_simulation() -> None:

@@ -14,11 +14,12 @@ from evaluation.free_text import planning as texts
 from evaluation.models import RunFigure, SystemScore
 from evaluation.pairwise import planning as pairs
 from evaluation.pairwise.measured import measured
-from evaluation.pairwise.price import price_basis, price_cells, price_sentence
+from evaluation.pairwise.price import price_cells, price_sentence
 from evaluation.pairwise.selectors import boards
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.planning.price import Price
 from evaluation.runs.selectors.lists import figures_of
+from tests.evaluation.corpora import labels as label_corpus
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_study import page, plan_page, scored, text_of
 from tests.support import factories
@@ -91,7 +92,7 @@ def test_a_plan_starts_from_the_difference_that_the_board_measured_and_gives_its
     assert told in text and f"{found.first} and {found.second}" in text
     assert f"difference {score(pairs.start_of(found), 2)}." in text
     assert "A small difference: .10" in text and "Cost: these pairs alone" in text
-    assert re.search(r"That takes [\d,]+ judgments for €[\d,.]+|would not do", text)
+    assert re.search(r"Cost: €[\d,.]+ for [\d,]+ judgments|would not do", text)
     small = text_of(plan_page(task, query="?target=80&gap=0.1&pairs=20"))
     assert "20 pairs of the two, difference .10." in small
 
@@ -122,13 +123,38 @@ def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> 
     assert found.high == pytest.approx(0.8 * math.tanh(math.atanh(0.5) + 0.1))
 
 
-def test_a_price_counts_whole_assignments_with_the_fee_and_the_days_at_the_rate() -> None:
+def test_a_price_counts_whole_assignments_with_the_fee_and_names_pay_and_fee() -> None:
     price = Price(Decimal("1.50"), 8, Decimal(25), "EUR", 4.0)
     assert price.cost(17) == Decimal("1.50") * 3 * Decimal("1.25")
     assert price_sentence(price, 17) == (
-        "That takes 17 judgments for €5.62, about 5 days at last week’s rate."
+        "Cost: €5.62 for 17 judgments at €0.188 each, with a fee of 25.0%."
     ) and price_cells(price, 16) == ["16", "€3.75", "4"]
-    assert "plus 25.0% fee" in price_basis(price)
     unknown = Price(Decimal("1.50"), 8, Decimal(0), "EUR", 0.0)
-    assert price_sentence(unknown, 8) == "That takes 8 judgments for €1.50."
-    assert "without fees" in price_basis(unknown) and len(price_cells(unknown, 8)) == 2
+    assert price_sentence(unknown, 8).endswith("without a fee.")
+    assert len(price_cells(unknown, 8)) == 2
+
+
+@pytest.mark.parametrize("per", [1, 3, 7, 12, 96, 997])
+def test_a_plan_begins_with_the_pay_of_the_task_to_the_cent(per: int) -> None:
+    price = Price(Decimal("1.00"), per, Decimal(0), "EUR", 0.0)
+    assert price.paying(price.option("Pay").default) == price
+    assert price.paying(0.5).pay == Decimal("0.50") * per
+
+
+@pytest.mark.parametrize("kind", ["labels", "pairs", "texts"])
+def test_every_plan_asks_for_the_pay_of_one_answer_and_prices_with_it(kind: str) -> None:
+    task = {
+        "labels": lambda: label_corpus.make_task(items=30),
+        "pairs": lambda: pair_corpus.make_task(topics=4, sources=3, redundancy=3),
+        "texts": lambda: factories.make_task(n=8),
+    }[kind]()
+    asks = {
+        "labels": "?target=60",
+        "pairs": "?target=60&gap=0.4&pairs=200",
+        "texts": "?target=0.5&per_worker=4",
+    }[kind]
+    found = plan_page(task, query=f"{asks}&pay=0.5")
+    assert re.search(r'name="pay"[^>]*value="0.5"', found)
+    assert re.search(
+        r"€[\d,.]+ for [\d,]+ (label|judgment|answer)s at €0.50 each, without a fee", found
+    )
