@@ -84,6 +84,19 @@ async function copy(button) {
   setTimeout(() => (button.textContent = words), 2000);
 }
 
+// Filling in: data-fill names the field that takes the button's words; an empty one takes the words
+// of a button with data-fill-empty at once.
+function fill(button) {
+  const field = document.querySelector(button.dataset.fill);
+  field.value = button.textContent.trim();
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+document.addEventListener("htmx:load", (event) => {
+  const only = event.detail.elt.parentElement?.querySelector("[data-fill-empty]");
+  if (only && !document.querySelector(only.dataset.fill)?.value) fill(only);
+});
+
 function closeMenus(except) {
   document.querySelectorAll("details[data-menu][open]").forEach((menu) => {
     if (menu !== except) menu.open = false;
@@ -96,6 +109,8 @@ document.addEventListener("click", (event) => {
   closeMenus(target.closest("details[data-menu]"));
   const copier = target.closest("[data-copy]");
   if (copier) copy(copier);
+  const filler = target.closest("[data-fill]");
+  if (filler) fill(filler);
   const closer = target.closest("[data-close]");
   const opener = target.closest("[data-opens]");
   const opened = opener && document.getElementById(opener.dataset.opens);

@@ -53,10 +53,11 @@ class EndpointForm(EditForm):
 
     name = TitleField(max_length=80, help_text=gettext_lazy("For people of this project."))
     base_url = forms.CharField(
-        label=gettext_lazy("Base URL"),
+        label=gettext_lazy("Address"),
         max_length=300,
         help_text=gettext_lazy(
-            "Of an interface like OpenAI’s, up to and with its version: https://…/v1"
+            "The “base URL” of your provider’s documentation, such as https://…/v1. Its interface "
+            "must be like OpenAI’s."
         ),
         widget=forms.URLInput(attrs={"class": "code", "inputmode": "url", "autocomplete": "off"}),
     )
@@ -136,7 +137,7 @@ class PriceForm(EditForm):
         min_value=0,
         decimal_places=6,
         max_digits=12,
-        help_text=gettext_lazy("0 for a model that costs nothing."),
+        help_text=gettext_lazy("As your provider lists it; 0 for a model that costs nothing."),
         css="mid num",
     )
     price_out = MoneyField(
@@ -145,7 +146,7 @@ class PriceForm(EditForm):
         min_value=0,
         decimal_places=6,
         max_digits=12,
-        help_text=gettext_lazy("Empty: not known, so no cost can be told."),
+        help_text=gettext_lazy("A token is a piece of a word. Empty: no cost can be told."),
         css="mid num",
     )
 

@@ -146,7 +146,8 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
     """A new model of an endpoint, with its prices."""
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_endpoint(access.project, endpoint_id)
-    form = ModelForm(request.POST or None)
+    only = found.names[0] if len(found.names) == 1 else ""
+    form = ModelForm(request.POST or None, initial={"name": only})
     if request.method == "POST" and form.is_valid():
         try:
             made = actions.add_model(
@@ -225,6 +226,8 @@ def model_found(request: HttpRequest, project_id: int, model_id: int) -> HttpRes
     access = get_access(request, project_id)
     line = reads.line_of(reads.get_model(access.project, model_id))
     context = {"line": line, "model": line.model, "project": access.project}
+    if not line.probing:
+        context["state"] = reads.state(reads.endpoints(access.project))
     return render(request, "evaluation/llm/_found.html", context)
 
 

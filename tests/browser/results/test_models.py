@@ -50,7 +50,7 @@ def sets_up(page: Page, stub: Stub) -> None:
     """An endpoint without a key, and a model whose name the endpoint may tell."""
     page.get_by_role("link", name="Add an endpoint").first.click()
     page.get_by_label("Name", exact=True).fill("Own server")
-    page.get_by_label("Base URL").fill(stub.base_url)
+    page.get_by_label("Address", exact=True).fill(stub.base_url)
     page.get_by_label("None is needed").check()
     page.get_by_label("Soft budget").fill("0")
     page.get_by_label("Hard budget").fill("20")

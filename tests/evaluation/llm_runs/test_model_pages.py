@@ -125,8 +125,11 @@ def test_a_requester_sets_up_an_endpoint_and_a_model_and_its_key_is_on_no_page(
     client.post(reverse("models_model_probe", args=[project.pk, model.pk]))
     found = reverse("models_model_found", args=[project.pk, model.pk])
     assert "every 1s" in html_of(client.get(found)) and not stub.asked
+    assert "models-state" not in html_of(client.get(found))
     assert probing.probe_requested(by=project.owner, model_id=model.pk) == "done"
-    assert "every 1s" not in html_of(client.get(found))
+    told = client.get(found)  # the cell, and the head of the page with it
+    assert "every 1s" not in html_of(told) and told.context["state"][0] == "open"
+    assert 'id="models-state" hx-swap-oob="true"' in html_of(told)
     assert probing.probe_requested(by=project.owner, model_id=model.pk) == "not mine"
 
     texts = [page(client, "models", project.pk), page(client, "models_model", project.pk, model.pk)]
@@ -152,6 +155,11 @@ def test_the_models_of_an_endpoint_are_listed_by_a_job_and_kept(
     assert probing.list_models(endpoint_id=endpoint.pk) == "done"
     for answer in (client.get(at), client.get(form)):
         assert "every 1s" not in html_of(answer) and "stub-1" in html_of(answer)
+    assert 'data-fill="#id_name" data-fill-empty' in html_of(client.get(at))
+    assert client.get(form).context["form"]["name"].value() == "stub-1"  # the only one
+    Endpoint.objects.update(names=["stub-1", "stub-2"])
+    assert "data-fill-empty" not in html_of(client.get(at))
+    assert client.get(form).context["form"]["name"].value() == ""
     client.post(at)
     Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
     assert probing.list_models(endpoint_id=endpoint.pk) == "failed"
