@@ -21,8 +21,13 @@ class WrongForm(ValueError):
     """An answer that is not in the form asked for; the message says why, in one line."""
 
 
+def lacking(name: str) -> WrongForm:
+    """Return the error of a reply without the field of this name."""
+    return WrongForm(f"The reply lacks {name[:40]!r}.")
+
+
 class Strict(BaseModel):
-    """Base of the forms: no field that was not asked for."""
+    """Base of the forms: endpoints are told to answer no field that was not asked for."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,10 +61,13 @@ class Schema:
                 raise WrongForm("The answer is no JSON.") from None
             found = dict(self.read(stripped))
         try:
-            return self.model.model_validate(found).model_dump(mode="json")
+            # What was not asked for is ignored, however strict the form is that was sent.
+            return self.model.model_validate(found, extra="ignore").model_dump(mode="json")
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "missing":
+                raise lacking(where) from None
             raise WrongForm(f"{where or 'The answer'}: {first['msg']}"[:200]) from None
 
     def json_schema(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from annotation.task_types.labels.rules import PREFIX, check_answers
 from annotation.task_types.texts import MAX_CHARACTERS, storable
 from crowdqc.errors import Conflict, Invalid
 from evaluation.llm.prompting import Rendered, Template
-from evaluation.llm.schemas import Schema, Strict, WrongForm, json_object
+from evaluation.llm.schemas import Schema, Strict, WrongForm, json_object, lacking
 from evaluation.llm_runs.answering.questions import ParsedValues, Questions
 from evaluation.llm_runs.answering.texts import THOUGHT
 from evaluation.llm_runs.parts import asked_items
@@ -181,10 +181,8 @@ class LabelsSchema(Schema):
             found = json_object(THOUGHT.sub("", text).strip())
         except ValueError:
             raise WrongForm("The answer is no JSON.") from None
-        names = {one["name"] for one in fields}
-        unknown = sorted(str(name) for name in found if name not in names)
-        if unknown:
-            raise WrongForm(f"There is no field {unknown[0][:40]!r}.")
+        if not any(one["name"] in found for one in fields):
+            raise lacking(fields[0]["name"])
         draft: dict[str, str] = {}
         for one in fields:
             draft |= _drafted(one, found.get(one["name"]))
@@ -192,6 +190,8 @@ class LabelsSchema(Schema):
             check_answers(draft, fields)
         except Invalid as problem:
             where = next(iter(problem.fields or {}), "")
+            if found.get(where) is None:
+                raise lacking(where) from None
             raise WrongForm(f"{where}: {problem.message}"[:200]) from None
         return {DRAFT: draft}
 

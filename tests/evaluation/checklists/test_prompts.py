@@ -168,7 +168,7 @@ def test_ids_of_this_database_change_no_question_so_that_answers_are_found_again
         ("components", {"components": list("abcdef")}),
         ("clusters", {"c1": [1, 2], "c2": [4]}),
         ("clusters", {"c1": [1, 2]}),
-        ("clusters", {"c1": [], "c2": [], "c3": [1]}),
+        ("clusters", {"c1": [], "c3": [1]}),
         ("key_questions", {"c1": "Is it?", "c2": "  "}),
         (
             "sub_questions",

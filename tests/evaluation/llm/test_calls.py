@@ -18,7 +18,7 @@ from evaluation.llm import client, completion, engine, ledger
 from evaluation.llm.ask import EndpointFails
 from evaluation.llm.calls import fetch_replies
 from evaluation.llm.estimate import preview
-from evaluation.llm.schemas import TEXT, YES_NO
+from evaluation.llm.schemas import TEXT, YES_NO, WrongForm
 from evaluation.methods.core.base import Cancelled
 from evaluation.models import CallState, Endpoint, LanguageModel, LLMAttempt, LLMCall, Run, RunState
 from evaluation.runs.progress import Superseded
@@ -456,3 +456,10 @@ def test_what_an_attempt_came_to_cannot_be_rewritten() -> None:
         fetch_replies(run, make_model(run.project, stub.base_url), [ask(1)])
     with pytest.raises(IntegrityError, match="is settled"), transaction.atomic():
         LLMAttempt.objects.update(outcome="ok", cost=0)
+
+
+def test_a_reply_may_say_more_than_was_asked_but_not_less() -> None:
+    assert YES_NO.parse('{"answer": "no", "because": "it is short"}') == {"answer": "no"}
+    assert YES_NO.json_schema()["additionalProperties"] is False
+    with pytest.raises(WrongForm, match="reply lacks 'answer'"):
+        YES_NO.parse('{"because": "it is short"}')
