@@ -65,6 +65,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
     """Show the page of results before the first finished run."""
     first = schedules.first_run(task)
     sentence, why = reads.first_run_words(first.enough, first.others, first.missing)
+    sentence = reads.waiting_words(task, first.missing) or sentence
     context.update(first=first, sentence=sentence, why=why)
     if context["last"] is not None:
         context["last_live"] = reads.live_run(context["last"])

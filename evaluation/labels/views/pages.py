@@ -142,6 +142,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
     """Show the page of results before the first finished run."""
     first = schedules.first_run(task)
     sentence, _why = reads.first_run_words(first.enough, first.others, first.missing, "label")
+    sentence = reads.waiting_words(task, first.missing, "label") or sentence
     why = _("Agreement needs 2 workers on the same item; competence needs 3.")
     context.update(first=first, sentence=sentence, why=why)
     return render(request, "evaluation/labels/empty.html", context)

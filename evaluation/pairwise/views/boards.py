@@ -86,6 +86,7 @@ def empty_page(
     """Show the page of results before the first finished run."""
     first, last = schedules.first_run(task), context["last"]
     sentence, why = pair_live.first_words(first)
+    sentence = reads.waiting_words(task, first.missing, "judgment") or sentence
     live = pair_live.live_strip(
         task, runs, context["fresh"], last=last, shown=0, dimension=context["dimension"]
     )
@@ -326,6 +327,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     if run is None:
         first = schedules.first_run(task)
         sentence, _ = reads.first_run_words(first.enough, first.others, first.missing, "rating")
+        sentence = reads.waiting_words(task, first.missing, "rating") or sentence
         why = gettext(
             "Agreement and means need at least 3 workers with 5 ratings each; the first run "
             "starts automatically then."

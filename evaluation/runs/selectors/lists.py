@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext, pgettext
 
 from annotation.lists.state import by_number
-from annotation.models import Project, Task
+from annotation.models import Answer, Project, Task
 from crowdqc import queue
 from crowdqc.errors import Missing
 from crowdqc.numbers import NBSP, count, duration, plural, several, word
@@ -366,6 +366,15 @@ def _chart_note(run: Run, told: Mapping[str, Any] | None) -> str:
             "The line is not under %(stop)s after %(most)s rounds, so no score was written."
         ) % {"stop": charts.power_of_ten(told["stop"]), "most": told["most"]}
     return f"{lines} {rule}" if thin else rule
+
+
+def waiting_words(task: Task, missing: int, noun: str = "answer") -> str:
+    """Say that answers of models wait for people's; "" where models gave none (one query)."""
+    given = Answer.objects.filter(item__task=task, system__isnull=False).count()
+    if not given or not missing:
+        return ""
+    told = {"given": plural(given, noun), "missing": plural(missing, noun)}
+    return _("%(given)s of models are here; %(missing)s of people are needed") % told
 
 
 def first_run_words(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pyarrow.parquet
 import pytest
@@ -53,6 +54,9 @@ def test_before_the_first_run_the_page_says_what_is_missing() -> None:
     assert "Agreement needs 2 workers on the same item; competence needs 3." in text
     assert "Nothing scored yet" in text
     assert "Nothing scored yet" in text_of(page(task, "label_items"))
+    corpus.add_model(task, "Owl", right=0.8)
+    text = text_of(page(task, "label_results"))
+    assert re.search(r"4 labels of models are here; \d+ labels of people are needed", text)
 
 
 def test_a_task_of_another_type_has_no_such_page() -> None:
