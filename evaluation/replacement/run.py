@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.models import Recruitment, Task
+from annotation.models import Task
 from annotation.work.snapshots import choices as collected
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
@@ -113,11 +113,14 @@ def draw_facts(drawn: Drawn | None) -> dict[str, Any]:
 
 
 def usual_epsilon(task: Task) -> dict[str, Any]:
-    """Return the default epsilon for this task's people: .10 for a crowd, else the method's.
+    """Return the default epsilon for who annotates: .10 for a crowd, the method's for a panel.
 
-    Calderon et al. (2025), section 3.2; where nothing is known, the default of the method stands.
+    Calderon et al. (2025), section 3.2. Where all answers were imported nothing is known, and the
+    default of the method stands.
     """
-    crowd = task.recruitments.filter(kind=Recruitment.Kind.PROLIFIC).exists()
+    if task.panel_id is not None:
+        return {}
+    crowd = task.recruitments.exists() or task.assignments.exclude(source="import").exists()
     return {"epsilon": OF_A_CROWD} if crowd else {}
 
 

@@ -23,6 +23,7 @@ from evaluation.methods.core.units import LEAST as LEAST_UNITS
 from evaluation.methods.core.units import MEAN
 from evaluation.methods.replacement.combined import (
     LABELS,
+    NO_ERRORS,
     RARER,
     Combined,
     Estimate,
@@ -166,6 +167,8 @@ def check_chosen(
         )
     if np.ptp(judge) == 0:
         raise NoEstimate("the judge gives every item the same value")
+    if np.ptp((judge - human)[drawn]) == 0:
+        raise NoEstimate(NO_ERRORS)
     check_values(human[drawn], judge)
     if topic is not None:
         spread = cluster_spread(np.zeros(len(judge)), np.ones(len(judge)), topic, noun="topics")

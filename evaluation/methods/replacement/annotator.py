@@ -4,7 +4,8 @@ Calderon, Reichart and Dror, "The Alternative Annotator Test for LLM-as-a-Judge"
 arXiv 2501.10970). Each person is left out in turn; on every item the person and the model are
 compared with the remaining people. The model holds against a person where the share of items on
 which the person is at least as good exceeds the model's by less than epsilon, which a one-sided
-t-test must show; Benjamini and Yekutieli (2001) correct over people. The winning rate is the share
+t-test must show (an exact one where all differences are equal); Benjamini and Yekutieli (2001)
+correct over people. The winning rate is the share
 of people against whom that is shown, and the model passes from one half on.
 
 A verdict rests on an interval: :func:`claim_half` says how much worse the model is than half of the
@@ -34,9 +35,9 @@ from evaluation.methods.core.inference import (
     t_quantile,
     too_few_clusters,
 )
-from evaluation.methods.core.units import LEAST, MEAN
+from evaluation.methods.core.units import LEAST, MEAN, effective_trials, wilson
 
-VERSION = "1.1"
+VERSION = "1.2"
 SCORES = ("accuracy", "rmse")
 PEOPLE, ITEMS = 3, 30  # fewest people for a verdict, fewest items of a person
 HALF = 0.5  # winning rate from which a model passes (section 3)
@@ -268,13 +269,14 @@ def p_values(
 ) -> FloatArray:
     """Return one-sided p-values (m,) of "the mean difference is below epsilon".
 
-    1 where there is no ``freedom``.
+    By t where differences vary. Where all units show the same one, by the greatest chance of that:
+    differences are 1 at most, so a mean of epsilon leaves (1 - epsilon) / (1 - mean) of the units
+    as they are. 1 where there is no ``freedom``.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = (mean - epsilon) / error
-    sure = np.where(mean < epsilon, -np.inf, np.inf)
-    found = scipy.special.stdtr(np.maximum(freedom, 1e-9), np.where(error > 0, t, sure))
-    return np.where(freedom > 0, found, 1.0)
+        by_t = scipy.special.stdtr(np.maximum(freedom, 1e-9), (mean - epsilon) / error)
+        alike = np.minimum((1 - epsilon) / (1 - mean), 1.0) ** (freedom + 1)
+    return np.where(freedom > 0, np.where(error > 0, by_t, alike), 1.0)
 
 
 def claim_half(
@@ -326,7 +328,7 @@ def half_bound(
     m = worse.shape[-1]
     k = _half(m)
     tail = level / family / (k if lower else m - k + 1)
-    reach = _reach(tail, items, error, freedom)
+    reach = reach_of(tail, items, error, freedom)
     found: FloatArray = np.sort(worse - reach if lower else worse + reach, axis=-1)[..., k - 1]
     return found
 
@@ -336,13 +338,17 @@ def _half(people: int) -> int:
     return int(np.ceil(HALF * people))
 
 
-def _reach(
+def reach_of(
     tail: float, items: IntArray | FloatArray, error: FloatArray, freedom: FloatArray
 ) -> FloatArray:
-    """Return how far from the means one-sided bounds (m,) lie that ``tail`` misses."""
+    """Return how far from the means one-sided bounds (m,) lie that ``tail`` misses.
+
+    Never nearer than from as many items, or units where none differ, without any difference.
+    """
     each, at = np.unique(np.maximum(freedom, 1.0), return_inverse=True)
     quantile = np.asarray(t_quantile(1 - 2 * tail, each))[at.reshape(freedom.shape)]
-    least = 1 - tail ** (1 / np.maximum(items, 1))
+    units = np.where(error > 0, items, freedom + 1)
+    least = 1 - tail ** (1 / np.maximum(units, 1))
     return np.where(freedom > 0, np.maximum(quantile * error, least), np.inf)
 
 
@@ -365,8 +371,9 @@ def advantage_interval(data: Comparisons, *, level: float = 0.95) -> tuple[float
     """Return the interval of the advantage probability for these people.
 
     Topics are the units, or else items, as all comparisons of an item share its people: the mean
-    over people of their shares is linearised (Taylor), and its variance taken between units; t
-    interval. Coverage: tests/studies/replacement_coverage.
+    over people of their shares is linearised (Taylor), and its variance taken between units;
+    Wilson's interval on the effective number of comparisons. Coverage:
+    tests/studies/replacement_coverage.
     """
     people = len(data.people)
     counts = np.bincount(data.person)
@@ -382,8 +389,14 @@ def advantage_interval(data: Comparisons, *, level: float = 0.95) -> tuple[float
         spread = cluster_spread(influence, weight, data.topic, noun="topics")
         if spread.why_no_interval(LEAST[MEAN]):
             return float("nan"), float("nan")
-    middle, half = float(share.mean()), spread.reach(level)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    trials = effective_trials(
+        float(share.mean()),
+        spread.variance,
+        trials=float(counts.sum()),
+        freedom=spread.freedom,
+        confidence=level,
+    )
+    return wilson(float(share.mean()), trials, level)
 
 
 def winning_rates(

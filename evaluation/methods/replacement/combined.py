@@ -34,11 +34,12 @@ from evaluation.methods.core.inference import (
 )
 from evaluation.methods.core.units import LEAST, MEAN
 
-VERSION = "1.1"
+VERSION = "1.2"
 LABELS = 30  # fewest labels of people: below it coverage falls short (tests/studies)
 RARER = 8  # fewest labels other than the most frequent value, for the same reason
 SHIFTED = 0.01  # p from which labelled items are told apart from the others
 SKEWED = 25  # times the squared skewness: so many labels a mean needs (Cochran 1977, 2.15)
+NO_ERRORS = "the judge is never off where people labelled too, so its errors are not known"
 STRATUM = 10  # fewest labels of people in a stratum
 
 
@@ -110,6 +111,8 @@ def check_judge(
         raise NoEstimate("the judge gives every item the same value")
     if np.ptp(judge) == 0:
         raise NoEstimate("the judge gives the same value to every item that people labelled")
+    if np.ptp(judge - human) == 0:
+        raise NoEstimate(NO_ERRORS)
     if topics is not None:
         sizes = np.unique(topics[0], return_counts=True)[1]
         few = too_few_clusters(len(sizes), effective_clusters(sizes), "topics", LEAST[MEAN])

@@ -9,6 +9,7 @@ they may be better. A panel of judges is one judge with weights, and goes throug
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +70,8 @@ def judge_rates(
     ):
         n = float(weight.sum())
         if n < POSITIVES:
-            raise NoEstimate(f"people labelled {n:g} items {words}, and {POSITIVES} are needed")
+            whole = math.floor(n)  # items on which people are even count in parts
+            raise NoEstimate(f"people labelled {whole} items {words}, and {POSITIVES} are needed")
         share = float((weight * hit).sum() / n)
         spread = cluster_spread(weight * (hit - share) / n, weight, units, noun="topics")
         if topic is not None and (few := spread.why_no_interval(LEAST[MEAN])):
@@ -188,7 +190,7 @@ def mean_estimate(
 ) -> Estimate:
     """Average values (n,) with a t interval over items, or over topics if given.
 
-    Raises NoEstimate from too few topics.
+    No bounds where all are the same. Raises NoEstimate from too few topics.
     """
     n, middle = len(values), float(values.mean())
     if topic is None:
@@ -197,7 +199,7 @@ def mean_estimate(
         spread = cluster_spread((values - middle) / n, np.ones(n), topic, noun="topics")
         if few := spread.why_no_interval(LEAST[MEAN]):
             raise NoEstimate(f"the items are of {few}")
-    half = spread.reach(level)
+    half = spread.reach(level) if np.ptp(values) > 0 else float("nan")
     return Estimate(middle, spread.se, middle - half, middle + half, n, spread.freedom)
 
 

@@ -12,7 +12,7 @@ else "").
 
 ``person``, a row a model and a person compared: model, person, items, model_share, person_share
 (share of the items on which each is at least as close to the remaining people as the other),
-difference (model less person), low, high (95 %, t), worse (the person's less the model's), error
+difference (model less person), low, high (95 %), worse (the person's less the model's), error
 and freedom (its degrees) as the test takes them.
 
 ``curve``, a row a model and an epsilon: model, epsilon, winning_rate, chance (that a model as good
@@ -54,13 +54,13 @@ from evaluation.methods.core.base import (
     Result,
     of_rows,
 )
-from evaluation.methods.core.inference import Claim, t_quantile
+from evaluation.methods.core.inference import Claim
 from evaluation.methods.core.params import Params, real_number, whole_number
 from evaluation.methods.replacement import active, annotator, behavior, combined, judges, power
 from evaluation.methods.replacement.annotator import EPSILONS, HALF, ITEMS, PEOPLE
 from evaluation.methods.replacement.data import ACCURACY, COSINE, MOST_LABELS, Beside, Drawn
 
-NAME, VERSION = "replacement", "2.0"
+NAME, VERSION = "replacement", "2.1"
 YES, NO, UNDECIDED = "yes", "no", "undecided"  # shown good enough, shown worse, not shown
 VERDICTS = (YES, NO, UNDECIDED)
 EVEN = 0.05  # share of items on which people are even, from which no share is corrected by most
@@ -261,8 +261,7 @@ def _by_person(data: Beside, found: annotator.Comparisons) -> list[Row]:
     items, worse, error, freedom = annotator.moments(found)
     place = {name: at for at, name in enumerate(data.people)}
     model = np.bincount(found.person, found.advantage) / items
-    known = freedom > 0
-    half = np.where(known, t_quantile(0.95, np.where(known, freedom, 1.0)) * error, np.inf)
+    half = annotator.reach_of(0.025, items, error, freedom)
     return [
         {
             "person": place[name],

@@ -50,7 +50,7 @@ def task(tested_task: Task, db: None) -> Task:
 
 
 def run_of(task: Task, draws: int = 100) -> Run:
-    params = {"draws": draws}
+    params = {"draws": draws, "epsilon": 0.15}
     run = runs.start(by=task.project.owner, task=task, method="replacement", params=params)
     assert runs.execute(run.pk) == RunState.DONE, run.error
     run.refresh_from_db()

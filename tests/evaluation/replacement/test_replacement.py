@@ -15,7 +15,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Answer, ChoiceValue, Item, ItemGroup, Recruitment, Task
+from annotation.models import Answer, ChoiceValue, Item, ItemGroup, Panel, Recruitment, Task
 from annotation.work.snapshots import choices
 from evaluation.bundles import writing as bundle
 from evaluation.bundles.checking import verify
@@ -316,14 +316,19 @@ def test_a_run_from_before_is_read_by_the_rule_of_today(task: Task) -> None:
     assert "It is not shown whether Cedar can replace one" in text
 
 
-def test_epsilon_is_that_of_a_crowd_where_a_crowd_was_recruited(task: Task) -> None:
+def test_epsilon_is_that_of_who_annotates(task: Task) -> None:
     def usual() -> float:
         by = task.project.owner
         run = runs.start(by=by, task=task, method="replacement", params={"draws": 100})
         Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
         return float(run.params["epsilon"])
 
+    assert usual() == 0.10  # workers of the project
+    task.panel = Panel.objects.create(project=task.project, name="p", created_by=task.project.owner)
     assert usual() == 0.15
+    task.panel = None
+    task.assignments.update(source="import")
+    assert usual() == 0.15  # nothing is known of whom a file names
     Recruitment.objects.create(
         task=task, kind="prolific", name="p", currency="GBP", created_by=task.project.owner
     )

@@ -31,7 +31,12 @@ pytestmark = pytest.mark.django_db
 
 
 def finished(task: Task) -> Run:
-    run = runs.start(by=task.project.owner, task=task, method="replacement", params={"draws": 100})
+    run = runs.start(
+        by=task.project.owner,
+        task=task,
+        method="replacement",
+        params={"draws": 100, "epsilon": 0.15},
+    )
     assert runs.execute(run.pk) == RunState.DONE, run.error
     return Run.objects.get(pk=run.pk)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_1samp
@@ -100,13 +102,36 @@ def test_a_model_that_copies_a_good_person_passes_and_one_that_guesses_does_not(
     assert low < annotator.judge(bad, 0.1).advantage_probability < high
 
 
-def test_people_who_always_agree_with_the_model_are_known_for_sure() -> None:
-    person, item = np.repeat(np.arange(3), 40), np.tile(np.arange(40), 3)
-    value, model = np.tile(np.arange(40.0) % 3, 3), np.arange(40.0) % 3
-    data = annotator.compare_labels(person, item, value, model, people=("a", "b", "c"))
+def same(people: int = 3, items: int = 40, *, topics: int = 0) -> annotator.Comparisons:
+    """People and a model who give every item the same label."""
+    person, item = np.repeat(np.arange(people), items), np.tile(np.arange(items), people)
+    label = np.arange(items) % 3.0
+    names = tuple("abcdefgh"[:people])
+    data = annotator.compare_labels(person, item, np.tile(label, people), label, people=names)
+    return replace(data, topic=data.item % topics) if topics else data
+
+
+def test_where_all_agree_the_p_value_is_exact_as_no_t_test_can_be_made() -> None:
+    data = same()
     found = annotator.judge(data, 0.1)
-    assert found.p.tolist() == [0, 0, 0] and found.winning_rate == 1
+    assert np.allclose(found.p, 0.9**40)  # nobody of 40 differs though one in ten should
+    assert found.winning_rate == 1
     assert annotator.judge(data, 0.0).winning_rate == 0  # as good is not less than 0 worse
+    assert annotator.judge(same(items=30), 0.01).p.min() > 0.05
+    by_topic = annotator.judge(same(topics=8), 0.1)
+    assert np.allclose(by_topic.p, 0.9**8, atol=0.01)  # topics are the units
+
+
+@pytest.mark.parametrize("topics", [0, 8])
+def test_no_interval_collapses_where_all_agree(topics: int) -> None:
+    data = same(topics=topics)
+    low, high = annotator.advantage_interval(data)
+    assert high == 1 and 0.5 < low < 0.95
+    items, worse, error, freedom = annotator.moments(data)
+    reach = annotator.reach_of(0.025, items, error, freedom)
+    assert np.allclose(reach, 1 - 0.025 ** (1 / (topics or 40)), atol=0.01)
+    claim = annotator.claim_half(items, worse, error, freedom, 0.05)
+    assert claim.high > 0.05 and not claim.is_sure
 
 
 def test_what_cannot_be_tested_is_refused_by_name() -> None:
