@@ -34,7 +34,6 @@ from crowdqc import limits
 from crowdqc.errors import Invalid
 from crowdqc.web.back import redirect_back
 
-
 # What a person wanted to do who is sent to sign in: the page's address -> its first words.
 WANTED = {
     "score_table": gettext_lazy("To score a table."),
