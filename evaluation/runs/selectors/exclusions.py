@@ -36,5 +36,7 @@ def excluded_since(run: Run) -> list[str]:
 def exclusion_finding(run: Run, action: Action | None = None) -> Finding | None:
     """Say whom the run still counts; None where nobody was left out since."""
     names = excluded_since(run)
-    said = {"names": listed(names, NAMED), "n": len(names)}
-    return MESSAGES.find("excluded_since_run", action=action, **said) if names else None
+    if not names:
+        return None
+    said = listed(names, NAMED)
+    return MESSAGES.find("excluded_since_run", action=action, names=said, n=len(names))
