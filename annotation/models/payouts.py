@@ -52,6 +52,11 @@ class PayoutBatch(models.Model):
             ),
         ]
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether its own proposer took it back."""
+        return self.state == self.State.SENT_BACK and self.decided_by_id == self.proposed_by_id
+
 
 class PayoutLine(models.Model):
     """What a proposal says of one assignment."""

@@ -61,6 +61,7 @@ def project(request: HttpRequest, project_id: int) -> HttpResponse:
         "todos": todos(found),
         "chart": overview.cost_chart(found),
         "first_waiting": next(iter(found.waiting), None),
+        "waiting_tasks": len(found.waiting),
     }
     return render(request, "evaluation/overview/overview.html", context)
 

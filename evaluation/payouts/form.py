@@ -91,12 +91,18 @@ class Totals:
     base: Decimal
     bonus: Decimal
     wrong: int
+    lines: int
+    rejecting: int  # lines that propose a rejection, complete or not
     under: list[tuple[str, Decimal]]  # who earns less than the floor, and how much an hour
 
     @property
     def pay(self) -> Decimal:
         """Return base pay and bonuses together."""
         return self.base + self.bonus
+
+    @property
+    def rejects_all(self) -> bool:
+        return self.rejecting == self.lines
 
 
 def terms_of(task: Task, around: TaskEvidence, rows: Sequence[Evidence]) -> Terms:
@@ -334,6 +340,8 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
         base=sum((line.base or ZERO for line in paid), ZERO),
         bonus=sum((line.bonus for line in paid), ZERO),
         wrong=sum(bool(draft.errors) for draft in lines),
+        lines=len(lines),
+        rejecting=sum(draft.decision == Decision.REJECT for draft in lines),
         under=[
             (draft.evidence.assignment.worker.pseudonym, draft.under)
             for draft in lines

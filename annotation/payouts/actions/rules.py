@@ -26,6 +26,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.payouts.actions.reasons import MAX_REASON, MIN_LESS, clean_reason
 from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
+from crowdqc.web.terms import Words
 
 Decision = PayoutLine.Decision
 
@@ -99,18 +100,39 @@ def needs_note(project: Project, proposer: User, by: User) -> bool:
 
 def approvers(project: Project, proposer: User) -> list[User]:
     """List the people who may approve proposals of this person."""
-    chain = load_ties(project)
+    return _independent(project, proposer, _deciders(project))
+
+
+def _deciders(project: Project) -> list[User]:
     people = {one.pk: one for one in list_managers(project)}
     if project.single_approval:
         people[project.owner_id] = project.owner
-    return [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
+    return list(people.values())
 
 
-NOBODY = gettext_lazy(
-    "A second manager must approve this, one whom somebody other than the proposer has confirmed. "
-    "Invite one, have the administrator of this installation confirm one, or let the owner allow "
-    "approval by one person."
-)
+def _independent(project: Project, proposer: User, people: list[User]) -> list[User]:
+    if not project.single_approval and all(one.pk == proposer.pk for one in people):
+        return []
+    chain = load_ties(project)
+    return [one for one in people if not why_not_second(project, proposer, one, chain)]
+
+
+def why_nobody_approves(project: Project, proposer: User) -> str:
+    """What has to happen before anybody may approve proposals of this person; "" if one may."""
+    people = _deciders(project)
+    if _independent(project, proposer, people):
+        return ""
+    others = [str(one) for one in people if one.pk != proposer.pk]
+    if not others:
+        return _(
+            "There is no second manager who could approve it. Invite one; an independent manager "
+            "or the administrator of this installation then confirms on the People page that "
+            "they are another person."
+        )
+    return _(
+        "%(names)s cannot approve it yet: an independent manager or the administrator of this "
+        "installation must first confirm on the People page that they are another person."
+    ) % {"names": ", ".join(others)}
 
 
 def may_propose(project: Project, person: User) -> bool:
@@ -129,12 +151,15 @@ def proposers(project: Project) -> QuerySet[Membership, int]:
     return rows.values_list("user_id", flat=True)
 
 
-def require_decider(project: Project, by: User) -> None:
+DECIDE, BOOK = gettext_lazy("decide about payments"), gettext_lazy("book a payment")
+
+
+def require_decider(project: Project, by: User, doing: Words = DECIDE) -> None:
     """Raise NotAllowed unless the person may decide about money in the project, and proved it."""
     why_not = why_not_decide_in(project, by)
     if why_not:
         raise NotAllowed(why_not)
-    require_strength(project, by, _("decide about payments"))
+    require_strength(project, by, doing)
 
 
 def require_proposer(project: Project, by: User) -> None:

@@ -10,9 +10,8 @@ from annotation.accounts.roles.selectors import load_ties
 from annotation.models import Correction, Project, User
 from annotation.payouts.actions.rules import (
     GONE,
-    NOBODY,
-    approvers,
     proposers,
+    why_nobody_approves,
     why_not_decide_in,
     why_not_second,
 )
@@ -49,7 +48,7 @@ def waiting_corrections(project: Project, viewer: User) -> list[WaitingCorrectio
         gone = "" if row.proposed_by_id in may else str(GONE)
         reason = why_not or gone or why_not_second(project, row.proposed_by, viewer, chain)
         own = row.proposed_by_id == viewer.pk
-        stuck = "" if approvers(project, row.proposed_by) else str(NOBODY)
+        stuck = why_nobody_approves(project, row.proposed_by)
         debit, credit = names.get(row.debit, ""), names.get(row.credit, "")
         found.append(WaitingCorrection(row, debit, credit, reason, own, stuck))
     return found

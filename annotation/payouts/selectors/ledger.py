@@ -27,6 +27,11 @@ class LedgerFilter:
     month: str = ""  # 2026-11
     kind: str = ""
 
+    @property
+    def is_set(self) -> bool:
+        """Whether some entries are left out, so that the shown ones do not balance accounts."""
+        return self != LedgerFilter()
+
 
 def parse_filter(raw: Mapping[str, str]) -> LedgerFilter:
     """The filter in a query string; what is not understood filters nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
@@ -14,7 +15,7 @@ from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.hooks import run_states
 from annotation.models import PayoutBatch, Project, User
-from annotation.payouts.actions.rules import why_not_second
+from annotation.payouts.actions.rules import why_nobody_approves, why_not_second
 
 
 def open_proposals(access: Access) -> QuerySet[PayoutBatch]:
@@ -35,12 +36,20 @@ def may_approve(access: Access, batch: PayoutBatch, chain: Ties) -> bool:
 def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
     """Where a viewer can see to a second approver: addresses and words, none for a requester."""
     found = []
+    people = reverse("people", args=[project.pk])
     if can_give_roles(project, viewer):
-        found.append((reverse("people", args=[project.pk]) + "#invitations", _("Invite a manager")))
+        found.append((f"{people}#invitations", _("Invite a manager")))
+        found.append((f"{people}#roles", _("See who is confirmed")))
     if project.owner_id == viewer.pk:
         settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"
         found.append((settings, _("Allow approval by one person")))
     return tuple(found)
+
+
+def approval_warning(project: Project, viewer: Any) -> dict[str, Any]:
+    """Why nobody could approve what the viewer proposes, and the ways out; for templates."""
+    why = why_nobody_approves(project, viewer)
+    return {"nobody": why, "ways_out": ways_out(project, viewer) if why else ()}
 
 
 def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:

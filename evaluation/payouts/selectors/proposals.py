@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import AuditEntry, PayoutBatch, PayoutLine, PayoutRule, Project, Task, User
 from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
-from annotation.payouts.actions.rules import NOBODY, approvers, reason_cannot_decide
+from annotation.payouts.actions.rules import reason_cannot_decide, why_nobody_approves
 from annotation.payouts.details.selectors import API, MISSING, WAYS, ways_of_assignments
 from annotation.payouts.selectors.next_steps import ways_out
 from annotation.payouts.selectors.proposals import approved_total, lines_of
@@ -31,6 +31,11 @@ from evaluation.payouts.wage import worked_time
 Decision = PayoutLine.Decision
 ZERO = Decimal("0.00")
 NAMED = 6  # people named in one check
+DECIDED = {
+    "approve": gettext_lazy("Approved"),
+    "hold": gettext_lazy("Held"),
+    "reject": gettext_lazy("Rejected"),
+}
 DEFAULT_MARKS = {"approve": "done", "hold": "warn", "reject": "bad", OVERTURNED: "waiting"}
 
 
@@ -43,6 +48,7 @@ class Person:
     decision: str  # as proposed; once approved, what became of the lines
     of: int  # this person's assignments in the proposal
     goes: bool  # paid or, for a rejection, written by an approval as ticked now
+    decided: bool = False  # the proposal was approved
     selected: bool = False
 
     @property
@@ -73,7 +79,10 @@ class Person:
 
     @property
     def word(self) -> str:
-        return _("Overturned") if self.overturned else str(Decision(self.decision).label)
+        """What is proposed for the person or, once it is decided, what became of it."""
+        if self.overturned:
+            return _("Overturned")
+        return str(DECIDED[self.decision] if self.decided else Decision(self.decision).label)
 
     @property
     def mark(self) -> str:
@@ -279,6 +288,7 @@ def _people(
             decision=decision,
             of=of[worker],
             goes=goes,
+            decided=batch.state == PayoutBatch.State.APPROVED,
         )
         for (worker, decision, goes), group in groups.items()
     ]
@@ -321,9 +331,11 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
     checks = [_budget(page, page.batch.task)]
     if page.batch.project.budget is not None:
         checks.append(_budget(page, page.batch.project))
-    if page.why_not and not approvers(page.batch.project, page.batch.proposed_by):
-        out = ways_out(page.batch.project, viewer)
-        checks.append(Check("bad", _("Nobody can approve this yet"), small=str(NOBODY), links=out))
+    project = page.batch.project
+    nobody = why_nobody_approves(project, page.batch.proposed_by) if page.why_not else ""
+    if nobody:
+        out = ways_out(project, viewer)
+        checks.append(Check("bad", _("Nobody can approve this yet"), small=nobody, links=out))
     found = [
         _hourly(page),
         _below_agreed(page),

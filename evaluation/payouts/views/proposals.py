@@ -27,6 +27,7 @@ from annotation.payouts.actions.rules import ProposedLine, roles_of
 from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
+from annotation.payouts.selectors.next_steps import approval_warning
 from crowdqc.errors import Invalid, Missing
 from crowdqc.money import parse_amount
 from crowdqc.numbers import money, parse_whole, plural
@@ -265,7 +266,12 @@ def _propose_many(request: HttpRequest, access: Access, task: Task) -> HttpRespo
 
 
 def _many_form(
-    request: HttpRequest, task: Task, many: ManyLines, more: dict[str, Any], *, status: int = 200
+    request: HttpRequest,
+    task: Task,
+    many: ManyLines,
+    more: dict[str, Any],
+    *,
+    status: int = 200,
 ) -> HttpResponse:
     context = {
         "task": task,
@@ -273,6 +279,7 @@ def _many_form(
         "rule": rule_words(many.terms.rule, task.project),
         "pick": request.POST.get("pick") or request.GET.get("pick"),
         "per_proposal": BULK,
+        **approval_warning(task.project, request.user),
         **more,
     }
     return render(request, "evaluation/payouts/payout_many.html", context, status=status)
@@ -311,6 +318,7 @@ def _form(
         "score_name": score_name(task),
         "noun": reads.noun_of(task),
         "least": payouts.MIN_REASON,
+        **approval_warning(task.project, request.user),
         **more,
     }
     return render(request, "evaluation/payouts/payout_new.html", context, status=status)
@@ -410,11 +418,14 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
         expected_total=expected,
         line_ids=_ids([*request.POST.getlist("pay"), *request.POST.getlist("reject")]),
     )
-    messages.success(
-        request,
-        gettext("Proposal %(batch)s is approved: %(expected)s added to the ledger.")
-        % {"batch": batch.number, "expected": money(expected, batch.project.currency)},
-    )
+    if expected:
+        said = gettext("Proposal %(batch)s is approved: %(expected)s added to the ledger.")
+        told = {"batch": batch.number, "expected": money(expected, batch.project.currency)}
+    else:
+        n = batch.lines.filter(rejection__isnull=False).count()
+        said = gettext("Proposal %(batch)s is approved: %(rejections)s.")
+        told = {"batch": batch.number, "rejections": plural(n, "rejection")}
+    messages.success(request, said % told)
     return redirect("payout", access.project.pk, batch.number)
 
 
@@ -424,11 +435,12 @@ def payout_send_back(request: HttpRequest, project_id: int, number: int) -> Http
     """Send a proposal back with a note; its proposer takes it back."""
     access, batch = get_batch(request, project_id, number)
     payouts.send_back(by=access.user, batch=batch, note=request.POST.get("note", ""))
-    messages.success(
-        request,
-        gettext("Proposal %(batch)s is sent back; its work may be proposed anew.")
-        % {"batch": batch.number},
+    said = (
+        gettext("Proposal %(batch)s is withdrawn; its work may be proposed anew.")
+        if batch.proposed_by_id == access.user.pk
+        else gettext("Proposal %(batch)s is sent back; its work may be proposed anew.")
     )
+    messages.success(request, said % {"batch": batch.number})
     return redirect("payout", access.project.pk, batch.number)
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from annotation.models import Assignment
+from annotation.payouts.selectors.next_steps import approval_warning
 from annotation.payouts.selectors.proposals import work_facts
 from crowdqc.errors import Missing
 from crowdqc.web.htmx import page_or_fragment
@@ -23,7 +24,7 @@ from evaluation.runs.official.selectors import official_run
 @require_safe
 def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Submitted work that waits for a decision, with its evidence."""
-    _, task = get_task(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     queue = reads.queue(
         task,
         sort=request.GET.get("sort", ""),
@@ -36,6 +37,7 @@ def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "sorts": reads.sorts_of(task),
         "bulk": reads.BULK,
         "score_name": score_name(task) or gettext("Score"),
+        **approval_warning(access.project, access.user),
     }
     return page_or_fragment(
         request,

@@ -45,7 +45,8 @@ def test_a_proposal_that_nobody_can_approve_links_to_an_invitation_and_the_setti
     project = world.project
     invite = reverse("people", args=[project.pk]) + "#invitations"
     settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"
-    assert check_links(batch, project.owner) == [invite, settings]
+    confirmed = reverse("people", args=[project.pk]) + "#roles"
+    assert check_links(batch, project.owner) == [invite, confirmed, settings]
     other = factories.make_member(project, Role.REQUESTER).user
     assert check_links(batch, other) == []  # who can see to neither is sent nowhere
 
