@@ -393,6 +393,19 @@ def page_query(context: template.Context, page: int) -> str:
 # Accounts --------------------------------------------------------------------------------------
 
 
+@register.simple_tag(takes_context=True)
+def confirmation(context: dict[str, Any]) -> dict[str, str]:
+    """Return what a confirmation is for, where it was left, and a demo account's password."""
+    from annotation.accounts.demo import PASSWORD, offered_accounts
+    from annotation.accounts.security.middleware import asked_confirmation
+
+    request = context["request"]
+    asked = dict(asked_confirmation(request))
+    if any(one["username"] == request.user.username for one in offered_accounts()):
+        asked["password"] = PASSWORD
+    return asked
+
+
 @register.inclusion_tag("annotation/accounts/_second_factor.html", takes_context=True)
 def second_factor_banner(context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the banner for approvers who lack the required second factor."""

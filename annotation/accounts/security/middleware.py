@@ -32,6 +32,7 @@ from annotation.models import User
 from crowdqc.web.back import is_ours
 
 STASH = "crowdqc_stepup"
+ASKED = "crowdqc_asked"  # what the person is confirming for
 MAX_STASH = 512 * 1024  # characters of a form that wait in the session
 STASH_SECONDS = 900
 # Pages that change how somebody signs in.
@@ -122,13 +123,25 @@ def redirect_to_confirmation(request: HttpRequest, error: ConfirmationNeeded) ->
         ways = [way for way in ways if way["id"].startswith("mfa")] or ways
     if ways:
         url = f"{ways[0]['url']}?{urlencode({'next': back})}"
+        left = _return_page(request, htmx)
+        request.session[ASKED] = {"next": back, "message": error.message, "left": left}
     else:  # the account of a sign-on service: it confirms by signing in there again
         logout(request)
         url = f"{resolve_url('login')}?{urlencode({'next': _return_page(request, htmx)})}"
-    messages.info(request, error.message)
+        messages.info(request, error.message)
     if htmx:
         return HttpResponse(headers={"HX-Redirect": url})
     return HttpResponseRedirect(url)
+
+
+def asked_confirmation(request: HttpRequest) -> dict[str, str]:
+    """What the confirmation that is shown is for: its sentence, and where one left off.
+
+    Empty where nothing of ours asked for it.
+    """
+    asked: dict[str, str] = request.session.get(ASKED, {})
+    here = request.POST.get("next") or request.GET.get("next")
+    return asked if asked.get("next") == here else {}
 
 
 def _return_page(request: HttpRequest, htmx: bool) -> str:

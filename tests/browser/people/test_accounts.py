@@ -93,7 +93,7 @@ def test_an_app_and_a_recovery_code_protect_an_account(page: Page, root: str) ->
     made()
     enters(page, root)
     page.get_by_role("link", name="Add app").click()
-    heading(page, "Confirm it is you")
+    heading(page, "Enter your password")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Continue").click()
     heading(page, "Add an authenticator app", new=True)

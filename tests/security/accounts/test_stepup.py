@@ -13,6 +13,7 @@ from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
+from annotation.accounts import demo
 from annotation.models import (
     ApiToken,
     AuditEntry,
@@ -261,6 +262,25 @@ def test_after_a_while_the_password_is_asked_again_and_what_was_typed_is_kept(
     again = client.get(back["Location"])
     assert again.status_code == 302 and booked() == 1
     assert client.get(reverse("payout_list", args=[batch.project_id])).status_code == 200
+
+
+def test_a_confirmation_says_what_it_is_for_and_can_be_left(
+    world: make.World, batch: PayoutBatch, settings: Any
+) -> None:
+    client = signed_in(world.manager, age=OLD)
+    page = reverse("payout", args=[batch.project_id, batch.number])
+    sent = {"expected_total": "1.80"}
+    url = reverse("payout_approve", args=[batch.project_id, batch.number])
+    asked = client.post(url, sent, headers={"Referer": f"http://testserver{page}"})
+    shown = unescape(client.get(asked["Location"]).content.decode())
+    assert "to approve payments" in shown and f'href="{page}"' in shown
+    assert "account is protected" not in shown and demo.PASSWORD not in shown
+    unasked = client.get(reverse("account_reauthenticate"))
+    assert "to approve payments" not in unescape(unasked.content.decode())
+    settings.CROWDQC_DEMO_SIGN_IN = True
+    world.manager.username = demo.OFFERED[1]
+    world.manager.save()
+    assert demo.PASSWORD in client.get(asked["Location"]).content.decode()
 
 
 def test_a_program_in_an_old_session_is_refused_and_a_fragment_is_redirected(
