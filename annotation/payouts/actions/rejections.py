@@ -88,13 +88,18 @@ def _event_data(rejection: Rejection) -> dict[str, object]:
 
 
 def _tell_managers(rejection: Rejection, kind: str, text: Text, again: str = "") -> None:
-    """Everybody who may answer, save the worker concerned where they manage as well."""
+    """Everybody who may answer, save the worker concerned where they manage as well.
+
+    Whoever decided the rejection is told with the others only of an answer that is overdue.
+    """
     project = rejection.assignment.task.project
     people = people_of(project, Role.MANAGER)
     if project.single_approval or not people:
         people.append(project.owner)
+    people = [one for one in people if one.pk != rejection.assignment.worker.user_id]
+    others = [one for one in people if one.pk != rejection.rejected_by_id]
     notify(
-        to=[one for one in people if one.pk != rejection.assignment.worker.user_id],
+        to=people if again else others or people,
         kind=kind,
         text=text,
         key=f"{kind}:{rejection.pk}{again}",

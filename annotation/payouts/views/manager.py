@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import Access, get_access
+from annotation.accounts.roles.selectors import list_managers
 from annotation.models import Answer, Correction, LedgerEntry, Rejection
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
@@ -141,8 +142,13 @@ def rejection_list(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     only_owed = request.GET.get("show") == "owed"
     rows = rejections(access.project, only_owed=only_owed)
+    others = [str(one) for one in list_managers(access.project) if one.pk != access.user.pk]
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    for row in page:
+        row.own = row.rejected_by_id == access.user.pk  # type: ignore[attr-defined]
     context = {
-        "rows": Paginator(rows, PAGE).get_page(request.GET.get("page")),
+        "rows": page,
+        "others": ", ".join(others),
         "only_owed": only_owed,
         "owed": rejections_owed(access.project),
         "reasons": payouts.REASONS,
