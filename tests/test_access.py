@@ -129,7 +129,7 @@ GET: dict[str, str] = {
     "payout_line_reject": POST_ONLY, "payout_export": STAFF, "worker_card": STAFF,
     "payout_rule": STAFF, "ledger_correct": POST_ONLY, "payment_by_hand": STAFF,
     "task_figures": STAFF,
-    "payment_by_hand_export": STAFF, "payment_by_hand_done": POST_ONLY,
+    "payment_by_hand_export": STAFF, "payment_by_hand_done": STAFF,
     "payment_details": OWN, "payment_details_remove": POST_ONLY,
     "upload_part": POST_ONLY,
     "payment_details_remind": POST_ONLY,

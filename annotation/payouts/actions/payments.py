@@ -6,6 +6,7 @@ Sending is in ``payment_sending``; here stand the states that people see and cha
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -28,7 +29,7 @@ from annotation.models import (
 from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.payouts.actions import ledger as books
-from annotation.payouts.actions.rules import require_decider
+from annotation.payouts.actions.rules import BOOK, require_decider
 from annotation.payouts.details.actions import ask_for_details
 from annotation.payouts.details.selectors import without_details
 from annotation.records.actions.audit import record
@@ -198,7 +199,7 @@ def _locked(payment: Payment) -> Payment:
 
 
 def _require_permission(payment: Payment, by: User) -> None:
-    require_decider(payment.assignment.task.project, by)
+    require_decider(payment.assignment.task.project, by, BOOK)
     if payment.worker.user_id == by.pk:
         raise NotAllowed(_("It is pay of your own; somebody else must do this."))
 
@@ -267,6 +268,21 @@ def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
     else:
         _reset(payment, State.BY_HAND, note)
     return payment
+
+
+def describe_hand_payment(*, way: str, paid_on: str, reference: str) -> str:
+    """What a booking keeps of a payment by hand; Invalid for a day that is none or to come."""
+    parts = [f"by hand: {way}" if way else "by hand"]
+    if paid_on:
+        try:
+            day = dt.date.fromisoformat(paid_on)
+        except ValueError:
+            day = dt.date.max
+        if day > timezone.localdate():
+            raise Invalid(_("This is no day until today."), fields={"paid_on": _("As 2026-11-22.")})
+        parts.append(day.isoformat())
+    reference = clean_text(reference, "reference", 120)
+    return ", ".join([*parts, reference] if reference else parts)
 
 
 @transaction.atomic

@@ -24,13 +24,17 @@ from annotation.models import (
 from annotation.payouts.details.actions import IN_FILE, Details, open_details
 from crowdqc.web.terms import Words
 
-API, PROLIFIC, MISSING = "api", "prolific", ""
+API, PROLIFIC, REJECT, MISSING = "api", "prolific", "reject", ""
 # Way of payment -> its word, and what happens after approval.
 WAYS: dict[str, tuple[Words, Words]] = {
     API: (gettext_lazy("Prolific"), gettext_lazy("Sent by crowdqc")),
     PROLIFIC: (
         gettext_lazy("Prolific, by hand"),
         gettext_lazy("You approve it on Prolific’s pages"),
+    ),
+    REJECT: (
+        gettext_lazy("Prolific, to reject"),
+        gettext_lazy("You reject it on Prolific’s pages; undecided, it ends up paid there"),
     ),
     PaymentDetails.PaymentWay.BANK: (
         gettext_lazy("Bank transfer"),
@@ -56,6 +60,7 @@ FILED = (
 )
 BY_PROLIFIC = Q(recruitment__kind=Recruitment.Kind.PROLIFIC)
 WAY = Case(
+    When(what=Payment.What.REFUSAL, then=Value(REJECT)),
     When(BY_PROLIFIC, then=Value(PROLIFIC)),
     *(When(reference=f"{IN_FILE}{way}", then=Value(str(way))) for way in FILED),
     default=Coalesce("worker__payment_details__way", Value(MISSING)),
@@ -115,6 +120,11 @@ def _only_by_prolific(user: User) -> QuerySet[Membership, Any]:
 def hand_payments_open() -> QuerySet[Payment]:
     """Payments that a person still has to make."""
     return Payment.objects.filter(what__in=("base", "bonus"), state=Payment.State.BY_HAND)
+
+
+def hand_refusals_open() -> QuerySet[Payment]:
+    """Submissions that a person still has to reject on a platform."""
+    return Payment.objects.filter(what=Payment.What.REFUSAL, state=Payment.State.BY_HAND)
 
 
 def ways_of_assignments(assignments: Collection[int]) -> dict[int, str]:

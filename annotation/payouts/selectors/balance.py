@@ -18,9 +18,11 @@ from annotation.payouts.details.selectors import (
     CHANGED_SINCE,
     FILED,
     MISSING,
+    REJECT,
     WAY,
     WAYS,
     hand_payments_open,
+    hand_refusals_open,
 )
 from crowdqc.numbers import plural
 from crowdqc.web.terms import Words
@@ -176,7 +178,7 @@ def correctable_accounts(project: Project) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class HandPayments:
-    """Open payments by hand of one way of payment; of one proposal, or of all (``number`` 0)."""
+    """Open payments by hand of one way of payment and one proposal; or rejections, without pay."""
 
     way: str
     number: int
@@ -207,14 +209,19 @@ class HandPayments:
         return self.way in FILED
 
     @property
+    def is_rejection(self) -> bool:
+        """Whether these are submissions to reject, not payments."""
+        return self.way == REJECT
+
+    @property
     def is_missing(self) -> bool:
         return self.way == MISSING
 
 
 def by_hand(project: Project) -> list[HandPayments]:
-    """Payments that people still have to make, by way of payment and proposal."""
+    """What people still have to pay or reject, by way of payment and proposal."""
     rows = (
-        hand_payments_open()
+        (hand_payments_open() | hand_refusals_open())
         .filter(assignment__task__project=project)
         .annotate(way=WAY)
         .order_by()
@@ -248,8 +255,12 @@ def by_hand(project: Project) -> list[HandPayments]:
 def hand_payments(
     project: Project, number: int | None = None, way: str | None = None
 ) -> QuerySet[Payment]:
-    """Open payments by hand, of one proposal or way or of all, with what a transfer names."""
-    rows = hand_payments_open().filter(assignment__task__project=project)
+    """Open payments by hand, of one proposal or way or of all, with what a transfer names.
+
+    Rejections are a way of their own.
+    """
+    rows = hand_refusals_open() if way == REJECT else hand_payments_open()
+    rows = rows.filter(assignment__task__project=project)
     if number is not None:
         rows = rows.filter(line__batch__number=number)
     if way is not None:

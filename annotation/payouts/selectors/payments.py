@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
+from annotation.payouts.actions.reasons import PROLIFIC_CATEGORIES
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.terms import Words
 
@@ -102,8 +103,19 @@ def bonus_lines(project: Project) -> Iterator[list[object]]:
         yield [row.assignment.visit.participant, f"{row.amount:.2f}"]
 
 
+def reject_lines(project: Project) -> Iterator[list[object]]:
+    """Submissions to reject on Prolific, each with its category there and the worker's reason."""
+    yield ["submission_id", "category", "message"]
+    rows = by_hand(project).filter(what=Payment.What.REFUSAL)
+    for row in rows.select_related("assignment__visit", "line"):
+        visit = row.assignment.visit
+        category = PROLIFIC_CATEGORIES[row.line.reason_code]
+        yield [visit.session or visit.participant, category, row.line.reason]
+
+
 FILES = {
     "approve": (gettext_lazy("Submissions to approve"), approve_lines),
+    "reject": (gettext_lazy("Submissions to reject"), reject_lines),
     "bonus": (gettext_lazy("Bonuses"), bonus_lines),
 }
 

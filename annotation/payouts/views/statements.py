@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -10,6 +11,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -19,9 +21,9 @@ from annotation.models import Correction, Payment, Recruitment, Statement, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import payments as actions
-from annotation.payouts.actions.rules import require_decider, why_not_decide_in
+from annotation.payouts.actions.rules import BOOK, require_decider, why_not_decide_in
 from annotation.payouts.details.actions import prepare_file, remind_of_details
-from annotation.payouts.details.selectors import without_details
+from annotation.payouts.details.selectors import REJECT, without_details
 from annotation.payouts.selectors import balance
 from annotation.payouts.selectors import payments as reads
 from annotation.payouts.selectors.statements import page_of, statements_of, ways_of
@@ -94,36 +96,79 @@ def payment_details_remind(request: HttpRequest, project_id: int) -> HttpRespons
 
 
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
-    """Say that open payments by hand of a proposal (of one way) are paid, at the total seen."""
+    """Tick open payments by hand of a proposal (of one way), look at the sum, and book them."""
     access = get_access(request, project_id)
-    require_decider(access.project, access.user)
+    if request.method == "POST":
+        require_decider(access.project, access.user, BOOK)
     if not access.project.payout_batches.filter(number=number).exists():
         raise Missing(gettext("There is no proposal of this number in the project."))
-    way = request.POST.get("way")
+    way = request.POST.get("way", request.GET.get("way"))
     rows = list(balance.hand_payments(access.project, number, way))
-    amount = sum((row.amount for row in rows), start=balance.ZERO)
-    seen = (
-        parse_amount(request.POST.get("expected_total", ""), field="expected_total")
-        if rows
-        else amount
-    )
-    if seen != amount:
-        raise Conflict(
-            gettext("The open payments are %(amount)s by now. Look again, then say so.")
-            % {"amount": amount}
-        )
-    memo = f"by hand: {way}" if way else "by hand"
-    done = payments.mark_sent(by=access.user, payments=rows, memo=memo)
-    if done:
-        messages.success(
-            request,
-            gettext("%(done)s noted as paid, and booked.") % {"done": plural(done, "payment")},
-        )
+    ticked = set((request.POST or request.GET).getlist("payment"))
+    chosen = [row for row in rows if str(row.pk) in ticked]
+    error: Invalid | None = None
+    memo = ""
+    if request.method == "POST":
+        try:
+            memo = actions.describe_hand_payment(
+                way=way or "",
+                paid_on=request.POST.get("paid_on", ""),
+                reference=request.POST.get("reference", ""),
+            )
+            if not ticked:
+                raise Invalid(gettext("Nothing is ticked."))
+        except Invalid as refused:
+            error = refused
+    amount = sum((row.amount for row in chosen), start=balance.ZERO)
+    if request.method == "POST" and not error and "expected_total" in request.POST:
+        return _book_by_hand(request, access, chosen, amount, memo)
+    if not rows:
+        messages.info(request, gettext("They were noted before; nothing is open."))
+        return redirect("payment_by_hand", project_id)
+    context = {
+        "number": number,
+        "way": way,
+        "is_rejection": way == REJECT,
+        "rows": rows,
+        "chosen": chosen,
+        "ticked": {row.pk for row in chosen or rows},
+        "people": len({row.worker_id for row in chosen}),
+        "amount": amount,
+        "checked": request.method == "POST" and not error,
+        "paid_on": request.POST.get("paid_on") or timezone.localdate().isoformat(),
+        "reference": request.POST.get("reference", ""),
+        "error": error,
+        "why_not": why_not_decide_in(access.project, access.user),
+    }
+    status = 422 if error else 200
+    return render(request, "annotation/payouts/by_hand_done.html", context, status=status)
+
+
+def _book_by_hand(
+    request: HttpRequest, access: Access, chosen: list[Payment], amount: Decimal, memo: str
+) -> HttpResponse:
+    """Book the payments at the sum that was seen; those booked before are left as they are."""
+    if chosen:
+        seen = parse_amount(request.POST["expected_total"], field="expected_total")
+        if seen != amount:
+            raise Conflict(
+                gettext("The open payments are %(amount)s by now. Look again, then say so.")
+                % {"amount": amount}
+            )
+    done = payments.mark_sent(by=access.user, payments=chosen, memo=memo)
+    if not done:
+        said = gettext("They were noted before; nothing was booked twice.")
+        messages.info(request, said)
+    elif chosen[0].what == Payment.What.REFUSAL:
+        rejections = plural(done, "rejection")
+        said = gettext("%(rejections)s noted as done.") % {"rejections": rejections}
+        messages.success(request, said)
     else:
-        messages.info(request, gettext("They were noted as paid before; nothing was booked twice."))
-    return redirect("payment_by_hand", project_id)
+        said = gettext("%(done)s noted as paid, and booked.") % {"done": plural(done, "payment")}
+        messages.success(request, said)
+    return redirect("payment_by_hand", access.project.pk)
 
 
 # Statements ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from annotation.payouts.actions import payments, rejections, statements
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.balance import hand_payments, trial_balances
+from annotation.payouts.selectors.statements import page_of
 from annotation.payouts.statement_file import LIMITS
 from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
 from tests.support import factories
@@ -103,10 +104,38 @@ def test_nobody_notes_a_payment_to_themself_as_paid(world: World) -> None:
     url = reverse("payment_by_hand_done", args=[world.project.pk, batch.number])
     assert client.post(url, {"expected_total": "1.80"}).status_code == 403
     client.force_login(other)
-    assert client.post(url, {"expected_total": "1.70"}).status_code == 409
+    sent = {"payment": Payment.objects.get().pk, "expected_total": "1.80"}
+    assert client.post(url, {**sent, "expected_total": "1.70"}).status_code == 409
     for _ in range(2):  # a double click
-        assert client.post(url, {"expected_total": "1.80"}).status_code == 302
+        assert client.post(url, sent).status_code == 302
     assert LedgerEntry.objects.filter(kind="payment").count() == 1
+
+
+def test_one_payment_of_a_proposal_is_booked_by_itself_with_its_day_and_reference(
+    world: World,
+) -> None:
+    one, two = done(world, 2)
+    batch = approved(world, ProposedLine(one.pk), ProposedLine(two.pk))
+    client = Client()
+    client.force_login(world.manager)
+    url = reverse("payment_by_hand_done", args=[world.project.pk, batch.number])
+    shown = client.get(url).context
+    payment = Payment.objects.get(assignment=one)
+    assert len(shown["rows"]) == 2 and shown["ticked"] == {row.pk for row in shown["rows"]}
+    assert client.get(url, {"payment": payment.pk}).context["ticked"] == {payment.pk}
+    sent = {"payment": payment.pk, "paid_on": "2020-02-28", "reference": "TRX-7"}
+    summary = client.post(url, sent)
+    assert summary.context["checked"] and summary.context["amount"] == Decimal("1.80")
+    assert not LedgerEntry.objects.filter(kind="payment").exists()  # looked at, not booked
+    wrong = ({"payment": []}, {"paid_on": "2999-01-01"}, {"paid_on": "soon"})
+    for change in wrong:
+        refused = client.post(url, {**sent, "expected_total": "1.80", **change})
+        assert refused.status_code == 422, change
+    for _ in range(2):  # a double click
+        assert client.post(url, {**sent, "expected_total": "1.80"}).status_code == 302
+    [entry] = LedgerEntry.objects.filter(kind="payment")
+    assert (entry.assignment_id, entry.memo) == (one.pk, "by hand, 2020-02-28, TRX-7")
+    assert Payment.objects.get(assignment=two).state == "by_hand"
 
 
 def test_nobody_approves_their_own_through_the_api_either(world: World) -> None:
@@ -300,6 +329,32 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
     assert [row["books"] for row in later.rows] == [False] * 5 + [True]
 
 
+def test_a_worker_who_is_owed_in_another_task_of_the_project_is_known(world: World) -> None:
+    [here, there] = done(world, 2)
+    other = factories.make_task(world.project, 1)
+    work = factories.claim_and_submit(other, here.worker)
+    batch = payouts.propose_payout(
+        by=world.requester, task=other, key=uuid.uuid4(), lines=[ProposedLine(work.pk)]
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
+    pay(world, approved(world, ProposedLine(here.pk)))
+    text = "participant,amount,paid_at\n" + f"{here.worker.pseudonym},1.80,2999-01-01\n" * 3
+    text += f"{there.worker.pseudonym},1.80,2999-01-01\n"
+    statement = read(world, text)
+    assert outcomes(statement) == ["matched", "different", "twice", "unknown"]
+    rows = page_of(statement, show="", number=1)["rows"]
+    assert [row["difference"] for row in rows] == [0, 0, Decimal("1.80"), Decimal("1.80")]
+    assert rows[3]["worker"] == there.worker.pseudonym and rows[1]["elsewhere"]
+    assert statements.book_matching(by=world.manager, statement=statement) == (1, 0)
+    assert LedgerEntry.objects.filter(kind="payment", task=other).count() == 1
+    # The same file, read for the other task: all of it was told of before.
+    again = read(world, text, task=other)
+    assert [row["books"] for row in again.rows[:2]] == [False, False]
+    assert outcomes(again)[:2] == ["different", "matched"] or outcomes(again)[:2] == [
+        "matched", "different",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("code", ["EURO", "EU", "€", "ZZZ"])
 def test_a_currency_that_is_none_is_refused_with_its_row_and_field(world: World, code: str) -> None:
     """ "EURO" is not cut to "EUR": whoever wrote the file meant something."""
@@ -384,7 +439,7 @@ def test_the_pages_of_money_show_what_is_there(world: World) -> None:
     def page(name: str, *args: object) -> str:
         return client.get(reverse(name, args=[world.project.pk, *args])).content.decode()
 
-    assert "€3.60 was paid" in page("payment_by_hand")
+    assert "€3.60" in page("payment_by_hand")
     file = client.get(reverse("payment_by_hand_export", args=[world.project.pk]))
     rows = b"".join(file.streaming_content).decode().splitlines()
     assert len(rows) == 3 and one.worker.pseudonym in "".join(rows)

@@ -184,9 +184,10 @@ def test_one_way_is_marked_as_paid_once_and_the_others_stay_open(world: World) -
     batch = approved(world, bank, none)
     client = client_of(world.manager)
     url = reverse("payment_by_hand_done", args=[world.project.pk, batch.number])
-    assert client.post(url, {"way": "bank", "expected_total": "3.60"}).status_code == 409
+    sent = {"way": "bank", "payment": list(Payment.objects.values_list("pk", flat=True))}
+    assert client.post(url, {**sent, "expected_total": "3.60"}).status_code == 409
     for _ in range(2):  # a double click
-        client.post(url, {"way": "bank", "expected_total": "1.80"})
+        client.post(url, {**sent, "expected_total": "1.80"})
     [entry] = LedgerEntry.objects.filter(kind="payment")
     assert entry.worker == bank.worker and entry.memo == "by hand: bank"
     assert Payment.objects.get(worker=none.worker).state == "by_hand"
@@ -207,7 +208,8 @@ def test_who_changes_their_details_after_a_file_is_in_no_second_file(world: Worl
     [row] = page.context["rows"]
     assert (row.way, row.n, row.in_file, row.changed) == ("bank", 2, 2, 1)
     done = reverse("payment_by_hand_done", args=[world.project.pk, batch.number])
-    assert client.post(done, {"way": "bank", "expected_total": "3.60"}).status_code == 302
+    sent = {"way": "bank", "payment": list(Payment.objects.values_list("pk", flat=True))}
+    assert client.post(done, {**sent, "expected_total": "3.60"}).status_code == 302
     assert LedgerEntry.objects.filter(kind="payment").count() == 2
     # Later pay goes where the worker wants it now.
     approved(world, factories.claim_and_submit(factories.make_task(world.project, 1), one.worker))
