@@ -214,7 +214,7 @@ def _name_by_hand(known: _Known, payments: QuerySet[Payment], reported: Reported
     members = Membership.objects.filter(project=known.task.project_id, role=Role.WORKER)
     called = members.filter(Q(pseudonym__in=names) | Q(external_id__in=names))
     for pseudonym, external_id in called.values_list("pseudonym", "external_id"):
-        known.people |= {external_id: pseudonym, pseudonym: pseudonym}
+        known.people |= dict.fromkeys({external_id, pseudonym} & names, pseudonym)
 
 
 def _is_number(text: str) -> bool:

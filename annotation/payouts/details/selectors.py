@@ -18,6 +18,7 @@ from annotation.models import (
     PaymentDetails,
     Project,
     Recruitment,
+    Rejection,
     Role,
     User,
 )
@@ -122,9 +123,15 @@ def hand_payments_open() -> QuerySet[Payment]:
     return Payment.objects.filter(what__in=("base", "bonus"), state=Payment.State.BY_HAND)
 
 
+def hand_work_open() -> QuerySet[Payment]:
+    """What a person still has to pay or to reject; no rejection that was overturned."""
+    gone = Q(what=Payment.What.REFUSAL, assignment__rejection__outcome=Rejection.Outcome.OVERTURNED)
+    return Payment.objects.filter(state=Payment.State.BY_HAND).exclude(gone)
+
+
 def hand_refusals_open() -> QuerySet[Payment]:
     """Submissions that a person still has to reject on a platform."""
-    return Payment.objects.filter(what=Payment.What.REFUSAL, state=Payment.State.BY_HAND)
+    return hand_work_open().filter(what=Payment.What.REFUSAL)
 
 
 def ways_of_assignments(assignments: Collection[int]) -> dict[int, str]:

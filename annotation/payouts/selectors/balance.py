@@ -23,6 +23,7 @@ from annotation.payouts.details.selectors import (
     WAYS,
     hand_payments_open,
     hand_refusals_open,
+    hand_work_open,
 )
 from crowdqc.numbers import plural
 from crowdqc.web.terms import Words
@@ -221,7 +222,7 @@ class HandPayments:
 def by_hand(project: Project) -> list[HandPayments]:
     """What people still have to pay or reject, by way of payment and proposal."""
     rows = (
-        (hand_payments_open() | hand_refusals_open())
+        hand_work_open()
         .filter(assignment__task__project=project)
         .annotate(way=WAY)
         .order_by()

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
 from annotation.payouts.actions.reasons import PROLIFIC_CATEGORIES
+from annotation.payouts.details.selectors import hand_refusals_open
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.terms import Words
 
@@ -106,10 +107,10 @@ def bonus_lines(project: Project) -> Iterator[list[object]]:
 def reject_lines(project: Project) -> Iterator[list[object]]:
     """Submissions to reject on Prolific, each with its category there and the worker's reason."""
     yield ["submission_id", "category", "message"]
-    rows = by_hand(project).filter(what=Payment.What.REFUSAL)
-    for row in rows.select_related("assignment__visit", "line"):
+    open_ = hand_refusals_open().values("pk")
+    for row in by_hand(project).filter(pk__in=open_).select_related("assignment__visit", "line"):
         visit = row.assignment.visit
-        category = PROLIFIC_CATEGORIES[row.line.reason_code]
+        category = PROLIFIC_CATEGORIES.get(row.line.reason_code, "OTHER")
         yield [visit.session or visit.participant, category, row.line.reason]
 
 

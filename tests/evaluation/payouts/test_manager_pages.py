@@ -25,6 +25,7 @@ from annotation.models import (
 from annotation.payouts.actions.proposals import (
     ProposedLine,
     approve_payout,
+    decide_reply,
     propose_payout,
     reply_to_rejection,
     send_back,
@@ -85,6 +86,12 @@ def test_submissions_to_reject_are_counted_and_listed_until_they_are_done(world:
         assert client(world.manager).post(url, sent).status_code == 302
     [row] = page(world.manager, "payout_list", pk).context["by_hand"]
     assert row.n == 1 and not LedgerEntry.objects.exists()
+    # What was overturned meanwhile is rejected nowhere.
+    rejection = Rejection.objects.get(assignment=two.assignment_id)
+    decide_reply(by=world.manager, rejection=rejection, overturn=True, note="It was right.")
+    assert page(world.manager, "payout_list", pk).context["by_hand"] == []
+    file = page(world.manager, "payment_export", pk, "reject").content.decode()
+    assert len(file.splitlines()) == 1
 
 
 def test_that_nobody_can_approve_is_said_before_proposing(world: World) -> None:
@@ -135,7 +142,7 @@ def test_the_button_of_a_form_of_rejections_counts_them(world: World) -> None:
     totals = page(world.requester, "payout_new", *args, **query).context["totals"]
     assert (totals.rejects_all, totals.lines, totals.wrong) == (True, 2, 2)
     totals = page(world.requester, "payout_new", *args, pick="all").context["totals"]
-    assert (totals.rejects_all, totals.approve) == (False, 2)
+    assert (totals.rejects_all, totals.approve + totals.hold) == (False, 2)
 
 
 def test_a_filtered_ledger_shows_no_balance_of_the_whole(world: World) -> None:
