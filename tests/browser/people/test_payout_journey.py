@@ -126,6 +126,8 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     manager.go(f"{project}/rejections/?show=owed")
     manager.sees("Rejections")
     expect(manager.page.get_by_text("Answer overdue")).to_be_visible()
+    expect(manager.page.get_by_text("You decided this rejection.")).to_be_visible()
+    manager.page.get_by_text("Answer it yourself").click()  # there is another manager
     manager.page.get_by_label("will read").fill(NOTE)
     manager.press("Overturn rejection")
     expect(manager.page.get_by_text("Its work may be proposed for pay again.")).to_be_visible()
