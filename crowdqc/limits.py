@@ -224,7 +224,7 @@ def _digest(name: str) -> str:
 
 
 def device_number(request: Any) -> str:
-    """Return the random number of a device on which somebody signed in, or ""."""
+    """Return the random number of a browser in which somebody came in, or ""."""
     return _names_of_device(request).get(NUMBER, "")
 
 

@@ -139,6 +139,7 @@ GET: dict[str, str] = {
     "payment_resolve": POST_ONLY, "payment_export": MANAGER, "entry": "FFFOO",
     "entry_leave": "LNNNN", "platform_hook": POST_ONLY, "statement_list": STAFF,
     "month_statement": STAFF, "month_export": STAFF, "person_month": STAFF,
+    "person_month_export": STAFF,
     "statement": STAFF, "statement_book": POST_ONLY, "statement_book_matching": POST_ONLY,
     "task_export": STAFF, "task_table": STAFF, "task_columns": STAFF,
     "pair_agreement": STAFF, "pair_panel": POST_ONLY, "pair_order": STAFF, "pair_grades": STAFF,

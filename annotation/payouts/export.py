@@ -103,12 +103,16 @@ ENTRIES = (
 
 
 def month_rows(found: MonthStatement, details: Mapping[int, Details]) -> Iterator[Sequence[Any]]:
-    """One row a worker and currency; recipients are named as far as ``details`` holds them."""
-    for row in found.rows:
-        told = details.get(row.worker.pk)
+    """One row a worker and currency, and one with the total of each currency.
+
+    Recipients are named as far as ``details`` holds them.
+    """
+    rows = [(row.worker.pseudonym, details.get(row.worker.pk), row) for row in found.rows]
+    rows += [("total", None, row) for _currency, row in found.totals()]
+    for name, told, row in rows:
         yield (
             found.month,
-            row.worker.pseudonym,
+            name,
             told.name if told else "",
             told.way if told else "",
             told.reference if told else "",

@@ -38,6 +38,11 @@ project_patterns = [
         months.person_month,
         name="person_month",
     ),
+    path(
+        "payouts/months/<str:month>/<int:membership_id>.csv",
+        months.person_month_export,
+        name="person_month_export",
+    ),
     path("rejections/", manager.rejection_list, name="rejection_list"),
     path(f"{REJECTION}decide/", manager.rejection_decide, name="rejection_decide"),
     path("answers/<int:answer_id>/counts/", manager.answer_counts, name="answer_counts"),

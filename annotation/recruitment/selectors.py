@@ -15,6 +15,8 @@ from annotation.models import KeySet, Membership, PlatformEvent, Recruitment, Ta
 from annotation.recruitment.platforms.entry_params import LEAVING, LINK, entry_token
 from crowdqc.errors import Missing
 
+MOST_IDS = 10  # of one worker, of all platforms
+
 
 def of_task(task: Task) -> QuerySet[Recruitment]:
     """Return the task's recruitments, with how many people came and handed in."""
@@ -102,6 +104,15 @@ def visit_of(user: User, visit_id: int | None = None) -> Visit | None:
 def visit_to(assignment_id: int) -> Visit | None:
     """The visit that an assignment was for."""
     return Visit.objects.filter(assignment=assignment_id).select_related("recruitment").first()
+
+
+def platform_ids(worker: Membership) -> list[tuple[str, str]]:
+    """Return the ids by which platforms know a worker, each behind its kind of platform."""
+    if worker.erased_at:
+        return []
+    rows = worker.visits.order_by("recruitment__kind", "participant").distinct()
+    found = rows.values_list("recruitment__kind", "participant")[:MOST_IDS]
+    return [(Recruitment.Kind(kind).label, participant) for kind, participant in found]
 
 
 def is_staff_of(access_user: object, project_id: int) -> bool:

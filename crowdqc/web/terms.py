@@ -389,16 +389,25 @@ STATISTICS = {
         ((_("none"), _("the usual case")), (_("some"), _("read the answer before you decide"))),
         f"{REQUESTER}#flags",
     ),
+    "relative-time": Term(
+        _("Time against the median"),
+        _("The middle of a worker’s times, each divided by the median time of its task."),
+        (
+            (_("0.5×"), _("half the usual time")),
+            (_("none"), _("under 5 assignments in each of their tasks")),
+        ),
+        f"{REQUESTER}#flags",
+    ),
     "look-alikes": Term(
         _("Look-alikes"),
         _(
-            "Workers who agree more than their quality explains, or share a device, network or "
-            "payment reference."
+            "Workers who share a browser, network or payment reference, or whose answers are "
+            "alike. Each sign stands beside how common it is."
         ),
         (
-            (_("by chance"), _("like answers: any pair of the crowd in 1 of 100 studies")),
-            (_("device, network"), _("beside each: how many of all pairs share one")),
-            (_("one or more"), _("one person or two who work together: read both cards")),
+            (_("network"), _("weak: a home, an office or a mobile operator")),
+            (_("browser"), _("one computer: one person, or two who share it")),
+            (_("same texts"), _("copied, or written once and sent twice")),
         ),
         f"{REQUESTER}#flags",
     ),

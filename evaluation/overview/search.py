@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.access import Access
-from annotation.accounts.projects.selectors import list_workers
+from annotation.accounts.projects.selectors import list_workers, worker_places
 from annotation.authoring.selectors.tasks import with_work
 from annotation.lists.state import MOST_WORDS, matching, words_of
 from annotation.models import Item, Role
@@ -37,7 +37,8 @@ class SearchGroup:
 def search(access: Access, asked: str) -> list[SearchGroup]:
     """Find what in the project contains every word, by kind (five queries); [] without words.
 
-    Workers are found by pseudonym, and by the ID of a file where the person may see it.
+    Workers are found by pseudonym, and by other ids where the person may see them; those who were
+    removed as well.
     """
     words = words_of(asked)[:MOST_WORDS]
     if not words:
@@ -82,13 +83,15 @@ def _items(access: Access, words: Sequence[str], q: str) -> SearchGroup:
 
 def _workers(access: Access, words: Sequence[str], q: str) -> SearchGroup:
     pk = access.project.pk
-    places = ("pseudonym", "file_id") if access.is_requester else ("pseudonym",)
 
     def hit(worker: Any) -> Hit:
-        words = plural(worker.submitted, "assignment") + " submitted"
-        return worker.pseudonym, words, reverse("worker_card", args=[pk, worker.pk])
+        work = {"assignments": plural(worker.submitted, "assignment")}
+        said = _("%(assignments)s submitted") % work
+        if worker.removed_at:
+            said = _("removed; %(assignments)s submitted") % work
+        return worker.pseudonym, said, reverse("worker_card", args=[pk, worker.pk])
 
-    rows = matching(list_workers(access.project), words, places)
+    rows = matching(list_workers(access.project, removed=None), words, worker_places(access))
     return _search_group(_("Workers"), rows, hit, f"{reverse('people', args=[pk])}?{q}")
 
 

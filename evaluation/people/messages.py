@@ -14,6 +14,14 @@ MESSAGES = Catalogue(
         "worker_no_interval": Message(
             _("No score of this worker has an interval yet, so nothing can be concluded."), VERDICT
         ),
+        "worker_not_compared": Message(
+            ngettext_lazy(
+                "One score below has an interval; it compares this worker with no median.",
+                "%(n)s scores below have an interval; none compares this worker with a median.",
+                "n",
+            ),
+            VERDICT,
+        ),
         "worker_not_separated": Message(
             _("This worker’s scores cannot be separated from the median of all workers."), VERDICT
         ),

@@ -225,6 +225,19 @@ def remove_member(*, by: User, member: Membership) -> None:
 
 
 @transaction.atomic
+def take_back_worker(*, by: User, worker: Membership) -> None:
+    """Let a removed worker work in the project again; Conflict once they are being erased."""
+    worker = Membership.objects.select_for_update(no_key=True).get(pk=worker.pk)
+    if worker.erase_asked_at:
+        raise Conflict(gettext("What is kept of them was erased, and they cannot be taken back."))
+    if worker.removed_at is None:
+        return
+    worker.removed_at = None
+    worker.save(update_fields=["removed_at"])
+    record(by=by, project=worker.project, action="member.take_back", on=worker)
+
+
+@transaction.atomic
 def invite(
     *,
     by: User,

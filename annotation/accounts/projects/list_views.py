@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from django import forms
 from django.db.models import (
     Count,
+    Expression,
     F,
+    FloatField,
+    Func,
+    JSONField,
     OuterRef,
     Q,
     Subquery,
     Sum,
+    TextField,
+    Value,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Cast, Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.access import Access
 from annotation.accounts.projects import actions
-from annotation.accounts.projects.selectors import list_workers
+from annotation.accounts.projects.selectors import list_workers, worker_places
+from annotation.authoring.selectors.progress import ENOUGH_TIMES, median_seconds
 from annotation.hooks import worker_evidence
 from annotation.lists.definition import (
     Bulk,
@@ -32,30 +40,45 @@ from annotation.lists.definition import (
     Reasons,
     apply_to_each,
 )
-from annotation.models import Assignment, LedgerEntry, Membership, PanelMember, Rejection
+from annotation.models import (
+    Assignment,
+    LedgerEntry,
+    Membership,
+    PanelMember,
+    Project,
+    Rejection,
+)
 from annotation.models.assignments import AssignmentState
 from annotation.models.payouts import DUE, PAID_OUT
 from annotation.panels.actions import panels
 from annotation.payouts.actions.many import ProposedPay, amounts_seen, approve_pay_of
 from annotation.payouts.actions.rules import why_not_decide_in
-from annotation.payouts.selectors.proposals import proposed_lines
+from annotation.payouts.selectors.proposals import proposed_lines, waiting_work
 from crowdqc.database.quantiles import Quantile, seconds_between
+from crowdqc.numbers import money, plural
 
 ZERO = Decimal("0.00")
+MEMBERS, REMOVED = "members", "removed"
 
 
 COLUMNS = (
     Column("worker", gettext_lazy("Worker"), sort=("pseudonym",), fixed=True),
     Column("consent", gettext_lazy("Consent"), sort=("agreed",)),
     Column("submitted", gettext_lazy("Submitted"), sort=("submitted",), number=True, down=True),
-    Column("pace", gettext_lazy("Median time"), sort=("pace",), number=True),
+    Column("pace", gettext_lazy("Time"), sort=("pace",), number=True, term="relative-time"),
     Column("quality", gettext_lazy("Quality"), term="median-quality"),
     Column("flags", gettext_lazy("Flags"), term="flags"),
     Column("alike", gettext_lazy("Looks like"), term="look-alikes"),
     Column("rejected", gettext_lazy("Rejected"), sort=("rejected",), number=True, down=True),
     Column("approved", gettext_lazy("Approved pay"), sort=("approved",), number=True, down=True),
     Column("proposed", gettext_lazy("Proposed pay"), sort=("proposed",), number=True, down=True),
-    Column("unpaid", gettext_lazy("Unpaid"), sort=("unpaid",), number=True, down=True),
+    Column(
+        *("waiting", gettext_lazy("Waiting for review")),
+        sort=("waiting", "waiting_n"),
+        number=True,
+        down=True,
+    ),
+    Column("unpaid", gettext_lazy("Approved, not paid"), sort=("unpaid",), number=True, down=True),
     Column("paid", gettext_lazy("Paid"), sort=("paid",), number=True, down=True),
     Column("last", gettext_lazy("Last"), sort=("last_submit",), down=True),
     Column("joined", gettext_lazy("Joined"), sort=("created_at",), down=True, shown=False),
@@ -66,8 +89,9 @@ CONSENT = (
     Choice("file", gettext_lazy("From a file"), Q(user=None)),
 )
 WORK = (
+    Choice("waiting", gettext_lazy("Waiting for review"), Q(waiting_n__gt=0)),
     Choice("proposed", gettext_lazy("Pay awaits approval"), Q(proposed__gt=0)),
-    Choice("unpaid", gettext_lazy("Approved, not paid yet"), Q(unpaid__gt=0)),
+    Choice("unpaid", gettext_lazy("Approved, not paid"), Q(unpaid__gt=0)),
     Choice("rejected", gettext_lazy("Rejected work"), Q(rejected__gt=0)),
     Choice("some", gettext_lazy("Submitted work"), Q(submitted__gt=0)),
     Choice("none", gettext_lazy("Nothing submitted"), Q(submitted=0)),
@@ -83,8 +107,9 @@ class PanelForm(forms.Form):
     why = forms.CharField(max_length=300, required=False, label=gettext_lazy("Reason"))
 
 
-def worker_list(access: Access) -> Listing:
-    """List the workers of a project."""
+def worker_list(access: Access, query: Mapping[str, str] = MappingProxyType({})) -> Listing:
+    """List the workers of a project, or those who were removed where ``query`` asks for them."""
+    removed = query.get(MEMBERS) == REMOVED
     project = access.project
     proposed = proposed_lines(project).filter(assignment__worker=OuterRef("pk")).order_by()
     amount = proposed.values("assignment__worker").annotate(s=Sum(F("base") + F("bonus")))
@@ -99,13 +124,19 @@ def worker_list(access: Access) -> Listing:
     account = LedgerEntry.objects.filter(worker=OuterRef("pk")).order_by().values("worker")
     took = work.filter(quiz=None).exclude(source="import").order_by().values("worker")
     spent = seconds_between("opened_at", "submitted_at")
-    rows = list_workers(project).annotate(
+    own = Assignment.objects.filter(worker=OuterRef("pk"))
+    open_work = waiting_work(own).order_by().values("worker")
+    rows = list_workers(project, removed=removed).annotate(
         proposed=Coalesce(Subquery(amount.values("s")), ZERO),
         rejected=Coalesce(Subquery(refused.values("n")), 0),
         approved=Coalesce(Subquery(earned.values("s")), ZERO),
         paid=Coalesce(Subquery(account.annotate(s=PAID_OUT).values("s")), ZERO),
         unpaid=Coalesce(Subquery(account.annotate(s=DUE).values("s")), ZERO),
-        pace=Subquery(took.annotate(m=Quantile(spent, share=0.5)).values("m")),
+        waiting=Coalesce(Subquery(open_work.annotate(s=Sum("pay")).values("s")), ZERO),
+        waiting_n=Coalesce(Subquery(open_work.annotate(n=Count("pk")).values("n")), 0),
+        pace=Subquery(
+            took.annotate(m=Quantile(spent / _usual_seconds(project), share=0.5)).values("m")
+        ),
     )
     evidence = worker_evidence(project)
     on = [
@@ -120,20 +151,66 @@ def worker_list(access: Access) -> Listing:
         columns=COLUMNS,
         template="annotation/accounts/projects/_worker.html",
         order="worker",
-        search=("pseudonym", "file_id") if access.is_requester else ("pseudonym",),
-        search_label=_("Search by pseudonym or ID")
-        if access.is_requester
-        else _("Search by pseudonym"),
+        search=worker_places(access),
+        search_label=_("Search by pseudonym or ID"),
         filters=(
+            Filter(
+                MEMBERS,
+                _("Members"),
+                (Choice(REMOVED, _("Removed"), Q(removed_at__isnull=False)),),
+                every=_("Current"),
+            ),
             Filter("consent", _("Consent"), CONSENT),
             Filter("evidence", _("Evidence"), _evidence_choices(evidence)),
             Filter("work", _("Work"), WORK),
             Filter("panel", _("Panel"), on),
         ),
-        bulk=_bulk(access),
+        bulk=_bulk(access, removed=removed),
         name_of=lambda worker: worker.pseudonym,
         read=lambda found: _with_evidence(found, evidence),
     )
+
+
+def _usual_seconds(project: Project) -> Expression:
+    """The middle time of an assignment's task; NULL where too few were submitted for one."""
+    medians = {
+        str(task): middle
+        for task, (middle, n) in median_seconds(project).items()
+        if n >= ENOUGH_TIMES and middle > 0
+    }
+    of_task = Func(
+        Value(medians, output_field=JSONField()),
+        Cast("task_id", TextField()),
+        arg_joiner=" ->> ",
+        template="(%(expressions)s)",
+        output_field=TextField(),
+    )
+    return Cast(of_task, FloatField())
+
+
+def _money_left(rows: Sequence[Any], currency: str) -> list[str]:
+    """What workers who are removed are still owed, and what of their work waits for review."""
+    owed = [row.unpaid for row in rows if row.unpaid > 0]
+    waiting = [row for row in rows if row.waiting_n]
+    told = []
+    if owed:
+        told.append(
+            _("Approved and not paid: %(amount)s to %(workers)s. It stays owed.")
+            % {
+                "amount": money(sum(owed, ZERO), currency),
+                "workers": plural(len(owed), "worker"),
+            }
+        )
+    if waiting:
+        told.append(
+            _("Waiting for review: %(assignments)s of %(workers)s, %(amount)s. Review stays open.")
+            % {
+                "assignments": plural(sum(row.waiting_n for row in waiting), "assignment"),
+                "workers": plural(len(waiting), "worker"),
+                "amount": money(sum((row.waiting for row in waiting), ZERO), currency),
+            }
+        )
+    return told
 
 
 class _LateIds:
@@ -167,7 +244,17 @@ def _members(panel: int) -> Any:
     return PanelMember.objects.filter(panel=panel, until=None).values("worker")
 
 
-def _bulk(access: Access) -> list[Bulk]:
+def _bulk(access: Access, *, removed: bool) -> list[Bulk]:
+    if removed:
+        return [
+            Bulk(
+                "take_back",
+                _("Take back"),
+                _("Took back"),
+                apply_to_each(lambda row: actions.take_back_worker(by=access.user, worker=row)),
+                sentence=_("They can claim work here again."),
+            )
+        ]
     found = []
     if access.is_manager or not why_not_decide_in(access.project, access.user):
         found.append(_approve(access))
@@ -190,6 +277,7 @@ def _bulk(access: Access) -> list[Bulk]:
             _("Removed"),
             remove,
             sentence=_("They cannot claim more work here. Answers, logs and payments stay."),
+            effect=lambda rows: _money_left(rows, access.project.currency),
             danger=True,
         )
     )

@@ -74,7 +74,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
 def people(request: HttpRequest, project_id: int) -> HttpResponse:
     """List workers, invitations and staff."""
     access = get_access(request, project_id)
-    listing = worker_list(access)
+    listing = worker_list(access, request.GET)
     search = request.method != "POST" and request.htmx  # type: ignore[attr-defined]
     more = {} if search else _context(request, access, invitation_form(access))
     return list_page(request, access, listing, PEOPLE, more)
@@ -98,7 +98,9 @@ def invitation_new(request: HttpRequest, project_id: int) -> HttpResponse:
             messages.success(request, told)
             return redirect(reverse("people", args=[project_id]) + f"#invitation-{first.pk}")
     context = _context(request, access, form)
-    context["list"] = show(worker_list(access), request.GET, access.project, access.user)
+    context["list"] = show(
+        worker_list(access, request.GET), request.GET, access.project, access.user
+    )
     return render(request, PEOPLE, context, status=422)
 
 

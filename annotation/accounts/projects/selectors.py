@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import hooks
+from annotation.access import Access
 from annotation.accounts.demo import offered_accounts
 from annotation.accounts.projects.actions import invitation_token
 from annotation.models import (
@@ -35,6 +36,7 @@ from annotation.models import (
     Project,
     Role,
     Task,
+    Visit,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
@@ -51,9 +53,10 @@ def list_staff(project: Project) -> list[Membership]:
     return sorted(rows, key=lambda row: row.user_id != project.owner_id)
 
 
-def list_workers(project: Project) -> QuerySet[Membership]:
+def list_workers(project: Project, *, removed: bool | None = False) -> QuerySet[Membership]:
     """Return workers with submitted assignments, last submit and consent.
 
+    ``removed``: those who were removed instead of those who belong to it; None for both.
     ``file_id`` is what the file calls somebody who came from one, for requesters only.
     """
     last = ConsentText.objects.filter(project=project).order_by("-number").values("pk")[:1]
@@ -62,13 +65,30 @@ def list_workers(project: Project) -> QuerySet[Membership]:
     )
     work = Assignment.objects.filter(worker=OuterRef("pk"), state=AssignmentState.SUBMITTED)
     done = work.order_by().values("worker")
-    workers = project.memberships.filter(role=Role.WORKER, removed_at__isnull=True)
+    workers = project.memberships.filter(role=Role.WORKER)
+    if removed is not None:
+        workers = workers.filter(removed_at__isnull=not removed)
     return workers.order_by("pseudonym").annotate(
         submitted=Coalesce(Subquery(done.annotate(n=Count("pk")).values("n")), 0),
         last_submit=Subquery(done.annotate(at=Max("submitted_at")).values("at")),
         agreed=Exists(agreed),
         file_id=Case(When(user=None, then="external_id"), default=Value("")),
     )
+
+
+def worker_places(access: Access) -> list[str | Callable[[str], Q]]:
+    """Return where a search for workers looks (see ``Listing.search``).
+
+    Requesters also find an id of a file, in part; managers, who pay people on platforms, find
+    whoever came with exactly this id of a platform.
+    """
+    places: list[str | Callable[[str], Q]] = ["pseudonym"]
+    if access.is_requester:
+        places.append("file_id")
+    if access.is_manager:
+        visits = Visit.objects.filter(recruitment__task__project=access.project)
+        places.append(lambda word: Q(pk__in=visits.filter(participant=word).values("worker")))
+    return places
 
 
 @dataclass(frozen=True)

@@ -295,6 +295,9 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
     return found
 
 
+ENOUGH_TIMES = 5  # assignments of a task before their middle time says anything
+
+
 def median_seconds(
     project: Project, tasks: Collection[int] | None = None
 ) -> dict[int, tuple[float, int]]:

@@ -74,6 +74,11 @@ class MonthStatement:
             )
         return found
 
+    def lines(self) -> list[tuple[PersonMonth, bool]]:
+        """Return the rows, and behind them the total of each currency, marked as such."""
+        summed = [row for _currency, row in self.totals()]
+        return [*((row, False) for row in self.rows), *((row, True) for row in summed)]
+
 
 def bounds(month: str) -> tuple[dt.datetime, dt.datetime]:
     """The first moment of ``2026-11`` and of the month after it; Missing for no month."""

@@ -50,12 +50,18 @@ class WorkFacts:
     items: int = 0
 
 
+def waiting_work(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
+    """Those of the assignments that no payout, rejection or open proposal settles."""
+    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
+    return assignments.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True).filter(
+        ~Exists(busy)
+    )
+
+
 def unsettled_assignments(task: Task) -> QuerySet[Assignment]:
     """Submitted assignments of the task that no payout, rejection or open proposal settles."""
-    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     return (
-        task.assignments.filter(state=AssignmentState.SUBMITTED, settled_at__isnull=True)
-        .filter(~Exists(busy))
+        waiting_work(task.assignments.all())
         .select_related("worker")
         .prefetch_related("version")  # they share a few, with large settings
         .order_by("submitted_at", "pk")
@@ -71,12 +77,8 @@ def noun_of(task: Task) -> str:
 def waiting_by_task(project: Project) -> dict[int, dict[str, Any]]:
     """Summarise waiting assignments by task: number, oldest, overdue, pay and title."""
     due = timezone.now() - dt.timedelta(days=project.decide_days)
-    busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     rows = (
-        Assignment.objects.filter(
-            task__project=project, state=AssignmentState.SUBMITTED, settled_at__isnull=True
-        )
-        .filter(~Exists(busy))
+        waiting_work(Assignment.objects.filter(task__project=project))
         .order_by()
         .values("task_id", title=F("task__current__title"))
         .annotate(

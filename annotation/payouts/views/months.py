@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
@@ -42,7 +44,9 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
     """
     access = get_access(request, project_id)
     found = monthly.month_statement(access.project, month)
+    kind = "workers"
     if "entries" in request.GET:
+        kind = "entries"
         workers = list(dict.fromkeys(row.worker for row in found.rows))
         statements = (
             one
@@ -53,11 +57,16 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
     else:
         details = {}
         if "names" in request.GET:
+            kind = "recipients"
             workers_ids = {row.worker.pk for row in found.rows}
             details = read_details(by=access.user, project=access.project, workers=workers_ids)
         lines = exports.lines(exports.MONTH, exports.month_rows(found, details))
+    return _csv(lines, f"statement-{month}-{kind}")
+
+
+def _csv(lines: Iterator[str], name: str) -> HttpResponseBase:
     response = StreamingHttpResponse(lines, content_type="text/csv")
-    response["Content-Disposition"] = f'attachment; filename="statement-{month}.csv"'
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 
@@ -75,3 +84,15 @@ def person_month(
         "statements": monthly.person_statements([worker], month),
     }
     return render(request, "annotation/payouts/person_month.html", context)
+
+
+@login_required
+@require_safe
+def person_month_export(
+    request: HttpRequest, project_id: int, month: str, membership_id: int
+) -> HttpResponseBase:
+    """One worker's statement of a month as CSV, one row an entry."""
+    access = get_access(request, project_id)
+    worker = get_worker(access, membership_id)
+    rows = exports.entry_rows(monthly.person_statements([worker], month))
+    return _csv(exports.lines(exports.ENTRIES, rows), f"statement-{month}-{worker.pseudonym}")

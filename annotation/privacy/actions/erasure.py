@@ -284,22 +284,28 @@ def finish(*, worker: int) -> Membership:
             return member
         blank_texts(Candidate.objects.filter(author=member))
         Conversation.objects.filter(worker=member).delete()  # with its messages
+        _forget_searches(member)
         with erasing():
             forget_names(worker=member)
         if member.user is not None:
             _forget_messages(member.user, member)
         # Files that were made or taken in of this project may hold what has just gone.
         delete_files(ExportFile.objects.filter(project=member.project))
-        if member.external_id:  # staff may have looked for it
-            looked_for = urlencode({"q": member.external_id})
-            same = Q(query=looked_for) | Q(query__startswith=f"{looked_for}&")
-            SavedView.objects.filter(same, project=member.project).delete()
         rows = Membership.objects.filter(project=member.project)
         member.external_id = free_name(rows, "external_id", member.pk)
         member.user, member.erased_at = None, timezone.now()
         member.save(update_fields=["external_id", "user", "erased_at"])
         record(by=None, project=member.project, action="worker.erase", on=member)
     return member
+
+
+def _forget_searches(member: Membership) -> None:
+    """Delete saved views that look for an id of the person's, of a file or a platform."""
+    ids = {member.external_id, *member.visits.values_list("participant", flat=True)} - {""}
+    for one in ids:
+        looked_for = urlencode({"q": one})
+        same = Q(query=looked_for) | Q(query__startswith=f"{looked_for}&")
+        SavedView.objects.filter(same, project=member.project).delete()
 
 
 def _forget_messages(user: User, member: Membership) -> None:

@@ -133,6 +133,7 @@ SENTENCES: dict[str, Words] = {
     "media.delete": gettext_lazy("deleted files that no item shows"),
     "media.fetch": gettext_lazy("had {files} files fetched again"),
     "member.remove": gettext_lazy("ended the membership of a {role}"),
+    "member.take_back": gettext_lazy("took a removed worker back"),
     "prompt.add": gettext_lazy("wrote version {version} of the prompt {name}"),
     "prompt.change": gettext_lazy("changed version {version} of the prompt {name}"),
     "model.add": gettext_lazy("added the model {name}"),

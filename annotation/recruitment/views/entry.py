@@ -69,6 +69,7 @@ def entry(request: HttpRequest, token: str) -> HttpResponse:
     # A new key of the session: what was set before somebody came in is worth nothing after it.
     login(request, cast(User, visit.worker.user), backend=BACKEND)
     response = _on_to_work(request, visit)
+    limits.remember_device(request, response, ())
     response.set_signed_cookie(
         COOKIE,
         f"{coming.digest(comes.participant)}:{secret}",

@@ -21,6 +21,7 @@ from annotation.task_types import get_type
 from crowdqc.money import as_decimal, round_money
 
 READ_AT_MOST = 400  # words a minute
+READ_SHARE = 3 / 4  # of the time that this takes: times just below it say nothing
 EXPECTED_SHARE = 1 / 3  # of the requester's own estimate
 HOUR = Decimal(3600)
 
@@ -49,8 +50,8 @@ class Pace:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it took less than reading does."""
-        return self.seconds < self.reading_seconds
+        """Whether it took clearly less than reading does."""
+        return self.seconds < READ_SHARE * self.reading_seconds
 
     @property
     def is_under_estimate(self) -> bool:
@@ -118,7 +119,7 @@ paces AS (
     FROM own JOIN annotation_taskversion v ON v.id = own.version_id
     LEFT JOIN read ON read.id = own.id)
 SELECT * FROM paces
-WHERE NOT %(only_fast)s OR seconds < words * 60.0 / {READ_AT_MOST}
+WHERE NOT %(only_fast)s OR seconds < words * 60.0 / {READ_AT_MOST} * {READ_SHARE}
    OR seconds < expected_minutes * 60 * {EXPECTED_SHARE}
 """  # noqa: S608 (constants alone)
 

@@ -9,6 +9,7 @@ from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.access import Access
 from annotation.models import Answer, Task, TextValue
 from annotation.work.snapshots.answers import ANSWER
 from crowdqc.numbers import plural
@@ -34,10 +35,10 @@ def shown_run(task: Task, number: int | None = None) -> Run | None:
     return (found.filter(number=number) if number else found).order_by("-id").first()
 
 
-def page(run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
+def page(access: Access, run: Run, told: Mapping[str, Any], number: Any) -> dict[str, Any]:
     """One board of everybody who voted, and how alike their answers are."""
     rows = [*leaderboard.worker_rows(run, {}), *leaderboard.system_rows(run)]
-    leaderboard.link_workers(rows, run.project_id)
+    leaderboard.link_workers(rows, access)
     for row in rows:
         if row.model:
             row.beside = ", ".join(filter(None, (_("model"), row.detail)))

@@ -22,13 +22,13 @@ from evaluation.runs.selectors import lists as run_reads
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """People and language models on one board, all of whom vote."""
-    _, task = get_task(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     require_fit(task, SLUG, Missing(gettext("Only answers in free text are scored by AQER.")))
     run = reads.shown_run(task, number_of(request))
     context = method_frame(task, run, view="joint", method=SLUG)
     if run is not None:
         told = run_reads.figures_of(run)
-        context.update(reads.page(run, told, request.GET.get("page")))
+        context.update(reads.page(access, run, told, request.GET.get("page")))
         place = context["place"]
         context["screen"] = page_screen(
             context["study_state"], [place.finding()], settled=not place.unknown

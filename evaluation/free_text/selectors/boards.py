@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.access import Access
 from crowdqc.numbers import plural
 from evaluation.free_text.columns import SYSTEMS, WORKERS
 from evaluation.free_text.selectors import leaderboard
@@ -86,11 +87,18 @@ def system_tables(boards: Sequence[board.Board]) -> list[ResultTable]:
 
 
 def workers(
-    run: Run, told: Mapping[str, Any], *, by: str, ascending: bool, page: Any, keep: str = ""
+    access: Access,
+    run: Run,
+    told: Mapping[str, Any],
+    *,
+    by: str,
+    ascending: bool,
+    page: Any,
+    keep: str = "",
 ) -> dict[str, Any]:
     """Tables, page, header sentence and names of the workers' page."""
     rows = leaderboard.worker_rows(run, told.get("log", {}))
-    leaderboard.link_workers(rows, run.project_id)
+    leaderboard.link_workers(rows, access)
     found = workers_board(told, rows, page=page, by=by, ascending=ascending)
     counts = told.get("recipe", {}).get("counts", {})
     return {

@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotation.access import Access
 from crowdqc.numbers import NBSP
 from evaluation.models import Run, SystemScore, WorkerScore
 from evaluation.results.boards import STORED, Board, Row
@@ -16,6 +17,7 @@ from evaluation.results.columns import (
     Column,
 )
 from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
+from evaluation.runs.selectors.people import names_in_files
 
 
 def worker_rows(run: Run, log: Mapping[str, Any]) -> list[Row]:
@@ -40,11 +42,13 @@ def columns_of(board: Board, columns: Sequence[Column]) -> Sequence[Column]:
     ]
 
 
-def link_workers(rows: Sequence[Row], project_id: int) -> None:
-    """Set each worker's link to their card."""
-    for row in rows:
-        if not row.model:
-            row.url = reverse("worker_card", args=[project_id, row.id])
+def link_workers(rows: Sequence[Row], access: Access) -> None:
+    """Set each worker's link to their card, and what a file calls them."""
+    workers = [row for row in rows if not row.model]
+    names = names_in_files(access, (row.id for row in workers))
+    for row in workers:
+        row.url = reverse("worker_card", args=[access.project.pk, row.id])
+        row.beside = names.get(row.id, "")
 
 
 def names_of(run: Run, told: Mapping[str, Any]) -> dict[int, str]:

@@ -77,7 +77,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
 @open_to_viewers
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Page of the workers' leaderboard; redirects for pairs and ratings."""
-    _, task = get_task(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     if not fits(task, AQER):
         query = request.META.get("QUERY_STRING", "")
         return redirect(run_words.results_page(task) + (f"?{query}" if query else ""))
@@ -90,6 +90,7 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     ascending = request.GET.get("dir") == "up"
     context.update(
         board_pages.workers(
+            access,
             run,
             told,
             by=by,

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotation.access import Access
 from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED, to_displayed
@@ -31,6 +32,7 @@ from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import apart_finding
 from evaluation.results.findings import Action, Finding
 from evaluation.runs.results import look_alikes
+from evaluation.runs.selectors.people import names_in_files
 from evaluation.runs.selectors.verdicts import NAMED, against_middle
 
 PER_PAGE = 50
@@ -106,6 +108,7 @@ class WorkerRow:
     attention: KnownCount = NONE_SEEN
     seconds: float | None = None
     exclusion: int | None = None
+    in_file: str = ""  # what a file calls the worker
 
     @property
     def with_others(self) -> float | None:
@@ -148,10 +151,10 @@ def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[Work
 
 
 def worker_list(
-    task: Task, run: Run, told: Told, dimension: str, *, by: str, ascending: bool, page: Any
+    access: Access, run: Run, told: Told, dimension: str, *, by: str, ascending: bool, page: Any
 ) -> dict[str, Any]:
     """A page of workers with everything on their lines, in a fixed number of queries."""
-    rows = rows_of(run, told, dimension)
+    task, rows = run.task, rows_of(run, told, dimension)
     shown_page = Paginator(ordered(rows, by, ascending=ascending), PER_PAGE).get_page(page)
     listed: list[WorkerRow] = list(shown_page.object_list)
     ids = [row.id for row in listed]
@@ -160,6 +163,7 @@ def worker_list(
     same = [row for row in rows if row.straight == 1 and row.judgments >= MANY]
     chosen = sides(task, {*ids, *(row.id for row in same)}, dimension)
     tested = attention(task, ids)
+    names = names_in_files(access, ids)
     times, gone = pair_seconds(task, ids), {one.worker_id: one.pk for one in out}
     for row in listed:
         row.plot = interval_plot(row.estimate, row.low, row.high, row.name)
@@ -167,6 +171,7 @@ def worker_list(
         row.attention = tested.get(row.id, NONE_SEEN)
         row.seconds = times.get(row.id)
         row.exclusion = gone.get(row.id)
+        row.in_file = names.get(row.id, "")
     known = {row.id for row in rows}
     parts_of = told.get("diagnostics", {}).get("components", [])
     habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]

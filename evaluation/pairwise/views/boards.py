@@ -319,7 +319,7 @@ def published(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
 @open_to_viewers
 def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Agreement, the mean of every source, and how workers use the scale."""
-    _, task = get_task(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     require_fit(task, RATED, Missing(gettext("This task does not ask for ratings.")))
     run, asked = reads.shown_run(task, number_of(request)), pair_runs.dimensions(task)
     noun = get_type(task.type).noun_in(task.current.settings if task.current else {})
@@ -338,7 +338,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     chosen = next((one for one in asked if one.name == wanted), asked[0] if asked else None)
     names = ("recipe", votes_used.FIGURE, look_alikes.FIGURE, *rating_boards.KINDS)
     told = reads.figures_of(run, *names, rating_boards.TWO_CLASSES)
-    workers = rating_boards.workers(run, chosen.name) if chosen else []
+    workers = rating_boards.workers(run, chosen.name, access) if chosen else []
     found = rating_boards.boards(run, asked)
     own = next((one for one in found if one.asked == chosen), None)
     rated = rating_boards.best_of(own, found) if own else None

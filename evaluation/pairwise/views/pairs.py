@@ -85,7 +85,7 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
 @open_to_viewers
 def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """Competence with its interval and what else is known of each worker."""
-    _, task = study(request, project_id, task_id)
+    access, task = study(request, project_id, task_id)
     runs, context = page(request, task, "workers")
     if "dimension" not in request.GET:  # people are looked at over all dimensions first
         context.update(dimension="", dimension_label=gettext("All together"))
@@ -98,7 +98,7 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     ascending = request.GET.get("dir") == "up"
     context.update(
         pair_workers.worker_list(
-            task, run, told, dimension, by=by, ascending=ascending, page=request.GET.get("page")
+            access, run, told, dimension, by=by, ascending=ascending, page=request.GET.get("page")
         ),
         sorts=pair_workers.sort_links(
             by,

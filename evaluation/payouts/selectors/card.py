@@ -26,9 +26,7 @@ CANNOT: dict[str, Words] = {
     ),
     "Time": _("that the questions were not read. Who knows the subject is fast too."),
     "Away": _("what was done meanwhile. Nothing outside this page is recorded."),
-    "Declined": _(
-        "that nothing was tried. “I don’t know” is a fair answer and is paid like any other."
-    ),
+    "Alike": _("that both are one person. People share computers and homes, and are taught alike."),
 }
 CANNOT_SCORE = _(
     "that the answers are right. A score is closeness to what the better workers wrote; where "
@@ -54,12 +52,14 @@ class Card:
     paste_note: str
     log: LogSummary
     cannot: list[Words]
+    declined: int  # answers that say "I don't know"
+    answers: int
 
 
 def card(task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEvidence) -> Card:
     """The card; ``own`` is the person's work that is looked at, of one task."""
     approved, rejected = decided_before([worker.pk])[worker.pk]
-    notes = tuple(note for e in own for note in e.notes)
+    notes = tuple(dict.fromkeys(note for e in own for note in e.notes))
     log = combined([e.log for e in own])
     return Card(
         worker=worker,
@@ -77,6 +77,8 @@ def card(task: Task, worker: Membership, own: Sequence[Evidence], around: TaskEv
         log=log,
         cannot=[CANNOT[k] for k in dict.fromkeys(n.kind for n in notes) if k in CANNOT]
         or [CANNOT_SCORE],
+        declined=sum(e.facts.declined for e in own),
+        answers=sum(e.facts.answers for e in own),
     )
 
 

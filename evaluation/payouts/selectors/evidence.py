@@ -11,6 +11,7 @@ from django.db.models import Count, Min, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from annotation.authoring.selectors.progress import ENOUGH_TIMES
 from annotation.models import Answer, Assignment, Task
 from annotation.payouts.selectors.proposals import WorkFacts, work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
@@ -18,15 +19,16 @@ from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_by_assignm
 from crowdqc.numbers import count, duration, percent, plural
 from crowdqc.web.terms import Words
 from evaluation.models import AnswerScore, Run, WorkerScore
+from evaluation.payouts.selectors.likeness import Likeness, likenesses
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
-from evaluation.runs.results.figures import DECLINED_SHARE, PASTED_SHARE
+from evaluation.runs.results.figures import PASTED_SHARE
 
 # From here on a figure is named beside a person's work; none of them decides anything.
 AWAY_SHARE = 0.5
 FAST_SHARE = 1 / 3  # of the median time of the task
-ENOUGH_TIMES = 5  # assignments before a median says anything
 BINS = 12
+MOST_ALIKE = 5  # signs of likeness that are named beside one assignment
 WRITTEN = Count("texts", filter=Q(texts__field="answer"), distinct=True)
 
 
@@ -34,7 +36,7 @@ KINDS: dict[str, Words] = {
     "Paste": gettext_lazy("Paste"),
     "Time": gettext_lazy("Time"),
     "Away": gettext_lazy("Away"),
-    "Declined": gettext_lazy("Declined"),
+    "Alike": gettext_lazy("Looks like"),
     "Uncounted": gettext_lazy("Uncounted"),
 }
 
@@ -46,6 +48,7 @@ class Note:
     kind: str
     text: str
     look: bool = True
+    worker: int | None = None  # whose card it leads to
 
     @property
     def word(self) -> str:
@@ -85,17 +88,22 @@ class TaskEvidence:
     logs: dict[int, LogSummary]
     cites: bool = False  # a task whose passages are there to be used
     paces: Mapping[int, Pace] = field(default_factory=dict)
+    alike: Mapping[int, Sequence[Likeness]] = field(default_factory=dict)  # by worker
 
     @cached_property
     def median_seconds(self) -> float | None:
         """Return the median time of an assignment; None with too few."""
         return median(self.seconds.values()) if len(self.seconds) >= ENOUGH_TIMES else None
 
-    def notes(self, assignment_id: int, facts: WorkFacts) -> list[Note]:
-        """Return the notes on one assignment of the task."""
+    def notes(self, assignment_id: int, worker_id: int, facts: WorkFacts) -> list[Note]:
+        """Return the notes on one assignment of the task, and on whom its worker resembles."""
         log, seconds = self.logs.get(assignment_id, EMPTY), self.seconds.get(assignment_id)
         pace = self.paces.get(assignment_id)
-        return notes(facts, log, seconds, self.median_seconds, cites=self.cites, pace=pace)
+        found = notes(facts, log, seconds, self.median_seconds, cites=self.cites, pace=pace)
+        return found + [
+            Note("Alike", f"{one.name}: {one.evidence}", look=one.look, worker=one.worker)
+            for one in self.alike.get(worker_id, ())[:MOST_ALIKE]
+        ]
 
     @property
     def number(self) -> int | None:
@@ -140,6 +148,7 @@ def task_evidence(task: Task, run: Run | None = None) -> TaskEvidence:
         logs=log_summaries(sorted(seconds)),
         cites=cites(task),
         paces=paces,
+        alike=likenesses(task.project),
     )
 
 
@@ -169,7 +178,7 @@ def gather_evidence(
             log=around.logs.get(pk, EMPTY),
             seconds=around.seconds.get(pk),
             score=scores.get(assignment.worker_id),
-            notes=tuple(around.notes(pk, facts[pk])),
+            notes=tuple(around.notes(pk, assignment.worker_id, facts[pk])),
             text=texts.get(pk),
         )
     return found
@@ -225,14 +234,6 @@ def notes(
     if log.seconds_total and log.seconds_away / log.seconds_total >= AWAY_SHARE:
         share = percent(log.seconds_away / log.seconds_total)
         found.append(Note("Away", _("page not in view %(share)s of the time") % {"share": share}))
-    if facts.declined and facts.declined >= DECLINED_SHARE * facts.answers:
-        found.append(
-            Note(
-                "Declined",
-                _("%(declined)s × “I don’t know”") % {"declined": facts.declined},
-                look=False,
-            )
-        )
     if facts.uncounted:
         text = ngettext(
             "%(n)s answer does not count", "%(n)s answers do not count", facts.uncounted

@@ -22,6 +22,7 @@ from crowdqc.numbers import count, money, plain_decimal, plural, score
 from evaluation.models import Run, WorkerScore
 from evaluation.payouts.selectors.evidence import (
     Evidence,
+    Note,
     TaskEvidence,
     gather_evidence,
     task_evidence,
@@ -74,6 +75,12 @@ class Person:
         return self.decision == Decision.HOLD
 
     @property
+    def look_first(self) -> bool:
+        """Whether it is held, or would be paid although something asks for a look."""
+        flagged = any(e.look_first for e in self.evidence)
+        return self.held or (flagged and self.decision == Decision.APPROVE)
+
+    @property
     def overturned(self) -> bool:
         return self.decision == OVERTURNED
 
@@ -87,7 +94,7 @@ class Person:
     @property
     def mark(self) -> str:
         """Return the CSS class that marks the decision."""
-        return DEFAULT_MARKS[self.decision]
+        return "warn" if self.look_first else DEFAULT_MARKS[self.decision]
 
     @property
     def paid(self) -> int:
@@ -136,9 +143,9 @@ class Person:
         return any(note.kind == "Paste" for e in self.evidence for note in e.notes)
 
     @property
-    def flags_summary(self) -> str:
-        """Text of all notes on the person's work."""
-        return "; ".join(note.text for e in self.evidence for note in e.notes)
+    def notes(self) -> list[Note]:
+        """What stands out in the person's work, each thing once."""
+        return list(dict.fromkeys(note for e in self.evidence for note in e.notes))
 
 
 @dataclass(frozen=True)
@@ -222,6 +229,11 @@ class PayoutPage:
         return self.count(Decision.HOLD)
 
     @property
+    def to_look(self) -> int:
+        """Number of people whose work asks for a look."""
+        return sum(person.look_first for person in self.people)
+
+    @property
     def rejected(self) -> int:
         return self.count(Decision.REJECT)
 
@@ -303,7 +315,8 @@ def _order(person: Person) -> tuple[bool, float, str]:
 def _select(people: list[Person], key: int | None) -> list[Person]:
     """Mark the row whose evidence is shown: the asked one, else the first to be looked at."""
     chosen = next((p for p in people if key in {line.pk for line in p.lines}), None)
-    chosen = chosen or next((p for p in people if p.held), None) or (people[0] if people else None)
+    first = people[0] if people else None
+    chosen = chosen or next((p for p in people if p.look_first), first)
     return [replace(person, selected=person is chosen) for person in people]
 
 

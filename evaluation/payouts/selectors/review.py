@@ -20,6 +20,7 @@ from annotation.payouts.selectors.proposals import (
     unsettled_assignments,
 )
 from annotation.work.selectors.answer_words import describe_answer
+from annotation.work.selectors.known import mark_answers
 from annotation.work.selectors.log import EMPTY, log_summaries
 from annotation.work.selectors.recordings import recording_addresses
 from evaluation.models import AnswerScore, Run
@@ -123,7 +124,7 @@ def _waiting(task: Task, around: TaskEvidence) -> list[Waiting]:
                 worker_id=worker_id,
                 pseudonym=pseudonym,
                 pay=pay,
-                look=any(note.look for note in around.notes(pk, WorkFacts())),
+                look=any(note.look for note in around.notes(pk, worker_id, WorkFacts())),
                 pasted=log.known_paste_share,
                 seconds=around.seconds.get(pk),
                 score=score.estimate if score else None,
@@ -179,6 +180,7 @@ class ReadAnswer:
     score: AnswerScore | None
     recording: str = ""  # where what was said is played
     replays: bool = False  # it is a text, and the log of its writing is kept
+    right: bool | None = None  # whether it meets its item's known answer; None without one
 
     @property
     def known(self) -> ShapeAdapter:
@@ -187,7 +189,13 @@ class ReadAnswer:
 
     @classmethod
     def of(
-        cls, answer: Answer, score: AnswerScore | None, *, logged: bool, recording: str = ""
+        cls,
+        answer: Answer,
+        score: AnswerScore | None,
+        *,
+        logged: bool,
+        recording: str = "",
+        right: bool | None = None,
     ) -> ReadAnswer:
         """Make the row from an answer with its texts and choices, and its score if there is one."""
         values = list(answer.texts.all())
@@ -199,6 +207,7 @@ class ReadAnswer:
             declined=any(choice.field == "declined" for choice in answer.choices.all()),
             score=score,
             recording=recording,
+            right=right,
         )
 
 
@@ -208,7 +217,14 @@ def read_answers(assignment_id: int, run: Run | None) -> list[ReadAnswer]:
     scores = answer_scores(run, [row.pk for row in rows])
     logged = log_summaries([assignment_id])[assignment_id].events > 0
     spoken = recording_addresses(assignment_id)
+    marks = {one.answer: one.right for one in mark_answers(answers_of(assignment_id))}
     return [
-        ReadAnswer.of(row, scores.get(row.pk), logged=logged, recording=spoken.get(row.item_id, ""))
+        ReadAnswer.of(
+            row,
+            scores.get(row.pk),
+            logged=logged,
+            recording=spoken.get(row.item_id, ""),
+            right=marks.get(row.pk),
+        )
         for row in rows
     ]

@@ -12,7 +12,7 @@ from django.db.models import Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.authoring.selectors.progress import median_seconds
+from annotation.authoring.selectors.progress import ENOUGH_TIMES, median_seconds
 from annotation.models import (
     Answer,
     Consent,
@@ -26,13 +26,14 @@ from annotation.models.assignments import AssignmentState
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.selectors.proposals import work_facts
 from annotation.payouts.selectors.unpaid import UnpaidReason, unpaid_reasons
+from annotation.work.selectors.known import mark_answers
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
 from crowdqc.numbers import count
 from crowdqc.web.terms import Words
 from evaluation.models import AnswerScore, Run
 from evaluation.payouts.selectors.card import CANNOT, CANNOT_SCORE, combined
-from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, Evidence, cites, notes, single_texts
+from evaluation.payouts.selectors.evidence import Evidence, cites, notes, single_texts
 from evaluation.payouts.selectors.review import ReadAnswer
 from evaluation.people.messages import MESSAGES
 from evaluation.people.selectors.facts import (
@@ -177,19 +178,22 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         .order_by("-text__number")
         .first(),
         current_consent=texts.first() or 0,
-        screen=arrange(median_findings(beside_medians(worker, runs))),
+        screen=arrange(median_findings(beside_medians(worker, runs), scores.intervals)),
     )
 
 
-def median_findings(sides: Sequence[int]) -> list[Finding]:
+def median_findings(sides: Sequence[int], intervals: int = 0) -> list[Finding]:
     """Say in how many scored tasks a worker is surely below or above the median.
 
     ``sides``, one a scored task: 1 surely above, -1 surely below, 0 neither (``beside_medians``).
+    ``intervals``: how many scores have one, of which some compare with no median.
     """
     action = Action(_("All answers"), "#answers")
     read = MESSAGES.find("read_worker_answers", action=action)
     above, below = sides.count(1), sides.count(-1)
     values: dict[str, Any] = {"above": count(above), "below": count(below), "n": len(sides)}
+    if not sides and intervals:
+        return [MESSAGES.find("worker_not_compared", n=intervals), read]
     if not sides:
         return [MESSAGES.find("worker_no_interval"), read]
     if not above and not below:
@@ -295,11 +299,14 @@ def _read(
             run__in=[run.pk for run in runs.values()], answer__in=answers, dimension=""
         )
     }
+    own = Answer.objects.filter(pk__in=[answer.pk for answer in answers])
+    marks = {one.answer: one.right for one in mark_answers(own)}
     return [
         ReadAnswer.of(
             answer,
             scores.get(answer.pk),
             logged=logs.get(answer.assignment_id or 0, EMPTY).events > 0,
+            right=marks.get(answer.pk),
         )
         for answer in answers
     ]

@@ -6,53 +6,36 @@ Evidence for whoever reads it. Nothing acts on it: no score, payout, rejection o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Case, Count, FloatField, Q, When
+from django.db.models import Case, FloatField, Q, When
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from annotation.authoring.selectors.progress import median_seconds
+from annotation.authoring.selectors.progress import ENOUGH_TIMES, median_seconds
 from annotation.models import (
     Assignment,
-    PaymentDetails,
     PayoutLine,
     Project,
     Rejection,
     Task,
-    WorkerOrigin,
 )
 from annotation.models.assignments import AssignmentState
 from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import EMPTY, log_summaries
 from annotation.work.selectors.speed import paces_by_assignment
 from crowdqc.database.quantiles import seconds_between
-from crowdqc.numbers import count, percent, plural
-from evaluation.models import Run, RunFigure
-from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, KINDS, cites, notes
+from crowdqc.numbers import count
+from evaluation.models import Run
+from evaluation.payouts.selectors.evidence import KINDS, cites, notes
+from evaluation.payouts.selectors.likeness import Likeness, likenesses
 from evaluation.people.selectors.scores import beside_medians_by_worker
 from evaluation.runs.official.selectors import official_runs
-from evaluation.runs.results import look_alikes
 
 MOST_FLAGGED = 1000  # newest assignments of a page of workers that are looked at for flags
-MOST_TOGETHER = 10  # workers on one network, such as a campus, that are still listed as pairs
-Pair = tuple[int, int, str]  # two workers, and what they share
 NOT_COUNTED = WorkFacts()  # no note on counts of answers asks for a look, so they are not read
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """Another worker whom one resembles, and in what."""
-
-    worker: int
-    name: str
-    evidence: str
 
 
 @dataclass(frozen=True)
@@ -94,35 +77,8 @@ class WorkerEvidence:
 
     @cached_property
     def alike(self) -> dict[int, list[Likeness]]:
-        """By worker, whom they resemble, the rarest kind of evidence first (four queries)."""
-        pairs = [
-            *_same_origins(self.project),
-            *((one, other, _("same payment reference")) for one, other in self._same_references),
-            *self._same_answers,
-        ]
-        people = {worker for one, other, _evidence in pairs for worker in (one, other)}
-        rows = self.project.memberships.filter(role="worker", pk__in=people)
-        names = dict(rows.values_list("pk", "pseudonym")) if people else {}
-        found: dict[int, list[Likeness]] = {}
-        for one, other, evidence in pairs:
-            for worker, like in ((one, other), (other, one)):
-                if worker in names and like in names:
-                    found.setdefault(worker, []).append(Likeness(like, names[like], evidence))
-        return found
-
-    @property
-    def _same_answers(self) -> Iterator[Pair]:
-        figures = RunFigure.objects.filter(
-            run__in=[run.pk for run in self.runs.values()], name=look_alikes.FIGURE
-        )
-        for data in figures.order_by("run_id").values_list("data", flat=True):
-            for row in data["rows"]:
-                one, other = row["workers"]
-                yield one, other, _same_answers(row)
-
-    @property
-    def _same_references(self) -> list[tuple[int, int]]:
-        return _same_references(self.project)
+        """By worker, whom they resemble, the rarest kind of evidence first."""
+        return likenesses(self.project, self.runs)
 
     @cached_property
     def below_median(self) -> set[int]:
@@ -153,69 +109,6 @@ class WorkerEvidence:
             )
             for pk in workers
         }
-
-
-def _same_answers(row: Mapping[str, Any]) -> str:
-    told = {
-        "agreement": percent(row["agreement"]),
-        "n": count(int(row["shared"])),
-        "expected": percent(row["expected"]),
-    }
-    return _("%(agreement)s same answers of %(n)s, %(expected)s expected") % told
-
-
-def _same_references(project: Project) -> list[tuple[int, int]]:
-    """Pairs of workers who are to be paid at the same place, by keyed hashes."""
-    rows = (
-        PaymentDetails.objects.filter(worker__project=project, reference_hash__isnull=False)
-        .order_by()
-        .values_list("reference_hash")
-        .annotate(workers=ArrayAgg("worker_id", order_by="worker_id"))
-        .filter(workers__len__gt=1)
-    )
-    return [(own[0], other) for _hash, own in rows for other in own[1:]]
-
-
-def _same_origins(project: Project) -> list[Pair]:
-    """Pairs of workers on one device or network, with how many of all pairs share one.
-
-    A device or network of more than MOST_TOGETHER workers says nothing about two of them.
-    """
-    known = dict(
-        WorkerOrigin.objects.filter(worker__project=project)
-        .order_by()
-        .values_list("kind")
-        .annotate(n=Count("worker", distinct=True))
-    )
-    rows = (
-        WorkerOrigin.objects.filter(worker__project=project)
-        .order_by()
-        .values_list("kind", "digest")
-        .annotate(workers=ArrayAgg("worker_id", order_by="worker_id"))
-        .filter(workers__len__gt=1)
-    )
-    together: dict[str, set[tuple[int, int]]] = {}
-    listed: dict[str, set[tuple[int, int]]] = {}
-    for kind, _digest, workers in rows:
-        pairs = set(combinations(workers, 2))
-        together.setdefault(kind, set()).update(pairs)
-        if len(workers) <= MOST_TOGETHER:
-            listed.setdefault(kind, set()).update(pairs)
-    words = {
-        WorkerOrigin.Kind.DEVICE: gettext_lazy("same device (%(shared)s of %(pairs)s of workers)"),
-        WorkerOrigin.Kind.NETWORK: gettext_lazy(
-            "same network (%(shared)s of %(pairs)s of workers)"
-        ),
-    }
-    rates = {
-        kind: {"shared": count(len(found)), "pairs": plural(comb(known[kind], 2), "pair")}
-        for kind, found in together.items()
-    }
-    return [
-        (one, other, words[kind] % rates[kind])
-        for kind in words
-        for one, other in sorted(listed.get(kind, ()))
-    ]
 
 
 def _flags(project: Project, workers: Collection[int]) -> dict[int, list[str]]:

@@ -8,10 +8,12 @@ from decimal import Decimal
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotation.authoring.selectors.progress import ENOUGH_TIMES
 from annotation.models import (
     Answer,
     Assignment,
@@ -32,7 +34,7 @@ from crowdqc.database.quantiles import Quantile, seconds_between
 from evaluation.charts import boards as charts
 from evaluation.charts.svg import Scale
 from evaluation.models import Run, RunFigure
-from evaluation.payouts.selectors.evidence import ENOUGH_TIMES, binned
+from evaluation.payouts.selectors.evidence import binned
 from evaluation.people.selectors.scores import Figure, share_of
 from evaluation.runs.adapters import KnownWords, adapter_of
 from evaluation.runs.results.figures import PASTED_SHARE
@@ -93,6 +95,7 @@ class Money:
     left: Decimal
     waiting: Decimal  # base pay of submitted work that nobody has decided
     waiting_n: int
+    month: str  # the last with an entry, as 2026-11; "" without one
     payments: list[dict[str, Any]]  # by what and state: n, amount
 
 
@@ -269,6 +272,7 @@ def money_of(worker: Membership) -> Money:
         came=Sum("amount", filter=Q(credit=account)),
         went=Sum("amount", filter=Q(debit=account)),
         paid=PAID_OUT,
+        last=Max("at"),
     )
     came, went = books["came"] or ZERO, books["went"] or ZERO
     open_work = (
@@ -288,6 +292,7 @@ def money_of(worker: Membership) -> Money:
         left=books["paid"],
         waiting=open_work["s"] or ZERO,
         waiting_n=open_work["n"],
+        month=f"{timezone.localtime(books['last']):%Y-%m}" if books["last"] else "",
         payments=[
             {**row, "what_word": what[row["what"]], "state_word": state[row["state"]]}
             for row in rows

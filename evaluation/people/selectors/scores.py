@@ -82,6 +82,14 @@ class Scores:
     agreements: list[Agreement]
 
     @property
+    def intervals(self) -> int:
+        """How many of the scores have an interval."""
+        lows = [row["score"].low for row in self.texts]
+        lows += [line["score"].low for one in self.pairs for line in one.lines]
+        lows += [one.figure.low for one in self.agreements]
+        return sum(low is not None for low in lows)
+
+    @property
     def tasks(self) -> set[int]:
         """Ids of the tasks with scores."""
         tasks = [one.task for one in self.pairs] + [one.task for one in self.agreements]

@@ -13,12 +13,15 @@ from annotation.access import get_access, get_worker, worker_memberships
 from annotation.models import Role
 from annotation.payouts.actions.proposals import REASONS
 from annotation.privacy.selectors.retention import kept_of_workers
+from annotation.recruitment.selectors import platform_ids
 from crowdqc.errors import Missing
 from evaluation.payouts.selectors.card import paste_sources
+from evaluation.payouts.selectors.likeness import likenesses
 from evaluation.people.selectors import domains
 from evaluation.people.selectors.card import worker_card as read
 from evaluation.people.selectors.own_card import own_card as read_own
 from evaluation.results.tables import plain_table
+from evaluation.runs.selectors.people import names_in_files
 
 
 @login_required
@@ -31,9 +34,13 @@ def worker_card(request: HttpRequest, project_id: int, membership_id: int) -> Ht
     context = {
         "worker": worker,
         "card": shown,
+        "alike": likenesses(access.project).get(worker.pk, []),
         "sources": paste_sources(shown.log),
         "reasons": REASONS,
         "kept": kept_of_workers([worker])[worker.pk],
+        "in_file": names_in_files(access, [worker.pk]).get(worker.pk, ""),
+        # For those who pay people there and are written to by these ids.
+        "platform_ids": platform_ids(worker) if access.is_manager else [],
     }
     return render(request, "evaluation/people/workers/worker_card.html", context)
 

@@ -14,6 +14,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
+from annotation.access import Access
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import interval, listed, plural, score, word
@@ -22,7 +23,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
-from evaluation.results.cells import beside, count_of_total, link
+from evaluation.results.cells import beside, count_of_total, link, worker_cell
 from evaluation.results.columns import (
     PLOT,
     Column,
@@ -35,6 +36,7 @@ from evaluation.results.rows import typed
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import everybody, votes_used
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors.people import names_in_files
 from evaluation.runs.selectors.verdicts import Place, Verdict, highest
 
 SHOWN_WORKERS = 200
@@ -398,11 +400,15 @@ class ScaleUse:
     mean: float | None
     spread: float | None
     why: str  # why there is no interval
+    in_file: str = ""  # what a file calls the worker
 
 
 WORKERS = (
     head_column(
-        "name", gettext_lazy("Worker"), html=lambda row: link(row.url, row.name), classes="nowrap"
+        "name",
+        gettext_lazy("Worker"),
+        html=lambda row: worker_cell(link(row.url, row.name), row.in_file),
+        classes="nowrap",
     ),
     Column.score(
         "agrees",
@@ -422,11 +428,14 @@ def worker_table(rows: Sequence[ScaleUse], scale: str) -> ResultTable:
     return plain_table(_("Workers on %(scale)s") % {"scale": scale}, WORKERS, rows, classes="data")
 
 
-def workers(run: Run, dimension: str) -> list[ScaleUse]:
+def workers(run: Run, dimension: str, access: Access) -> list[ScaleUse]:
     """Return how each worker uses a scale, least similar to the others first."""
-    rows = WorkerScore.objects.filter(run=run, dimension=dimension).values_list(
-        "worker_id", "worker__pseudonym", "estimate", "low", "high", "n", "extra"
+    rows = list(
+        WorkerScore.objects.filter(run=run, dimension=dimension).values_list(
+            "worker_id", "worker__pseudonym", "estimate", "low", "high", "n", "extra"
+        )
     )
+    names = names_in_files(access, (pk for pk, *_rest in rows))
     found = [
         ScaleUse(
             pk,
@@ -439,6 +448,7 @@ def workers(run: Run, dimension: str) -> list[ScaleUse]:
             extra.get("mean"),
             extra.get("spread"),
             extra.get("no_interval") or "",
+            names.get(pk, ""),
         )
         for pk, name, estimate, low, high, n, extra in rows
     ]
@@ -505,6 +515,7 @@ class Rater:
     high: float | None
     n: int
     kept: bool
+    in_file: str = ""
 
 
 def _alpha_table(rows: Sequence[AlphaLine]) -> ResultTable:
@@ -560,7 +571,12 @@ def _text_table(rows: Sequence[CorrectedMean]) -> ResultTable:
 
 def _rater_table(rows: Sequence[Rater], scale: str) -> ResultTable:
     columns = [
-        head_column("name", _("Worker"), classes="nowrap"),
+        head_column(
+            "name",
+            _("Worker"),
+            html=lambda row: worker_cell(row.name, row.in_file),
+            classes="nowrap",
+        ),
         Column.score("competence", _("Competence"), term="competence"),
         interval_column(needs_interval=False),
         Column.count("n", _("Ratings")),
@@ -584,7 +600,11 @@ def corrected(
         return {}
     label = {one.name: one.label for one in asked}
     raters = {row["worker"]: row for row in told["rater"] if row["dimension"] == chosen.name}
-    named = [typed(Rater, raters[one.id], name=one.name) for one in people if one.id in raters]
+    named = [
+        typed(Rater, raters[one.id], name=one.name, in_file=one.in_file)
+        for one in people
+        if one.id in raters
+    ]
     named.sort(key=lambda row: (row.competence is None, row.competence or 0))
     return {
         "alphas": _alpha_table(

@@ -90,16 +90,26 @@ def test_files_add_up_and_name_recipients_to_who_pays_alone(
     client = Client()
     client.force_login(world.manager)
     url = reverse("month_export", args=[world.project.pk, "2026-11"])
-    [row] = rows_of(client.get(url))
+    answer = client.get(url)
+    [row, summed] = rows_of(answer)
+    assert summed == {**row, "worker": "total"}
     amounts = {
         name: Decimal(row[name]) for name in ("opening", "base", "bonus", "corrections", "paid")
     }
     assert Decimal(row["closing"]) == sum(amounts.values()) - 2 * amounts["paid"]
     assert row["recipient"] == "" and row["worker"] == one.worker.pseudonym
-    [named] = rows_of(client.get(url, {"names": "1"}))
+    named_file = client.get(url, {"names": "1"})
+    [named, _total] = rows_of(named_file)
     assert (named["recipient"], named["reference"]) == ("Lena Okoro", "lena@example.org")
     assert AuditEntry.objects.filter(action="payment.details_read").count() == 1
-    entries = rows_of(client.get(url, {"entries": "1"}))
+    entry_file = client.get(url, {"entries": "1"})
+    entries = rows_of(entry_file)
+    own = client.get(
+        reverse("person_month_export", args=[world.project.pk, "2026-11", one.worker_id])
+    )
+    assert rows_of(own) == entries
+    files = (answer, named_file, entry_file, own)
+    assert len({file["Content-Disposition"] for file in files}) == 4
     assert [row["kind"] for row in entries] == ["correction", "payment"]
     assert entries[-1]["approved_by"] == str(world.manager)
     assert Decimal(entries[-1]["balance"]) == Decimal("0.30")

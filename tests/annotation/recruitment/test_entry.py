@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
@@ -18,6 +19,7 @@ from annotation.recruitment.platforms.entry_params import entry_token, external_
 from annotation.work.actions import leases, visits
 from crowdqc import limits
 from crowdqc.errors import Conflict
+from evaluation.payouts.selectors.likeness import likenesses
 from tests.support import factories
 from tests.support.servers import prolific
 
@@ -54,6 +56,44 @@ def refused(answer: Any, status: int, why: str, todo: str = "") -> None:
     assert escape(why) in text and escape(todo) in text
     assert "_auth_user_id" not in answer.client.session
     assert AuditEntry.objects.filter(action="entry.refused", actor=None).exists()
+
+
+def test_two_ids_in_one_browser_are_told_from_a_neighbour_on_the_network(
+    world: factories.World, study: Recruitment
+) -> None:
+    shared, neighbour = Client(), Client()
+    for client, pid in ((shared, "anna"), (shared, "bert"), (neighbour, "carl")):
+        asked = come(study, client, pid=pid, session=f"of-{pid}")
+        text = world.project.consent_texts.get()
+        agreed = {"text": text.pk, "agreed": "on", "task": study.task_id}
+        client.post(asked["Location"], agreed)
+    workers = {one.participant: one.worker_id for one in Visit.objects.all()}
+    alike = likenesses(world.project)
+    kinds = {pid: {(one.worker, one.kind) for one in alike[pk]} for pid, pk in workers.items()}
+    device = {(workers["bert"], "device")}
+    assert {one for one in kinds["anna"] if one[1] == "device"} == device
+    assert {kind for _, kind in kinds["carl"]} == {"network"}
+
+
+def test_a_manager_finds_whoever_came_by_the_exact_id_of_the_platform(
+    world: factories.World, study: Recruitment
+) -> None:
+    come(study)
+    come(study, pid="annabel", session="s2")
+    worker = Visit.objects.get(participant="anna").worker
+    people = reverse("people", args=[world.project.pk])
+    card = reverse("worker_card", args=[world.project.pk, worker.pk])
+    search = reverse("project_search", args=[world.project.pk])
+    found = {}
+    for who in (world.manager, world.requester):
+        client = Client()
+        client.force_login(who)
+        rows = client.get(people, {"q": "anna"}).context["list"].rows
+        groups = client.get(search, {"q": "anna"}).context["found"]
+        ids = client.get(card).context["platform_ids"]
+        found[who.pk] = [pk for pk, *_ in rows], [hit[0] for g in groups for hit in g.hits], ids
+    by_id = [worker.pk], [worker.pseudonym], [("Prolific", "anna")]
+    assert found == {world.manager.pk: by_id, world.requester.pk: ([], [], [])}
 
 
 def test_who_comes_is_asked_before_anything_is_recorded_and_goes_straight_to_work(

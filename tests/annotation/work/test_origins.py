@@ -65,11 +65,7 @@ def test_one_device_or_network_of_two_workers_is_a_likeness_with_its_base_rate(
     alike = WorkerEvidence(world.project).alike
     assert set(alike) == {one.pk, two.pk, three.pk}
     [device] = alike[one.pk]
-    assert (
-        device.worker == two.pk
-        and "device" in device.evidence
-        and "1 of 6 pairs" in device.evidence
-    )
+    assert device.worker == two.pk and device.kind == "device" and "1 of 6 pairs" in device.evidence
     [network] = alike[three.pk]
     assert network.worker == two.pk and "network" in network.evidence
     kept = WorkerOrigin.objects.values_list("digest", flat=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from uuid import uuid4
+
 import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Membership
+from annotation.payouts.actions.proposals import ProposedLine, propose_payout
 from annotation.payouts.selectors.proposals import WorkFacts
 from annotation.work.selectors.log import LogSummary
+from annotation.work.selectors.speed import Pace
 from evaluation.models import AnswerScore, Run, RunState, WorkerScore
 from evaluation.payouts.selectors import evidence
 from evaluation.payouts.selectors.card import card, paste_sources
+from evaluation.payouts.selectors.likeness import likenesses, same_choices
 from evaluation.payouts.selectors.review import evidence_of_waiting
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
@@ -74,11 +80,62 @@ def test_a_quick_assignment_is_noted_once_there_are_five_to_compare_with(world: 
     assert not any(row.notes for row in rows.values())
 
 
-def test_i_dont_know_is_told_but_asks_for_no_look() -> None:
-    [note] = evidence.notes(WorkFacts(answers=16, declined=5), LogSummary(), None, None)
-    assert note.text == "5 × “I don’t know”"
-    assert not note.look
-    assert not evidence.notes(WorkFacts(answers=16, declined=2), LogSummary(), None, None)
+def test_i_dont_know_is_paid_like_any_answer_and_is_no_flag() -> None:
+    assert not evidence.notes(WorkFacts(answers=16, declined=16), LogSummary(), None, None)
+
+
+@pytest.mark.parametrize(("seconds", "unread"), [(43.0, False), (34.0, False), (31.0, True)])
+def test_a_time_is_flagged_clearly_below_reading_time_only(seconds: float, unread: bool) -> None:
+    pace = Pace(1, 1, seconds, 289, 0, Decimal(1), True)  # 43.35 s at 400 words a minute
+    found = evidence.notes(NOTHING, LogSummary(), seconds, None, pace=pace)
+    assert [note.kind for note in found] == ["Time"] * unread
+
+
+LONG = "A stork builds its nest high up on chimneys, poles and old towers, item {}."
+
+
+def answer_as(world: World, said: str) -> Assignment:
+    lease = factories.claim(world.task, factories.make_worker(world.project))
+    entries = enumerate(lease.entries.order_by("position"))
+    texts = {entry.item.key: said.format(at) for at, entry in entries}
+    return factories.took(factories.submit(lease, texts), 10)
+
+
+def test_the_same_texts_of_two_workers_are_told_wherever_their_work_is_decided(
+    world: World,
+) -> None:
+    one, two = (answer_as(world, LONG) for _ in range(2))
+    for name in ("Ada", "Bo", "Cy"):
+        answer_as(world, f"{name} thinks otherwise of storks, nests and chimneys, item {{}}.")
+    rows = {row.assignment.pk: row for row in evidence_of_waiting(world.task)[0]}
+    assert {pk for pk, row in rows.items() if row.look_first} == {one.pk, two.pk}
+    [note] = rows[one.pk].notes
+    assert note.kind == "Alike" and two.worker.pseudonym in note.text and "4 of 4" in note.text
+    client = Client()
+    client.force_login(world.manager)
+    shown = client.get(reverse("worker_card", args=[world.project.pk, one.worker_id]))
+    assert [like.kind for like in shown.context["alike"]] == ["text"]
+    queue = client.get(reverse("review", args=[world.project.pk, world.task.pk]))
+    assert queue.context["queue"].look == 2
+    lines = [ProposedLine(one.pk)]
+    batch = propose_payout(by=world.requester, task=world.task, key=uuid4(), lines=lines)
+    page = client.get(reverse("payout", args=[world.project.pk, batch.number]))
+    assert [note.kind for note in page.context["card"].notes] == ["Alike"]
+    assert page.context["page"].to_look == 1  # although it was proposed to approve it
+
+
+def test_answers_that_everybody_gives_are_no_likeness(world: World) -> None:
+    for _ in range(5):
+        answer_as(world, LONG)
+    assert likenesses(world.project) == {}
+
+
+def test_choices_are_held_against_whom_one_is_most_like_otherwise() -> None:
+    copies = {(1, 2): [8, 8], (1, 3): [8, 4], (2, 3): [8, 4]}
+    assert [both for both, *_ in same_choices(copies)] == [(1, 2)]
+    # Good workers agree, and one who guesses makes no copies of them.
+    good = {(1, 2): [8, 8], (1, 3): [8, 8], (2, 3): [8, 8], (1, 4): [8, 3], (2, 4): [8, 3]}
+    assert list(same_choices(good)) == []
 
 
 def test_absence_is_told_as_a_share_of_the_time() -> None:

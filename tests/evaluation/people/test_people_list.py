@@ -11,13 +11,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
-from annotation.models import Assignment, PayoutBatch, Project, Rejection
+from annotation.accounts.projects.actions import take_back_worker
+from annotation.models import Assignment, AuditEntry, PayoutBatch, Project, Rejection
 from annotation.payouts.actions.payments import mark_sent
 from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
 from annotation.payouts.actions.rejections import reply_to_rejection
 from annotation.payouts.details.actions import clean_details, save_details
 from annotation.payouts.selectors.balance import hand_payments
+from crowdqc.errors import Conflict
 from evaluation.people.selectors.evidence import WorkerEvidence
 from tests.evaluation.labels.test_look_alikes import copied_task
 from tests.evaluation.labels.test_runs import scored
@@ -83,6 +86,75 @@ def test_pay_and_replies_stand_on_the_row(world: World) -> None:
     assert not shown(world.project, evidence="look")
     reply_to_rejection(by=refused.worker.user, rejection=Rejection.objects.get(), text="I did.")
     assert set(shown(world.project, evidence="look")) == {refused.worker_id}
+
+
+def remove(world: World, **more: str) -> Any:
+    client = Client()
+    client.force_login(world.requester)
+    work = Assignment.objects.values_list("worker", flat=True)
+    sent = {"do": "remove", "pick": ",".join(str(pk) for pk in set(work)), **more}
+    return client.post(reverse("people", args=[world.project.pk]), sent)
+
+
+def test_a_removed_worker_is_found_with_what_they_are_owed_and_taken_back(world: World) -> None:
+    owed = factories.claim_and_submit(world.task)
+    decide(world, owed)
+    factories.claim_and_submit(world.task)
+    [paid_later, reviewed_later] = remove(world).context["effects"]
+    assert "€1.80" in paid_later and "1 assignment" in reviewed_later and "€1.80" in reviewed_later
+    remove(world, confirmed="1")
+    assert owed.worker_id not in shown(world.project)
+    row = shown(world.project, members="removed")[owed.worker_id]
+    assert (row.unpaid, row.waiting) == (Decimal("1.80"), 0)
+    client = Client()
+    client.force_login(world.requester)
+    search = client.get(
+        reverse("project_search", args=[world.project.pk]), {"q": owed.worker.pseudonym}
+    )
+    [hit] = [hit for group in search.context["found"] for hit in group.hits]
+    assert hit[1].startswith("removed")
+    card = client.get(reverse("worker_card", args=[world.project.pk, owed.worker_id]))
+    assert b"take_back" in card.content
+    back = {"do": "take_back", "pick": owed.worker_id, "confirmed": "1"}
+    client.post(reverse("people", args=[world.project.pk]) + "?members=removed", back)
+    assert owed.worker_id in shown(world.project)
+    assert AuditEntry.objects.filter(action="member.take_back", actor=world.requester).exists()
+    factories.claim(factories.make_task(world.project, 1), owed.worker)
+
+
+def test_who_is_being_erased_is_not_taken_back(world: World) -> None:
+    world.worker.removed_at = world.worker.erase_asked_at = timezone.now()
+    world.worker.save()
+    with pytest.raises(Conflict):
+        take_back_worker(by=world.requester, worker=world.worker)
+
+
+def test_work_that_waits_and_pay_that_is_owed_are_two_columns(world: World) -> None:
+    worker = factories.claim_and_submit(world.task).worker
+    row = shown(world.project)[worker.pk]
+    assert (row.waiting, row.waiting_n, row.unpaid) == (Decimal("1.80"), 1, 0)
+    assert set(shown(world.project, work="waiting")) == {worker.pk}
+    decide(world, Assignment.objects.get(worker=worker))
+    row = shown(world.project)[worker.pk]
+    assert (row.waiting, row.waiting_n, row.unpaid) == (0, 0, Decimal("1.80"))
+
+
+def test_times_are_told_against_the_median_of_their_task(world: World) -> None:
+    long_task = factories.make_task(world.project, 1, redundancy=40)
+    fast, slow = factories.make_worker(world.project), factories.make_worker(world.project)
+    for task, usual, one, other in ((world.task, 1, fast, slow), (long_task, 10, slow, fast)):
+        for _ in range(5):
+            factories.took(factories.claim_and_submit(task), minutes=usual)
+        factories.took(factories.claim_and_submit(task, one), minutes=usual / 2)
+        if task == long_task:
+            factories.took(factories.claim_and_submit(task, other), minutes=usual / 4)
+    rows = shown(world.project)
+    # Minutes alone would put the one who only had the short task first.
+    assert rows[fast.pk].pace == pytest.approx((0.5 + 0.25) / 2)
+    assert rows[slow.pk].pace == pytest.approx(0.5)
+    few = factories.make_task(world.project, 1, redundancy=40)
+    alone = factories.took(factories.claim_and_submit(few), minutes=1)
+    assert shown(world.project)[alone.worker_id].pace is None
 
 
 def test_flags_are_of_work_that_awaits_review(world: World) -> None:

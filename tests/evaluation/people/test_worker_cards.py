@@ -13,9 +13,19 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.access import Access
 from annotation.authoring.actions import tasks
 from annotation.authoring.actions.known import set_known
-from annotation.models import ChoiceValue, Item, Membership, Panel, PanelMember, Task, User
+from annotation.models import (
+    ChoiceValue,
+    Item,
+    Membership,
+    Panel,
+    PanelMember,
+    Role,
+    Task,
+    User,
+)
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.work.actions import exclusions
@@ -23,6 +33,7 @@ from evaluation.models import Run, RunState, WorkerScore
 from evaluation.people.selectors.card import WorkerCard, worker_card
 from evaluation.people.selectors.own_card import own_card
 from evaluation.people.selectors.scores import correlation_of, share_of
+from evaluation.rescaling.selectors import rating_boards
 from evaluation.runs import engine as runs
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
@@ -222,8 +233,21 @@ def test_ratings_agree_with_the_others_and_say_on_how_many_texts() -> None:
     assert runs.execute(run.pk) == RunState.DONE
     make_official(Run.objects.get(pk=run.pk))
     worker = task.assignments.order_by("pk")[0].worker
-    [row] = card_of(worker).scores.agreements
+    card = card_of(worker)
+    [row] = card.scores.agreements
     assert row.figure.n == 24 and row.figure.low is not None
+    assert card.scores.intervals == 1
+    Membership.objects.filter(pk=worker.pk).update(user=None, external_id="Rater 7")
+    client, own = Client(), WorkerScore.objects.filter(run=run).select_related("run").first()
+    assert own
+    client.force_login(task.project.owner)
+    page = client.get(reverse("worker_card", args=[task.project_id, worker.pk]))
+    assert page.context["in_file"] == "Rater 7"
+    roles = {Role.REQUESTER: "Rater 7", Role.MANAGER: ""}
+    for role, name in roles.items():
+        access = Access(task.project, task.project.owner, frozenset({role}))
+        used = rating_boards.workers(own.run, own.dimension, access)
+        assert {one.id: one.in_file for one in used}[worker.pk] == name
     values = dict(
         ChoiceValue.objects.filter(answer__worker=worker).values_list("answer__item", "ordinal")
     )

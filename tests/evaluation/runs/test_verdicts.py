@@ -134,6 +134,7 @@ def test_a_verdict_says_no_more_than_its_intervals(made: Verdict, said: str) -> 
         (against_others([difference(0.1, 0.3, 0.06)], human=True)[0], "no_difference_shown"),
         (against_others([difference(0.1, 0.3)], human=True)[0], "checklist_differs"),
         (median_findings([])[0], "worker_no_interval"),
+        (median_findings([], 1)[0], "worker_not_compared"),
         (median_findings([0])[0], "worker_not_separated"),
         (median_findings([-1])[0], "worker_worse"),
         (median_findings([1])[0], "worker_better"),
