@@ -401,8 +401,7 @@ STATISTICS = {
     "look-alikes": Term(
         _("Look-alikes"),
         _(
-            "Workers who share a browser, network or payment reference, or whose answers are "
-            "alike. Each sign stands beside how common it is."
+            "Workers with the same answers, browser, network or payment reference, and how common it is."
         ),
         (
             (_("network"), _("weak: a home, an office or a mobile operator")),

@@ -266,6 +266,9 @@ def figures(found: Facts) -> list[dict[str, Any]]:
             done=found.spent,
             total=budget,
         )
+        if found.spent > budget:
+            over = money(found.spent - budget, currency)
+            cost["warning"] = _("%(amount)s over budget") % {"amount": over}
     if waiting:
         cost["note"] = _("%(amount)s not yet approved") % {"amount": money(waiting, currency)}
     return [

@@ -68,7 +68,7 @@ class ProjectForm(forms.Form):
 class InvitationForm(forms.Form):
     role = forms.ChoiceField(choices=[(r.value, r.label.capitalize()) for r in reversed(Role)])
     max_uses = forms.IntegerField(
-        label=gettext_lazy("For how many people"), initial=1, min_value=1, max_value=10_000
+        label=gettext_lazy("For how many people"), initial=20, min_value=1, max_value=10_000
     )
     days = forms.IntegerField(
         label=gettext_lazy("Open for"), initial=14, min_value=1, max_value=365

@@ -74,7 +74,7 @@ COLUMNS = (
     Column("proposed", gettext_lazy("Proposed pay"), sort=("proposed",), number=True, down=True),
     Column(
         *("waiting", gettext_lazy("Waiting for review")),
-        sort=("waiting", "waiting_n"),
+        sort=("waiting_n", "waiting"),
         number=True,
         down=True,
     ),

@@ -110,6 +110,11 @@ class Offer:
         """The hourly pay at this time."""
         return an_hour(self.pay, self.minutes)
 
+    @property
+    def whole_minutes(self) -> int | None:
+        """The minutes as pages tell them, one at least."""
+        return max(1, round(self.minutes)) if self.minutes else None
+
 
 @dataclass(frozen=True)
 class InWork:
@@ -135,7 +140,7 @@ class Home:
     def minutes(self) -> int | None:
         """Minutes of one assignment of each open task; None if one is unknown."""
         known = [offer.minutes for offer in self.offers if offer.minutes is not None]
-        return round(sum(known)) if known and len(known) == len(self.offers) else None
+        return max(1, round(sum(known))) if known and len(known) == len(self.offers) else None
 
     @property
     def pay(self) -> Decimal:

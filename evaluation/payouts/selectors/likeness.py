@@ -234,7 +234,7 @@ def _is_rare(shared: int, same: int, chance: float, pairs: int) -> bool:
 def _same_texts(shares: Shares) -> Iterator[Pair]:
     all_shared, all_same = (sum(own[at] for own in shares.values()) for at in (0, 1))
     for both, (shared, same) in sorted(shares.items()):
-        if not same:
+        if 2 * same < shared:  # phrases that a crowd shares, and no second account
             continue
         others, alike = all_shared - shared, all_same - same
         if _is_rare(shared, same, (alike + 1) / (others + 2), len(shares)):

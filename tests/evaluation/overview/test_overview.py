@@ -66,6 +66,14 @@ def test_cost_is_the_ledger_and_what_waits_and_the_end_adds_open_work(world: Wor
     assert waiting.pk
 
 
+@pytest.mark.parametrize(("budget", "warning"), [("1.50", "€0.50 over budget"), ("2.00", None)])
+def test_cost_above_the_budget_warns(world: World, budget: str, warning: str | None) -> None:
+    factories.claim_and_submit(world.task)
+    world.project.budget = Decimal(budget)
+    world.project.save()
+    assert figure(facts(world), "Cost so far").get("warning") == warning
+
+
 def test_a_rejection_costs_nothing(world: World) -> None:
     done = factories.claim_and_submit(world.task)
     line = ProposedLine(done.pk, decision="reject", reason_code="other", reason=factories.REJECTION)

@@ -8,7 +8,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Answer, ChoiceValue, Item, Membership, System, Task
+from annotation.access import Access
+from annotation.models import Answer, ChoiceValue, Item, Membership, Role, System, Task
 from annotation.work.actions import exclusions
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.pairwise.selectors import votes as pair_votes
@@ -142,8 +143,9 @@ def test_a_repeat_stands_on_the_page_of_its_pair_but_its_second_vote_is_not_coun
 
 def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task, core: Run) -> None:
     told = reads.figures_of(core, *pair_workers.FIGURES)
+    access = Access(task.project, task.project.owner, frozenset({Role.REQUESTER}))
     found = pair_workers.worker_list(
-        task, core, told, "", by="competence", ascending=False, page=None
+        access, core, told, "", by="competence", ascending=False, page=None
     )
     rows = [row for part in found["parts"] for row in part["rows"]]
     assert len(rows) == 12

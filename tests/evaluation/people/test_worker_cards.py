@@ -30,6 +30,7 @@ from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.work.actions import exclusions
 from evaluation.models import Run, RunState, WorkerScore
+from evaluation.payouts.selectors.review import read_answers
 from evaluation.people.selectors.card import WorkerCard, worker_card
 from evaluation.people.selectors.own_card import own_card
 from evaluation.people.selectors.scores import correlation_of, share_of
@@ -133,7 +134,10 @@ def test_known_answers_are_counted_with_their_interval_on_both_cards() -> None:
     worker = factories.make_worker(task.project)
     wrong = {"q-001": "9", "q-002": ""}  # too far off, and "I don't know"
     said = {f"q-{number:03d}": "8" for number in range(3, 22)} | wrong
-    factories.submit(factories.claim(task, worker), said)
+    done = factories.submit(factories.claim(task, worker), said)
+    marks = {one.answer.item.key: one.right for one in read_answers(done.pk, None)}
+    right = {key: True for key in said} | {"q-001": False, "q-002": False}
+    assert marks == right | {"q-021": None}
     [row] = card_of(worker).attention
     assert (row.right, row.seen, row.passed.value) == (18, 20, 0.9)
     assert (round(row.passed.low, 3), round(row.passed.high, 3)) == (0.699, 0.972)
