@@ -400,9 +400,7 @@ STATISTICS = {
     ),
     "look-alikes": Term(
         _("Look-alikes"),
-        _(
-            "Workers with the same answers, browser, network or payment reference, and how common it is."
-        ),
+        _("Workers alike in answers, browser, network or payment reference; how common each is."),
         (
             (_("network"), _("weak: a home, an office or a mobile operator")),
             (_("browser"), _("one computer: one person, or two who share it")),
