@@ -61,6 +61,7 @@ def _context(request: HttpRequest, access: Access, form: InvitationForm) -> dict
         "grants": open_grants(access.project, access.user),
         "gives_roles": can_give_roles(access),
         "workers": members.list_workers(access.project).count(),
+        "has_workers": members.list_workers(access.project, removed=None).exists(),
         "invitations": invitations,
         "open_invitations": sum(row.is_open for row in invitations),
         "form": form,
