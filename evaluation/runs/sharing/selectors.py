@@ -13,7 +13,6 @@ from annotation.accounts.tokens.actions import digest_token
 from crowdqc.errors import Missing
 from evaluation.models import BoardBundle, OfficialRun, Run, RunShare, RunState
 from evaluation.runs.run_types import can_list_items, shared_page_of, type_of
-from evaluation.runs.selectors.exclusions import exclusion_finding
 
 DAYS = 90  # that a link is good for
 NOTHING = gettext_noop("There is nothing at this address. It may have expired or been withdrawn.")
@@ -39,7 +38,7 @@ def _boards(rows: QuerySet[RunShare], run: Run) -> QuerySet[RunShare]:
 
 
 def menu_of(run: Run | None) -> dict[str, Any]:
-    """Return what the sharing menu shows of a run (two queries)."""
+    """Return what the sharing menu shows of a run (one query)."""
     if run is None or run.state != RunState.DONE or shared_page_of(run.method) is None:
         return {"shares": None}
     live = _live().select_related("created_by", "run", "bundle")
@@ -49,7 +48,6 @@ def menu_of(run: Run | None) -> dict[str, Any]:
         "public_boards": [one for one in rows if one.slug],
         "share_count": len(rows),
         "share_days": DAYS,
-        "share_stale": exclusion_finding(run),
         "offers_items": can_list_items(run.method),
         "offers_bundle": type_of(run.method).public_bundle,
     }

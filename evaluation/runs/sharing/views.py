@@ -20,6 +20,7 @@ from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.results.images import POLICY
 from evaluation.runs.selectors import lists as reads
+from evaluation.runs.selectors.exclusions import exclusion_finding
 from evaluation.runs.sharing import actions, pages, selectors
 
 MOST_PAGES = 1000
@@ -59,6 +60,7 @@ def run_share(request: HttpRequest, project_id: int, number: int) -> HttpRespons
         "link": link,
         "wrong": wrong,
         "slug": request.POST.get("slug", "") if wrong else "",
+        "stale": exclusion_finding(run),
         **menu,
     }
     return page_or_fragment(

@@ -40,6 +40,7 @@ def test_a_run_names_who_was_left_out_since_until_it_is_made_again() -> None:
     share = reverse("run_share", args=[task.project_id, first.number])
     said = exclusion_finding(first)
     assert said is not None and said.text in html_of(client_of(task).get(share))
+    assert html.count(said.text) == 2  # what to do, and the menu that shares it
     second = scored(task)
     assert counted(second) == [] and counted(first) == [worker.pseudonym]
     assert "excluded_since_run" not in findings_in(page(task, "label_results"))
