@@ -316,6 +316,7 @@ POST: dict[str, str] = {
 # What a viewer reads: tasks, items, results and exports. Pages of a finished run are in FINISHED.
 VIEWED = {
     "project", "task_list", "task", "task_preview", "task_items", "task_item", "task_answers",
+    "task_table", "task_columns",
     "task_export", "media_file", "run_list", "run", "run_progress", "results", "task_results",
     "task_results_systems", "task_results_questions", "task_results_question",
     "task_results_convergence", "pair_results", "pair_live", "pair_wins", "pair_list", "pair",

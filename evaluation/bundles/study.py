@@ -202,7 +202,7 @@ def people_lines(manifest: Mapping[str, Any]) -> Lines:
 
 
 def _of(part: int, whole: int) -> str:
-    return f"{count(part)} of {count(whole)}"
+    return f"{count(min(part, whole))} of {count(whole)}"
 
 
 def _ways(told: Mapping[str, Any]) -> str:

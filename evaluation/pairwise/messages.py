@@ -141,8 +141,8 @@ MESSAGES = Catalogue(
             NOTE,
             detail="%(dimensions)s.",
         ),
-        "pair_warning": Message("%(text)s.", WARNING),
-        "pair_note": Message("%(text)s.", NOTE),
+        "pair_warning": Message("%(text)s", WARNING),
+        "pair_note": Message("%(text)s", NOTE),
         "pair_dimension_warning": Message(_("%(text)s (%(dimensions)s)."), WARNING),
         "pair_dimension_note": Message(_("%(text)s (%(dimensions)s)."), NOTE),
         "published_shown": Message(

@@ -125,7 +125,7 @@ def _run_note(text: str, names: Sequence[str], every: int, *, covers_all: bool) 
     text = text.replace("gold labels", "estimated labels")
     text = f"{text[:1].upper()}{text[1:]}".removesuffix(".")
     if not names or covers_all:
-        return MESSAGES.find("pair_warning" if grave else "pair_note", text=text)
+        return MESSAGES.find("pair_warning" if grave else "pair_note", text=f"{text}.")
     code = "pair_dimension_warning" if grave else "pair_dimension_note"
     return MESSAGES.find(code, dimensions=_listed(names, every), text=text)
 

@@ -14,7 +14,7 @@ LONGEST = 60
 
 def pair_name(item: Item) -> str:
     """Return what to call a pair in a sentence."""
-    if not is_made(item.key):
+    if not is_generated_id(item.key):
         return _("Pair %(key)s") % {"key": item.key}
     if item.question:
         return _("Pair “%(prompt)s”") % {"prompt": cut(item.question)}
@@ -23,10 +23,10 @@ def pair_name(item: Item) -> str:
 
 def is_named_by_prompt(item: Item) -> bool:
     """Whether ``pair_name`` already quotes the prompt."""
-    return is_made(item.key) and bool(item.question)
+    return is_generated_id(item.key) and bool(item.question)
 
 
-def is_made(key: str) -> bool:
+def is_generated_id(key: str) -> bool:
     """Whether an id is a made one, which tells nobody anything."""
     return MADE.search(key) is not None
 

@@ -29,7 +29,7 @@ from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
 from evaluation.pairwise.selectors.columns import pair_link
-from evaluation.pairwise.selectors.names import is_made
+from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.pairwise.selectors.runs import ShownRun, dimensions
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
 from evaluation.results.cells import (
@@ -203,7 +203,7 @@ def topics(run: Run, dimension: str) -> list[str]:
         .values_list("item__group__key", flat=True)
         .distinct()
     )
-    return [key for key in dict.fromkeys(rows) if not is_made(key)]
+    return [key for key in dict.fromkeys(rows) if not is_generated_id(key)]
 
 
 def _labels(run: Run, dimension: str, chosen: Filters, told: Mapping[int, Told]) -> QuerySet[Any]:

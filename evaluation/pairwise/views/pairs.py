@@ -19,7 +19,7 @@ from evaluation.pairwise.selectors import exclusion as pair_exclusion
 from evaluation.pairwise.selectors import pages as pair_pages
 from evaluation.pairwise.selectors import worker_page as pair_worker_page
 from evaluation.pairwise.selectors import workers as pair_workers
-from evaluation.pairwise.selectors.names import is_made
+from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.pairwise.views.boards import empty_page, page
 from evaluation.pairwise.views.forms import ExclusionForm
 from evaluation.pairwise.views.frame import frame, study
@@ -72,7 +72,7 @@ def pair(request: HttpRequest, project_id: int, task_id: int, item_id: int) -> H
     context.update(
         pair=pair_pages.pair_page(task, runs, item, context["asked"], keep=context["keep"]),
         item=item,
-        topic="" if is_made(item.group.key) else item.group.key,
+        topic="" if is_generated_id(item.group.key) else item.group.key,
         texts=judging.texts(item, flipped=False, known=known),
         sources=sources,
         picks="",

@@ -23,7 +23,7 @@ from evaluation.methods.core.inference import mean_spread, scale_interval
 from evaluation.methods.core.units import LEAST, MEAN
 from evaluation.methods.rescaling.ratings import DEFAULTS
 from evaluation.models import CandidateScore, Run
-from evaluation.pairwise.selectors.names import is_made
+from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.results.cells import bold, link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn
@@ -64,7 +64,7 @@ def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], Result
         low, high, why = _interval(run, mean, values, scale.points)
         name, place = Truncator(text.text).chars(BEGINNING) or text.key, min(ratings, default=0)
         url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
-        detail = "" if is_made(text.key) else text.key
+        detail = "" if is_generated_id(text.key) else text.key
         rows.append(EstimateRow(name, mean, low, high, n, detail=detail, why=why, url=url))
     axis = Scale.around([value for row in rows for value in (row.low, row.high, row.estimate)])
     title = _("Mean of every text on %(scale)s, with 95%% CIs over raters") % {"scale": scale.label}

@@ -141,7 +141,7 @@ PARTS: Mapping[str, Words] = {
 OWN = gettext_lazy("Column of the file that the items were imported from.")
 
 
-def about(column: str) -> str:
+def describe_column(column: str) -> str:
     """What a column of a run's tables holds; "" where that is not known."""
     known = ABOUT.get(column)
     if known is not None:
@@ -156,6 +156,10 @@ def dictionary(tables: Mapping[str, Iterable[str]], own: Iterable[str] = ()) -> 
     def rows() -> Iterator[tuple[str, str, str]]:
         for table, columns in tables.items():
             for one in columns:
-                yield table, one, str(OWN) if one in kept else about(one) or _("Not described.")
+                yield (
+                    table,
+                    one,
+                    str(OWN) if one in kept else describe_column(one) or _("Not described."),
+                )
 
     return Table(HEADER, rows())

@@ -99,7 +99,7 @@ def test_of_one_source_the_page_is_about_its_texts_and_raters_and_can_be_exporte
     assert score(alpha["alpha"], 2) in place.note
     text = page(task)
     assert escape(place.sentence) in text and "nothing is compared" not in text
-    system = System.objects.get(candidates__project=task.project)
+    system = System.objects.distinct().get(candidates__project=task.project)
     assert f">{system.name}<" not in text and "All texts" in text
     rows = CandidateScore.objects.filter(run=run)
     assert all(one.candidate.key in text for one in rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.runs.exports.dictionary import about
+from evaluation.runs.exports.dictionary import describe_column
 from evaluation.runs.run_types import run_types
 
 
@@ -12,7 +12,10 @@ from evaluation.runs.run_types import run_types
 def test_every_column_that_goes_out_is_described(method: str) -> None:
     tables = run_types()[method].tables or {}
     unknown = {
-        (name, one) for name, table in tables.items() for one in table.header if not about(one)
+        (name, one)
+        for name, table in tables.items()
+        for one in table.header
+        if not describe_column(one)
     }
     assert not unknown
 
