@@ -33,6 +33,25 @@ export function startBuilder() {
     if (link && location.search) link.search = location.search;
   });
 
+  // A field's short name and its options' values follow what is written: the page goes on with them.
+  const renamed = new Map();
+  const renew = (path) =>
+    path.replace(/([?&]question=)([^&#]*)/, (all, mark, name) => mark + (renamed.get(name) ?? name));
+
+  document.addEventListener("followed", ({ detail: { before, now, fields } }) => {
+    if (before !== now) renamed.set(before, now);
+    renamed.forEach((name, old) => name === before && renamed.set(old, now));
+    for (const [name, value] of Object.entries(fields)) {
+      const field = document.querySelector(`.label-field [name="${name}"]`);
+      if (field && field !== document.activeElement) field.value = value;
+    }
+  });
+
+  document.addEventListener("htmx:configRequest", ({ detail }) => (detail.path = renew(detail.path)));
+  document.addEventListener("htmx:afterSwap", ({ detail }) => {
+    if (detail.target.id === "builder") renamed.clear(); // all its addresses are new
+  });
+
   // What was typed and not yet sent goes out when the page hides.
   const dirty = new Set();
   const autosaved = (field) => field.matches?.("[data-autosave] :is(input, textarea)[hx-post]");
@@ -47,7 +66,7 @@ export function startBuilder() {
       const body = new FormData();
       body.append("csrfmiddlewaretoken", formKey());
       body.append(field.name, field.value);
-      fetch(field.getAttribute("hx-post"), { method: "POST", body, keepalive: true });
+      fetch(renew(field.getAttribute("hx-post")), { method: "POST", body, keepalive: true });
     });
   });
 

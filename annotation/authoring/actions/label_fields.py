@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -21,8 +21,8 @@ from annotation.authoring.actions.rows import (
 )
 from annotation.models import Task, User
 from annotation.task_types import get_type
-from annotation.task_types.labels.fields import MADE
-from annotation.task_types.scales import name_of, truth
+from annotation.task_types.labels.fields import FROM_TEMPLATE, MADE, SCALE, points_of
+from annotation.task_types.scales import MAX_LABEL, name_of, truth
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import parse_whole
 
@@ -58,29 +58,47 @@ def _change_one(*, by: User, task: Task, name: str, change: Callable[[Row, Rows]
     _change(by=by, task=task, change=whole)
 
 
-def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> None:
-    """Change the field called ``name``, whose short name stays. Invalid names what is wrong.
+@transaction.atomic
+def edit_field(*, by: User, task: Task, name: str, fields: Mapping[str, Any]) -> str:
+    """Change the field called ``name``; returns its short name. Invalid names what is wrong.
 
     Options have ``value-N``, ``label-N``, ``description-N`` and ``color-N``, conditions
-    ``field-N``, ``is-N`` and ``values-N`` (a list), N from 0. A value that is renamed is renamed in
-    the conditions that name it; one that was made of its label follows the label.
+    ``field-N``, ``is-N`` and ``values-N`` (a list), N from 0. What nobody wrote by hand follows: a
+    field's label and short name its question, an option's value its label; conditions and known
+    answers follow them. What a published version has stays.
     """
     if "question" in fields and not str(fields["question"]).strip():
         raise Invalid(_("A field asks something."), fields={"question": _("Write the question.")})
+    published = is_published_row(task, FIELDS, name)
+    fixed = _published_values(task, name) if published else set()
+    now, values = name, dict[str, str]()
 
     def change(row: Row, rows: Rows) -> None:
-        if "question" in fields and row["label"] == row["question"][: len(row["label"])]:
-            row["label"] = ""  # it follows the question until it is written by itself
+        nonlocal now
+        values.clear()
+        if "question" in fields and _label_follows(row):
+            follows = not published and _is_made(row["name"], row, _others(rows, row, "name"))
+            row["label"] = str(fields["question"]).strip()[:MAX_LABEL].strip()
+            row.pop(FROM_TEMPLATE, None)
+            if follows:
+                now = _rename(row, rows)
         row |= {part: fields[part] for part in PLAIN if part in fields}
         row |= {part: truth(fields[part]) for part in BOXES if part in fields}
         for part, given in fields.items():
             option, condition = OPTION.fullmatch(part), CONDITION.fullmatch(part)
             if option:
-                _edit_option(row, rows, option[1], option[2], str(given).strip())
+                one = _entry_at(row["options"], option[2], "option")
+                before = one["value"]
+                _edit_option(row, one, option[1], str(given).strip(), fixed)
+                if before and one["value"] != before:
+                    values[before] = one["value"]
+                    _rename_in_conditions(rows, row["name"], before, one["value"])
             elif condition:
                 _edit_condition(row, rows, condition[1], condition[2], given)
 
     _change_one(by=by, task=task, name=name, change=change)
+    rename_known(task, name, now, values)
+    return now
 
 
 @transaction.atomic
@@ -90,28 +108,61 @@ def rename_field(*, by: User, task: Task, name: str, label: str) -> str:
     The short name is made of the label as long as no published version asks the field; conditions
     and known answers follow. Workers read the question alone. Invalid without a label.
     """
-    _require(task)
     label = " ".join(label.split())
     if not label:
         raise Invalid(_("A field has a name."), fields={"label": _("Write a name.")})
     published, now = is_published_row(task, FIELDS, name), name
 
-    def change(rows: Rows) -> Rows:
+    def change(row: Row, rows: Rows) -> None:
         nonlocal now
-        row = rows[row_at(rows, name, noun=NOUN)]
         row["label"] = label
+        row.pop(FROM_TEMPLATE, None)
         if not published:
-            others = [one["name"] for one in rows if one is not row]
-            now = row["name"] = name_of(label[:MADE], others)
-        for one in rows:
-            for condition in one["ask_if"]:
-                if condition["field"] == name:
-                    condition["field"] = now
-        return rows
+            now = _rename(row, rows)
 
-    _change(by=by, task=task, change=change)
+    _change_one(by=by, task=task, name=name, change=change)
     rename_known(task, name, now)
     return now
+
+
+def _published_values(task: Task, name: str) -> set[str]:
+    """The values that answers to published versions of the field can have."""
+    published = task.versions.filter(published_at__isnull=False)
+    return {
+        option["value"]
+        for rows in published.values_list(f"settings__{FIELDS}", flat=True)
+        for row in rows
+        if row["name"] == name
+        for option in row["options"]
+    }
+
+
+def _label_follows(row: Row) -> bool:
+    """Whether nobody wrote the label by hand: it begins the question, or a template gave it."""
+    return FROM_TEMPLATE in row or row["label"] == row["question"][: len(row["label"])]
+
+
+def _is_made(code: str, row: Row, others: Sequence[str]) -> bool:
+    """Whether nobody wrote a name or value by hand: it is made of the label, or a template's."""
+    return FROM_TEMPLATE in row or code in (
+        name_of(row["label"], others),
+        name_of(row["label"][:MADE], others),
+    )
+
+
+def _others(rows: Rows, row: Row, key: str) -> list[str]:
+    return [one[key] for one in rows if one is not row]
+
+
+def _rename(row: Row, rows: Rows) -> str:
+    """Make the short name of a field of its label; conditions follow. Returns it."""
+    before = row["name"]
+    row["name"] = name_of(row["label"][:MADE], _others(rows, row, "name"))
+    for one in rows:
+        for condition in one["ask_if"]:
+            if condition["field"] == before:
+                condition["field"] = row["name"]
+    return row["name"]
 
 
 def _entry_at(listed: Sequence[Row], raw: str, noun: str) -> Row:
@@ -124,16 +175,19 @@ def _entry_at(listed: Sequence[Row], raw: str, noun: str) -> Row:
     return listed[number]
 
 
-def _edit_option(row: Row, rows: Rows, part: str, number: str, given: str) -> None:
-    one = _entry_at(row["options"], number, "option")
-    before = one["value"]
-    if part == "label":
-        others = [other["value"] for other in row["options"] if other is not one]
-        if not before or before == name_of(one["label"], others):
-            one["value"] = name_of(given, others) if given else ""
+def _edit_option(row: Row, one: Row, part: str, given: str, fixed: Container[str]) -> None:
+    """Change one text of an option; its value follows the label unless it is in ``fixed``."""
+    before, others = one["value"], _others(row["options"], one, "value")
+    if part == "value":
+        one.pop(FROM_TEMPLATE, None)
+    follows = not before or (before not in fixed and _is_made(before, one, others))
+    if part == "label" and follows and row["kind"] != SCALE:
+        if before and not given:
+            number = row["options"].index(one)
+            raise Invalid(_("An option has a label."), fields={f"label-{number}": _("Write it.")})
+        one["value"] = name_of(given, others) if given else ""
+        one.pop(FROM_TEMPLATE, None)
     one[part] = given
-    if one["value"] != before:
-        _rename_in_conditions(rows, row["name"], before, one["value"])
 
 
 def _rename_in_conditions(rows: Rows, name: str, before: str, now: str) -> None:
@@ -219,7 +273,11 @@ def add_option(*, by: User, task: Task, name: str) -> None:
     """Add an empty option at the end of the field's options."""
 
     def change(row: Row, rows: Rows) -> None:
-        row["options"].append({"value": "", "label": "", "description": "", "color": ""})
+        value = ""
+        if row["kind"] == SCALE:
+            taken = {one["value"] for one in row["options"]}
+            value = next((str(n) for n in points_of(row) if str(n) not in taken), "")
+        row["options"].append({"value": value, "label": "", "description": "", "color": ""})
 
     _change_one(by=by, task=task, name=name, change=change)
 

@@ -76,14 +76,23 @@ def is_published_row(task: Task, setting: str, name: str) -> bool:
     )
 
 
-def rename_known(task: Task, before: str, now: str) -> None:
-    """Let the known answers of the draft follow a row that is called otherwise."""
-    if now == before:
+def rename_known(
+    task: Task, before: str, now: str, values: Mapping[str, str] | None = None
+) -> None:
+    """Let known answers of the draft follow a row called otherwise, and its ``values`` renamed."""
+    renamed = {old: new for old, new in (values or {}).items() if new}
+    if now == before and not renamed:
         return
-    known = task.items.filter(until__isnull=True, expected__has_key=before)
-    for item in known.only("pk", "expected"):
-        expected = {now if key == before else key: code for key, code in item.expected.items()}
-        Item.objects.filter(pk=item.pk).update(expected=expected)
+    items = task.items.filter(until__isnull=True, expected__has_key=before)
+    changed = list(items.only("pk", "expected"))
+    for item in changed:
+        code = item.expected[before]
+        code = renamed.get(code, code) if isinstance(code, str) else code
+        item.expected = {
+            now if key == before else key: code if key == before else kept
+            for key, kept in item.expected.items()
+        }
+    Item.objects.bulk_update(changed, ["expected"], batch_size=500)
 
 
 # The list of a group: the passages of a topic, the samples of a dimension ------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from uuid import UUID
 
 from django.db import transaction
@@ -18,6 +19,7 @@ from annotation.models import Project, Task, User
 from annotation.pairs.actions.pair_items import make_pairs
 from annotation.records.actions.audit import record
 from annotation.task_types import get_type
+from annotation.task_types.labels.fields import FROM_TEMPLATE
 
 
 @transaction.atomic
@@ -30,7 +32,11 @@ def begin_task(*, by: User, project: Project, template: Template, key: UUID | No
     if there is not None:
         return there
     task = create_task(by=by, project=project, type=template.type, title=template.title, key=key)
-    edit_draft(by=by, task=task, fields=template.rules)
+    rules = copy.deepcopy(template.rules)
+    for row in rules.get("settings", {}).get("fields", []):
+        for marked in (row, *row.get("options", [])):
+            marked[FROM_TEMPLATE] = True
+    edit_draft(by=by, task=task, fields=rules)
     _add_examples(by, task, template)
     record(by=by, project=project, action="task.template", on=task, template=template.slug)
     return task

@@ -52,6 +52,7 @@ MAX_UNIT_NAME = 40 - LONGEST_UNIT - len(MARK)
 MADE = 24  # characters of a name that is made of a label: values have to fit behind it
 NUMBERED = Decimal(1_000_000_000)
 SHORT = 300  # characters of a short text
+FROM_TEMPLATE = "from_template"  # mark of a field or option whose codes nobody wrote by hand
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _RULE = re.compile(r"[a-z][a-z0-9_]*__[a-z0-9_]+")
 Row = dict[str, Any]
@@ -147,6 +148,7 @@ def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequenc
         **_numbers(row, where, kind),
         **_counts(row, where),
         **_rule(row, where, kind),
+        **_mark(row),
     }
     found |= _units(row, where, name, kind)
     found["ask_if"] = _conditions(row.get("ask_if") or [], where, before)
@@ -256,9 +258,14 @@ def _options(raw: Any, where: str) -> list[Row]:
                 "label": label,
                 "description": text(row, "description", one, 300),
                 "color": color,
+                **_mark(row),
             }
         )
     return found
+
+
+def _mark(row: Mapping[str, Any]) -> Row:
+    return {FROM_TEMPLATE: True} if truth(row.get(FROM_TEMPLATE)) else {}
 
 
 def _value_of(label: str, before: Sequence[Row]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -128,16 +130,35 @@ def address_of(task: Task, place: BuilderState) -> str:
     return reverse("task_build", args=[task.project_id, task.pk]) + place.query
 
 
+@dataclass(frozen=True)
+class Followed:
+    """A saved row: the place where it now is, and its fields that followed what was written."""
+
+    place: BuilderState
+    fields: Mapping[str, str]
+
+
 def field_saved(
-    request: HttpRequest, access: Access, task: Task, note: dict[str, Any]
+    request: HttpRequest,
+    access: Access,
+    task: Task,
+    note: dict[str, Any],
+    followed: Followed | None = None,
 ) -> HttpResponse:
     """Answer a saved field: its note, and all parts of the page that depend on it."""
-    place = place_of(request, task)
+    asked = place_of(request, task)
+    place = followed.place if followed else asked
     builder_of(task).renew_items(access.user, task)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(address_of(task, place))
     context = {**context_of(access, task, place), **note}
-    return render(request, "annotation/authoring/builder/_saved.html", context)
+    found = render(request, "annotation/authoring/builder/_saved.html", context)
+    if followed:
+        names = {"before": asked.question, "now": place.question, "fields": followed.fields}
+        found["HX-Trigger"] = json.dumps({"followed": names})
+        if place != asked:
+            found["HX-Replace-Url"] = address_of(task, place)
+    return found
 
 
 def field_refused(
@@ -175,7 +196,8 @@ def rows_changed(
 # Views of what is open -------------------------------------------------------------------------
 
 STEPS = {"up": -1, "down": 1}
-Save = Callable[[QueryDict, User, Task, BuilderState], bool | BuilderState | None]
+Saved = bool | BuilderState | Followed | None
+Save = Callable[[QueryDict, User, Task, BuilderState], Saved]
 Step = Callable[[QueryDict, User, Task, BuilderState], BuilderState]
 
 
@@ -185,8 +207,8 @@ def field_view(
     """A view that saves fields of the open row, ``opened`` naming it in a Place.
 
     The function saves what the form sends, and returns whether the whole builder is shown anew,
-    or the place where it then is; where it raises Invalid, that is shown in the place of the
-    field's help.
+    the place where it then is, or what followed; where it raises Invalid, that is shown in the
+    place of the field's help.
     """
 
     def wrap(save: Save) -> Callable[..., HttpResponse]:
@@ -202,6 +224,8 @@ def field_view(
                 again = save(request.POST, access.user, task, place)
             except Invalid as error:
                 return field_refused(request, access, task, error)
+            if isinstance(again, Followed):
+                return field_saved(request, access, task, {"note": note}, again)
             if again:
                 place = again if isinstance(again, BuilderState) else place
                 return rows_changed(request, access, task, place)

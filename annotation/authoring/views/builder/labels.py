@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.http import QueryDict
 from django.utils.translation import gettext
 
 from annotation.authoring.actions import label_fields
-from annotation.authoring.views.builder.context import STEPS, field_view, row_view
+from annotation.authoring.views.builder.context import STEPS, Followed, field_view, row_view
 from annotation.authoring.views.builder.parts import BuilderState
 from annotation.models import Task, User
 from crowdqc.errors import Invalid
@@ -19,7 +21,7 @@ WHOLE = ("kind", "field-", "is-", "values-", "color-", "low", "high", "step", "u
 @field_view("field")
 def task_build_field(
     post: QueryDict, user: User, task: Task, place: BuilderState
-) -> bool | BuilderState:
+) -> BuilderState | Followed:
     """Save what the form sends of the open field; ``has_NAME`` stands for an unticked box."""
     if post.keys() - {"csrfmiddlewaretoken"} == {"label"}:
         name = label_fields.rename_field(
@@ -32,8 +34,22 @@ def task_build_field(
     }
     for name in [one for one in post if one.startswith("has_")]:
         fields.setdefault(name.removeprefix("has_"), [] if "values-" in name else "")
-    label_fields.edit_field(by=user, task=task, name=place.question, fields=fields)
-    return any(name.startswith(WHOLE) for name in fields)
+    name = label_fields.edit_field(by=user, task=task, name=place.question, fields=fields)
+    place = place.with_changes(question=name)
+    if any(name.startswith(WHOLE) for name in fields):
+        return place
+    return Followed(place, _followers(task, name, fields))
+
+
+def _followers(task: Task, name: str, fields: Collection[str]) -> dict[str, str]:
+    """What follows the saved ``fields``: the label its question, a value its label."""
+    rows = task.versions.latest("number").settings["fields"]
+    row = next(row for row in rows if row["name"] == name)
+    found = {"label": row["label"]} if "question" in fields else {}
+    for number, option in enumerate(row["options"]):
+        if f"label-{number}" in fields:
+            found[f"value-{number}"] = option["value"]
+    return found
 
 
 @row_view("#field-step-note", part="fields")
