@@ -9,7 +9,14 @@ says, in both directions; its list of 1,352 means 377, which is .387. A third is
 
 from annotation.pair_design.graph import Link, comparison_components, components, thinnest_link
 from annotation.pair_design.model import KINDS, MAX_PAIRS, Design, Pair, Text
-from annotation.pair_design.overview import Sources, Summary, TopicSummary, summary
+from annotation.pair_design.overview import (
+    Sources,
+    Summary,
+    TopicSummary,
+    groups_of,
+    summary,
+    tell_groups,
+)
 from annotation.pair_design.pairs import design_pairs
 from annotation.pair_design.ring import count_claims, next_claim, slots, window, window_start
 
@@ -27,9 +34,11 @@ __all__ = [
     "components",
     "count_claims",
     "design_pairs",
+    "groups_of",
     "next_claim",
     "slots",
     "summary",
+    "tell_groups",
     "thinnest_link",
     "window",
     "window_start",

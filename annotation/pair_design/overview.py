@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,15 +45,20 @@ class Sources:
     """How the sources of texts (origin and style) meet over all topics, repeats not counted.
 
     ``meet_low`` and ``meet_high``: pairs of the two sources that meet least and most;
-    ``components``: parts that never meet; ``thinnest``: where the rest is easiest to split, its
-    ``side`` indexing ``names`` (None for one source or more than 400).
+    ``groups``: the names in parts that are never compared, the largest first; ``thinnest``: where
+    one part is easiest to split, its ``side`` indexing ``names`` (None for more than 400 sources).
     """
 
     names: tuple[str, ...]
     meet_low: int
     meet_high: int
-    components: int
+    groups: tuple[tuple[str, ...], ...]
     thinnest: Link | None
+
+    @property
+    def components(self) -> int:
+        """Count the parts that are never compared."""
+        return len(self.groups)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def summary(
         *_of_topics(design, topics),
         *_of_workers(handed, bundle, redundancy, len(listed)),
         *_of_assignments(handed, len([topic for topic in topics if topic.pairs])),
-        *_of_sources(texts, ends[~again], sources),
+        *filter(None, [tell_groups(sources.groups)]),
     ]
     paired = [topic for topic in topics if topic.pairs]
     return Summary(
@@ -178,12 +183,11 @@ def _sources(texts: Sequence[Text], ends: IntArray) -> Sources:
     counts = np.zeros((n, n), dtype=np.int64)
     np.add.at(counts, (meeting.min(axis=1), meeting.max(axis=1)), 1)
     different = counts[np.triu_indices(n, 1)]
-    part = comparison_components(meeting[:, 0], meeting[:, 1], n)
     return Sources(
         tuple(names.tolist()),
         int(different.min(initial=different.max(initial=0))),
         int(different.max(initial=0)),
-        int(part.max()),
+        _groups(names.tolist(), meeting),
         thinnest_link(meeting[:, 0], meeting[:, 1], n) if n <= MOST_NODES else None,
     )
 
@@ -284,24 +288,33 @@ def _of_assignments(handed: _Handed, topics: int) -> Iterator[str]:
         ) % {"doubled": handed.doubled, "all": len(handed.sizes)}
 
 
-def _of_sources(texts: Sequence[Text], ends: IntArray, sources: Sources) -> Iterator[str]:
-    if sources.components < 2:
-        return
-    number = {name: s for s, name in enumerate(sources.names)}
-    meeting = np.array([number[text.source] for text in texts])[ends]
-    part = comparison_components(meeting[:, 0], meeting[:, 1], len(number))
-    groups = [
-        _first_names(
-            [f"“{name}”" for name, p in zip(sources.names, part.tolist(), strict=True) if p == k]
-        )
-        for k in range(1, sources.components + 1)
-    ]
-    yield gettext(
-        "The systems fall into %(parts)s groups that never meet, so nothing is said between them: "
-        "%(groups)s."
+def groups_of(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """Group names that chains of compared ``pairs`` connect, the largest group first."""
+    listed = list(pairs)
+    if not listed:
+        return ()
+    names, ends = np.unique(np.array(listed, dtype=object).ravel(), return_inverse=True)
+    return _groups(names.tolist(), ends.reshape(-1, 2))
+
+
+def _groups(names: Sequence[str], ends: IntArray) -> tuple[tuple[str, ...], ...]:
+    part = comparison_components(ends[:, 0], ends[:, 1], len(names))
+    found: dict[int, list[str]] = {}
+    for name, number in zip(names, part.tolist(), strict=True):
+        found.setdefault(number, []).append(name)
+    return tuple(tuple(found[number]) for number in sorted(found))
+
+
+def tell_groups(groups: Sequence[Sequence[str]]) -> str:
+    """Name the groups that are never compared; "" where all are connected."""
+    if len(groups) < 2:
+        return ""
+    named = [_first_names([f"“{name}”" for name in group]) for group in groups[:NAMED]]
+    return gettext(
+        "%(number)s groups that are never compared: %(groups)s. Each gets a ranking of its own."
     ) % {
-        "parts": sources.components,
-        "groups": " | ".join(groups[:NAMED]) + (" | ..." if len(groups) > NAMED else ""),
+        "number": len(groups),
+        "groups": " | ".join(named) + (" | …" if len(groups) > NAMED else ""),
     }
 
 

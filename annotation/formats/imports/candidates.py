@@ -24,6 +24,7 @@ from annotation.files.reading.importer import (
 from annotation.files.reading.keys import TextDigests
 from annotation.files.reading.spool import Spool
 from annotation.formats.imports.known_answers import GOLD, known_of_item
+from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.known import KnownField
 from crowdqc.numbers import plural
 
@@ -39,6 +40,7 @@ class KnownCandidates:
     queries: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
     fields: Sequence[KnownField] = ()  # what can be known of a text, where each is an item
+    pairs_texts: bool = False  # two texts of a topic are compared
 
 
 def key_of(topic: str, source: str, text: str) -> str:
@@ -178,6 +180,11 @@ class Candidates(Importer):
             topics = {one["topic"] for one in checked.good}
             sources = {(one["system"], one["prompt_strategy"]) for one in checked.good}
             checked.facts += [plural(len(topics), "topic"), plural(len(sources), "source")]
+            if known.pairs_texts and not known.queries:
+                first = {one["topic"]: one["system"] for one in checked.good}
+                met = {(first[one["topic"]], one["system"]) for one in checked.good}
+                if apart := tell_groups(groups_of(met)):
+                    checked.notes.append(apart)
 
     def _complete(self, reader: Reader, row: Row, values: Mapping[str, str]) -> None:
         if not (values["topic"] or values["query"]):

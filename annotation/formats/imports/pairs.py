@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.files.reading.importer import Field, Importer, Reader, Row
 from annotation.files.reading.keys import FirstSeen
 from annotation.formats.imports.candidates import key_of, topic_of_query
+from annotation.pair_design import groups_of, tell_groups
 from crowdqc.numbers import plural
 
 SIDES = ("a", "b")
@@ -115,6 +116,9 @@ class Pairs(Importer):
             topics = {one["topic"] for one in checked.good}
             systems = {text["system"] for one in checked.good for text in one["texts"]}
             checked.facts += [plural(len(topics), "topic"), plural(len(systems), "source")]
+            met = {tuple(text["system"] for text in one["texts"]) for one in checked.good}
+            if not known.pairs and (apart := tell_groups(groups_of(met))):
+                checked.notes.append(apart)
 
     def _complete(self, reader: Reader, row: Row) -> dict[str, str]:
         """The values of a row, with a topic and systems where it names none. Raises Refused."""

@@ -162,7 +162,7 @@ def texts(task: Task) -> KnownCandidates:
     type, version = get_type(task.type), task.versions.latest("number")
     alone = type.judges_texts and not type.pairs_texts
     fields = type.known_fields(version.settings) if alone else ()
-    return replace(candidates(task.project), fields=fields)
+    return replace(candidates(task.project), fields=fields, pairs_texts=type.pairs_texts)
 
 
 def pairs(task: Task) -> KnownPairs:

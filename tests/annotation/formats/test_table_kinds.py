@@ -177,3 +177,15 @@ def test_several_options_of_potato_at_once_are_one_label_and_typed_words_are_kep
     first, *_, last = found.checked.good
     assert (first["label"], last["label"]) == ("sport", "money + sport")
     assert first["about_item"] == {"why": "because 0", "sure": "2"}
+
+
+def test_systems_that_are_never_compared_are_a_warning_before_a_table_is_scored() -> None:
+    rows = ["judge,model_a,model_b,winner"]
+    for n in range(6):
+        rows += [f"j{n},alpha,gamma,model_a", f"j{n},beta,delta,model_b"]
+    kind, found = opened("\n".join(rows))
+    assert kind == "comparison_table"
+    told = [one["text"] for one in found.checked.about["warnings"]]
+    assert told[0].startswith("2 groups that are never compared: “alpha”, “gamma” | ")
+    _, found = opened("\n".join([*rows, "j1,gamma,beta,tie"]))
+    assert found.checked.about["warnings"] == []

@@ -242,7 +242,7 @@ class PairBuild:
         version = self.version
         made = version.settings.get("made")
         size = f"{self.build.questions}:{version.items_per_assignment}:{version.redundancy}"
-        key = f"pairs:{made}:{size}:{get_language()}"  # it holds sentences
+        key = f"pairs:2:{made}:{size}:{get_language()}"  # it holds sentences
         known: Summary | None = caches["default"].get(key) if made else None
         if known is None:
             known = self._summary()

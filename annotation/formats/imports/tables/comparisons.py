@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.files.reading.importer import Field, Reader, Row, guess, plain
+from annotation.files.reading.importer import CheckedRows, Field, Reader, Row, guess, plain
 from annotation.files.reading.keys import text_print
 from annotation.files.reading.recognise import WORKERS
 from annotation.files.reading.spool import Spool
@@ -116,6 +116,11 @@ class ComparisonTable(TableReader, Battles):
         found = super().raw(reader, row)
         return {**found, "winner": self._winner(found)} if "winner" in found else found
 
+    def tell_apart(self, checked: CheckedRows, apart: str) -> None:
+        """Take the sentence that some systems are never compared, as a warning."""
+        head = _("Not all systems are ranked together.")
+        checked.about["warnings"] = [{"level": "warn", "head": head, "text": apart}]
+
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Comparisons as battles; those that say nothing of their texts share one topic."""
         rows = _without_repeats(reader, _by_sign(reader, _anonymous(reader, list(rows))))
@@ -131,7 +136,8 @@ class ComparisonTable(TableReader, Battles):
         met: Counter[Any] = Counter(
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
         )
-        about |= _table_facts(battles, sum(n - 1 for n in met.values()))
+        facts = _table_facts(battles, sum(n - 1 for n in met.values()))
+        about |= {**facts, "warnings": [*about.get("warnings", []), *facts["warnings"]]}
 
 
 def signed_range(values: Iterable[str]) -> tuple[str, str] | None:

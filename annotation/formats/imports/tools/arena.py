@@ -36,6 +36,7 @@ from annotation.chats.readers.pairs import OUTCOMES, VERDICTS, plain_texts, read
 from annotation.chats.text import plain_text
 from annotation.files.reading.importer import (
     MAX_SHOWN,
+    CheckedRows,
     Field,
     Importer,
     Reader,
@@ -48,6 +49,7 @@ from annotation.files.reading.rows import Problem, Row
 from annotation.files.reading.sources import encoding_of, lines, of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.files.reading.times import parse_moment
+from annotation.pair_design import groups_of, tell_groups
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
 from crowdqc.files.json_input import Unreadable, read_json
 from crowdqc.numbers import plural
@@ -202,10 +204,15 @@ class Battles(Importer):
         """Return a row's fields as texts."""
         return {name: reader.value(row, name) for name in reader.mapping}
 
+    def tell_apart(self, checked: CheckedRows, apart: str) -> None:
+        """Take the sentence that some models are never compared."""
+        checked.notes.append(apart)
+
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Read battles as dicts; ``known``: how often each is stored already."""
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
         models: set[str] = set()
+        met: set[tuple[str, str]] = set()
         judges: set[str] = set()
         both_bad, whole, times = 0, 0, Times(reader, "tstamp", rows)
         lost: list[str] = []
@@ -224,6 +231,7 @@ class Battles(Importer):
             whole += sum(map(bool, battle.chats))
             lost += battle.notes
             models |= {battle.left[0], battle.right[0]}
+            met.add((battle.left[0], battle.right[0]))
             judges.add(battle.judge)
             both_bad += battle.both_bad
         times.note()
@@ -235,6 +243,8 @@ class Battles(Importer):
         if texts := note_texts(lost):
             note = _("In the conversations: %(notes)s.")
             checked.notes.append(note % {"notes": ", ".join(texts)})
+        if not known and (apart := tell_groups(groups_of(met))):
+            self.tell_apart(checked, apart)
         if both_bad:
             checked.facts.append(
                 _("%(both_bad)s where both were bad, counted as ties")

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from annotation.authoring.actions.tasks import create_task, problems
+from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.publishing import Publishing
+from annotation.files.reading.rows import Row
 from annotation.formats.actions.imports import import_content
-from annotation.formats.registry import recognise_texts
+from annotation.formats.registry import format_for, recognise_texts
 from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template
 from annotation.models import Candidate, Task
@@ -127,3 +130,35 @@ def test_texts_to_be_judged_are_told_from_pairs_by_their_columns(
     columns: list[str], kind: str
 ) -> None:
     assert recognise_texts(columns) == kind
+
+
+APART = "2 groups that are never compared: “alpha”, “gamma” | “beta”, “delta”."
+
+
+def test_systems_that_are_never_compared_are_named_at_the_import_and_at_publishing(
+    world: World, draft: Task
+) -> None:
+    rows = [
+        row(1, model_a="alpha", model_b="gamma"),
+        row(2, model_a="beta", model_b="delta"),
+    ]
+    form = format_for(draft, "pairs")
+    lines = [Row(number, one) for number, one in enumerate(rows, 1)]
+    columns = {name: name for name in rows[0]}
+    checked = form.check(lines, columns, form.known_of(draft))
+    assert [note.startswith(APART) for note in checked.notes] == [True]
+    load(world, draft, *rows)
+    told = [gap.sentence for gap in Publishing(Build(draft)).gaps]
+    assert sum(one.startswith(APART) for one in told) == 1
+    load(world, draft, row(3, model_a="gamma", model_b="beta"))
+    told = [gap.sentence for gap in Publishing(Build(draft)).gaps]
+    assert not any("never compared" in one for one in told)
+
+
+def test_texts_of_topics_without_a_system_in_common_are_named(world: World, draft: Task) -> None:
+    given = (("1", "alpha"), ("1", "gamma"), ("2", "beta"), ("2", "delta"))
+    rows = [{"topic": topic, "system": name, "text": f"{name}!"} for topic, name in given]
+    form = format_for(draft, "candidates")
+    lines = [Row(number, one) for number, one in enumerate(rows, 1)]
+    checked = form.check(lines, {name: name for name in rows[0]}, form.known_of(draft))
+    assert [note.startswith(APART) for note in checked.notes] == [True]
