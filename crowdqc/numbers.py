@@ -132,6 +132,15 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
     return f"{MINUS}{symbol}{text[1:]}" if text.startswith(MINUS) else f"{symbol}{text}"
 
 
+def unit_money(value: Number, currency: str = "EUR") -> str:
+    """Pay for one of many, to a hundredth of a cent: ``€0.10``, ``€0.0125``."""
+    units, _point, decimals = f"{round_money(value, 4):f}".partition(".")
+    text = _localized(f"{units}.{decimals.rstrip('0').ljust(2, '0')}")
+    if not _is_english():
+        return f"{text}{NBSP}{currency_sign(currency)}"
+    return SYMBOLS.get(currency.upper(), currency.upper() + NBSP) + text
+
+
 def small_money(value: Number, currency: str = "EUR", *, digits: int = 2) -> str:
     """An amount with so many ``digits`` that matter: ``€1.80``, ``€0.0042``, ``€0``."""
     exact = as_decimal(value)

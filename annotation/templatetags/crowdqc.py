@@ -129,6 +129,12 @@ def money(value: numbers.Number | None, currency: str = "EUR") -> str:
 
 
 @register.filter
+def unit_money(value: numbers.Number, currency: str = "EUR") -> str:
+    """Format the pay for one of many, like ``€0.0125``."""
+    return numbers.unit_money(value, currency)
+
+
+@register.filter
 def currency_sign(currency: str) -> str:
     """``€``, for the heads of columns."""
     return numbers.currency_sign(currency)

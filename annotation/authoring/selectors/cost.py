@@ -52,6 +52,11 @@ class Cost:
         return an_hour(self.pay, self.minutes)
 
     @property
+    def pay_per_item(self) -> Decimal:
+        """Return the pay for one item of an assignment."""
+        return self.pay / self.per_assignment
+
+    @property
     def whole_minutes(self) -> int:
         return max(1, round(self.minutes))
 

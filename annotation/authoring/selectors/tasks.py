@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
-from django.utils.translation import gettext, gettext_lazy, pgettext
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from annotation.models import (
     Answer,
@@ -25,6 +26,7 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.payouts import OWED, PAID_OUT
 from annotation.task_types import TaskType, get_type
+from annotation.task_types.labels.fields import FROM_TEMPLATE
 from annotation.task_types.rating.type import by_document
 from crowdqc.numbers import plural, several
 
@@ -249,36 +251,73 @@ FIELDS = {
     "title": gettext_lazy("another title"),
     "instructions": gettext_lazy("other instructions"),
     "order": gettext_lazy("another order"),
-    "redundancy": gettext_lazy("%(answers)s a %(noun)s %(before)s to %(after)s"),
-    "items_per_assignment": gettext_lazy("%(nouns)s an assignment %(before)s to %(after)s"),
+    "redundancy": gettext_lazy("%(answers)s per %(noun)s %(before)s to %(after)s"),
+    "items_per_assignment": gettext_lazy("%(nouns)s per assignment %(before)s to %(after)s"),
     "lease_minutes": gettext_lazy("time for an assignment %(before)s to %(after)s"),
     "min_seconds": gettext_lazy("least time %(before)s to %(after)s"),
     "expected_minutes": gettext_lazy("expected time %(before)s to %(after)s"),
     "pay": gettext_lazy("pay %(before)s to %(after)s"),
     "bonus_note": gettext_lazy("another bonus note"),
-    "settings": gettext_lazy("other rules for answers"),
 }
 
 
 # Settings that say how pairs are drawn: what they changed is counted in pairs.
 DRAWN = {"design", "left_out", "made"}
+WORDING = ("question", "label", "description")  # of a line: a field, dimension, scale or question
+CHOICES = ("options", "points")
 
 
-def _value(version: TaskVersion, name: str) -> Any:
-    value = getattr(version, name)
-    if name == "settings":
-        return {key: one for key, one in value.items() if key not in DRAWN}
-    return value
-
-
-def _describe_changes(old: TaskVersion, new: TaskVersion, noun: str, answer: str) -> list[str]:
-    said = []
-    nouns = {"noun": pgettext("noun", noun), "nouns": several(noun), "answers": several(answer)}
+def describe_changes(old: TaskVersion, new: TaskVersion, items: QuestionChanges) -> list[str]:
+    """Say what a version changes: what it asks, its rules, and ``items``; phrases."""
+    task_type = get_type(new.task.type)
+    noun = task_type.noun_in(new.settings)
+    nouns = {
+        "noun": pgettext("noun", noun),
+        "nouns": several(noun),
+        "answers": several(task_type.answer_noun),
+    }
+    said = _describe_lines(task_type, old.settings, new.settings)
     for name, words in FIELDS.items():
-        before, after = _value(old, name), _value(new, name)
+        before, after = getattr(old, name), getattr(new, name)
         if before != after:
             said.append(str(words) % {**nouns, "before": before, "after": after})
+    return said + items.words(noun)
+
+
+def _describe_lines(
+    task_type: TaskType, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> list[str]:
+    """Say which questions asked of every item are new, gone or reworded, and other rules."""
+    before = {row["name"]: row for row in task_type.lines(old)}
+    after = {row["name"]: row for row in task_type.lines(new)}
+    both = [(before[name], row) for name, row in after.items() if name in before]
+    said = []
+    if n := len(after.keys() - before.keys()):
+        said.append(ngettext("%(n)s question new", "%(n)s questions new", n) % {"n": n})
+    if n := len(before.keys() - after.keys()):
+        said.append(ngettext("%(n)s question taken out", "%(n)s questions taken out", n) % {"n": n})
+    if n := _count_differing(both, WORDING):
+        said.append(ngettext("question reworded", "%(n)s questions reworded", n) % {"n": n})
+    if n := _count_differing(both, CHOICES):
+        said.append(ngettext("options changed", "options of %(n)s questions changed", n) % {"n": n})
+    if _rules(task_type, old, both, 0) != _rules(task_type, new, both, 1):
+        said.append(gettext("other rules for answers"))
     return said
+
+
+Both = Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]
+
+
+def _count_differing(both: Both, keys: Sequence[str]) -> int:
+    return sum(any(old.get(key) != new.get(key) for key in keys) for old, new in both)
+
+
+def _rules(task_type: TaskType, settings: Mapping[str, Any], both: Both, side: int) -> object:
+    """What is neither a wording nor counted in pairs."""
+    lines = task_type.lines(settings)
+    own = {key: one for key, one in settings.items() if key not in DRAWN and one != lines}
+    kept = {*WORDING, *CHOICES, FROM_TEMPLATE}
+    return own, [{key: one for key, one in pair[side].items() if key not in kept} for pair in both]
 
 
 @dataclass(frozen=True)
@@ -321,18 +360,14 @@ def versions_of(task: Task) -> list[VersionRow]:
         began.setdefault(since, set()).add(key)
         if until:
             ended.setdefault(until, set()).add(key)
-    task_type = get_type(task.type)
-    rows, noun = [], task_type.noun_in(versions[-1].settings)
-    answer = task_type.answer_noun
+    rows = []
     for old, version in zip([None, *versions], versions, strict=False):
-        changes = (
-            [gettext("the first version")]
-            if old is None
-            else _describe_changes(old, version, noun, answer)
-        )
+        changes = [gettext("the first version")]
         if old is not None:
+            version.task = task
             new, gone = began.get(version.number, set()), ended.get(version.number, set())
-            changes += QuestionChanges(new - gone, gone - new, new & gone).words(noun)
+            items = QuestionChanges(new - gone, gone - new, new & gone)
+            changes = describe_changes(old, version, items)
         rows.append(
             VersionRow(
                 version,

@@ -9,15 +9,21 @@ from django.urls import reverse
 
 from annotation.accounts.projects.actions import current_consent_text
 from annotation.authoring.actions.drafts import edit_draft
+from annotation.authoring.actions.items import save_item
+from annotation.authoring.actions.label_fields import edit_field
 from annotation.authoring.actions.tasks import create_task
+from annotation.authoring.actions.tasks import publish as publish_task
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.publishing import Publishing
+from annotation.authoring.selectors.tasks import versions_of
+from annotation.authoring.views.builder.context import republishing
 from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template, is_template_text, templates
 from annotation.models import Recruitment, Task
 from annotation.task_types import TYPES
 from tests.annotation.pairs.pair_studies import HTMX, signed_in
-from tests.support.factories import World, make_world
+from tests.support.factories import World, claim_and_submit, make_world
+from tests.support.studies.labels import make_labels
 
 pytestmark = pytest.mark.django_db
 
@@ -125,3 +131,41 @@ def test_the_builder_marks_the_instructions_of_a_template_until_they_change(worl
     assert client.get(f"{url}?part=text").context["template_text"]
     saved = client.post(f"{url}?part=text", {"instructions": "Ours."}, headers=HTMX)
     assert not saved.context["template_text"]
+
+
+def test_a_new_version_says_what_it_costs_beyond_the_work_that_is_done(world: World) -> None:
+    by, task = world.requester, world.task
+    edit_draft(by=by, task=task, fields={"pay": "2.00", "redundancy": 1, "items_per_assignment": 1})
+    assert Publishing(Build(task)).earned_pay == 0
+    assert Publishing(Build(task)).further_cost == Publishing(Build(task)).total == Decimal("4.00")
+    publish_task(by=by, task=task)
+    claim_and_submit(task)
+    edit_draft(by=by, task=task, fields={"redundancy": 3, "pay": "3.00"})
+    found = Publishing(Build(task))
+    assert (found.earned_pay, found.further_cost, found.total) == (2, 15, 17)
+
+
+def test_the_dialog_and_the_list_say_what_a_version_changes(world: World) -> None:
+    by = world.requester
+    task = make_labels(world.project, redundancy=3)
+    field = task.versions.get().settings["fields"][0]
+    edit_field(by=by, task=task, name=field["name"], fields={"question": "What is it?"})
+    edit_draft(by=by, task=task, fields={"redundancy": 5})
+    save_item(by=by, task=task, key="leaf-9", question="One more leaf.")
+    changes = ["question reworded", "labels per item 3 to 5", "1 item new"]
+    assert versions_of(task)[0].changes == changes
+    assert republishing(Build(task)).startswith(f"Version 2: {', '.join(changes)}.")
+    edit_field(by=by, task=task, name=field["name"], fields={"label-0": "Dots", "required": ""})
+    changes[1:1] = ["options changed"]
+    changes[2:2] = ["other rules for answers"]
+    assert versions_of(task)[0].changes == changes
+
+
+def test_pay_is_said_for_one_item_and_an_hour_wherever_it_is_typed(world: World) -> None:
+    url = reverse("task_build", args=[world.project.pk, world.task.pk]) + "?part=time"
+    client = signed_in(world.requester)
+    edit_draft(by=world.requester, task=world.task, fields={"items_per_assignment": 2})
+    saved = client.post(url, {"pay": "0.03"}, headers=HTMX)
+    assert "= <b>€0.015</b> per question" in saved.content.decode()
+    saved = client.post(url, {"expected_minutes": "2"}, headers=HTMX).content.decode()
+    assert "€0.90 an hour" in saved and 'id="pay-note" hx-swap-oob' in saved

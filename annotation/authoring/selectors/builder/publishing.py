@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from urllib.parse import urlencode
 
-from django.db.models import Max, Sum
+from django.db.models import Max, Q, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.accounts.projects.actions import current_consent_text, is_usual_consent
 from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.cost import Cost
+from annotation.models.assignments import AssignmentState
+from annotation.pair_design import tell_groups
 from annotation.panels.selectors import count_able_workers
 from crowdqc.money import ZERO, round_money
 from crowdqc.numbers import several
@@ -58,15 +62,41 @@ class Publishing:
         found: Decimal | None = ways_in.aggregate(m=Max("fee_percent"))["m"]
         return found or ZERO
 
+    @cached_property
+    def earned_pay(self) -> Decimal:
+        """Pay of the work that people did or are doing, of all versions."""
+        held = Q(state__in=(AssignmentState.SUBMITTED, AssignmentState.LEASED), quiz__isnull=True)
+        work = self.task.assignments.filter(held).exclude(source="import")
+        found: Decimal | None = work.aggregate(s=Sum("version__pay"))["s"]
+        return found or ZERO
+
+    @cached_property
+    def open_pay(self) -> Decimal:
+        """Pay at most of the work that is still to come."""
+        if not self.earned_pay:
+            return self.cost.cost_limit
+        open_slots = self.build.open_slots()
+        return self.version.pay * min(
+            self.cost.assignments, math.ceil(open_slots / self.cost.per_assignment)
+        )
+
+    def _with_fee(self, pay: Decimal) -> Decimal:
+        return round_money(pay * (100 + self.fee_percent) / 100)
+
     @property
     def fee(self) -> Decimal:
         """The platform's fee if every slot is filled by its workers."""
-        return round_money(self.cost.cost_limit * self.fee_percent / 100)
+        return self.total - self.earned_pay - self.open_pay
+
+    @property
+    def further_cost(self) -> Decimal:
+        """The cost at most of what is still to come, with fees."""
+        return self._with_fee(self.open_pay)
 
     @property
     def total(self) -> Decimal:
-        """The cost at most, with fees."""
-        return self.cost.cost_limit + self.fee
+        """The cost at most, with fees, and with the work that is done."""
+        return self._with_fee(self.earned_pay) + self.further_cost
 
     @cached_property
     def budget_left(self) -> Decimal | None:
@@ -74,7 +104,9 @@ class Publishing:
         project = self.task.project
         if project.budget is None:
             return None
-        owed: Decimal | None = project.ledger.owed().aggregate(s=Sum("amount"))["s"]
+        owed: Decimal | None = (
+            project.ledger.owed().exclude(task=self.task).aggregate(s=Sum("amount"))["s"]
+        )
         return project.budget - (owed or 0) - self.total
 
     @cached_property
@@ -120,6 +152,9 @@ class Publishing:
             noun = several(self.build.type.known_noun)
             said = _("No %(nouns)s: you cannot see who reads with care.") % {"nouns": noun}
             found.append(Gap(said, _("Add"), self._part(self.build.type.known_part)))
+        pairs = PairBuild(self.build).summary if self.build.type.pairs_texts else None
+        if pairs and (apart := tell_groups(pairs.sources.groups)):
+            found.append(Gap(apart, _("Change pairs"), self._part("pairs")))
         if 0 < self.workers < version.redundancy:
             said = ngettext(
                 "%(needed)s workers are needed per %(noun)s; %(able)s can take the task.",

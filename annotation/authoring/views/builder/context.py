@@ -14,7 +14,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST
 
 from annotation.access import Access, get_task
@@ -25,6 +24,7 @@ from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.known import KnownBuild
 from annotation.authoring.selectors.builder.pairs import PairBuild
 from annotation.authoring.selectors.examples import count_examples
+from annotation.authoring.selectors.tasks import describe_changes
 from annotation.authoring.views.builder.parts import BuilderState, builder_of
 from annotation.formats.registry import item_format
 from annotation.gallery.templates import is_template_text
@@ -101,12 +101,11 @@ def summary_of(access: Access, task: Task) -> dict[str, Any]:
 
 def republishing(build: Build) -> str:
     """In words, what publishing over an older version does to its answers; empty without one."""
-    if not build.task.current_id:
+    published = build.task.current
+    if published is None:
         return ""
     changes, noun = build.changes(), build.noun
-    words = changes.words(noun) or [
-        _("no %(noun)s changed") % {"noun": pgettext("noun", noun)},
-    ]
+    words = describe_changes(published, build.version, changes) or [_("nothing changed")]
     sentences = [
         _("Version %(number)s: %(changes)s.")
         % {"number": build.version.number, "changes": ", ".join(words)}
