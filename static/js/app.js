@@ -139,6 +139,24 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// A press is a click also where an answer replaced what was pressed before it was let go: leaving a
+// field saves it, and what the answer draws anew is often the very button that was pressed.
+let pressed = null;
+const pressable = (target) => target.closest?.("a[href], button, summary, label");
+document.addEventListener("pointerdown", ({ target, button, clientX, clientY }) => {
+  const one = button ? null : pressable(target);
+  pressed = one && { one, clientX, clientY };
+}, true);
+document.addEventListener("pointerup", ({ target, clientX, clientY }) => {
+  const { one, ...from } = pressed ?? {};
+  pressed = null;
+  if (!one || one.isConnected) return;
+  if (Math.hypot(clientX - from.clientX, clientY - from.clientY) > 10) return; // moved off it
+  const under = pressable(target);
+  const same = under && under.textContent.trim() === one.textContent.trim() ? under : null;
+  (one.id ? document.getElementById(one.id) : same)?.click();
+}, true);
+
 // A dialog opens once its content is there.
 document.addEventListener("htmx:afterSwap", (event) => {
   const dialog = event.detail.target;
