@@ -14,11 +14,12 @@ from annotation.authoring.selectors.builder.pairs import PairBuild
 from crowdqc import numbers
 from evaluation.llm_runs.answering.documents import DocumentQuestions
 from evaluation.methods.core.base import BadParameter
-from evaluation.pairwise.planning import GAP, PairPlanner
+from evaluation.pairwise.planning import GAP, MOST_PAIRS, PairPlanner
 from evaluation.runs.adapters import AGREEMENT, COMPETENCE, KnownWords, ShapeAdapter
 from evaluation.runs.planning.precision import Precision, plan_precision, recipe_words
 
 PAIR_REPLICATES = 400
+WANTED = 0.8  # chance to tell two systems apart
 
 
 def of_pairs(build: Build) -> Precision:
@@ -51,6 +52,25 @@ def of_pairs(build: Build) -> Precision:
         error,
         _sentences(pairs, votes, found),
         recipe=recipe_words("pairwise", PAIR_REPLICATES, **values),
+        plain=_plain(pairs, found),
+    )
+
+
+def _plain(pairs: int, found: Any) -> str:
+    """Say whether so many pairs of two systems tell close ones apart, and how many would."""
+    needed = found["items_for_80_percent"]
+    told = {"pairs": numbers.plural(pairs, "pair")}
+    if found["separated"][0] >= WANTED:
+        return gettext("%(pairs)s of two systems can separate close ones") % told
+    if needed is None or needed <= pairs:
+        return gettext("%(pairs)s of two systems cannot separate close ones") % told
+    if needed > MOST_PAIRS:  # extrapolated too far to be said
+        told["needed"] = numbers.count(MOST_PAIRS)
+        said = gettext("%(pairs)s of two systems cannot separate close ones; over %(needed)s can")
+        return said % told
+    told["needed"] = numbers.count(_rounded(needed))
+    return (
+        gettext("%(pairs)s of two systems cannot separate close ones; about %(needed)s can") % told
     )
 
 

@@ -40,6 +40,7 @@ class Precision:
     sentences: tuple[str, ...] = ()
     why_not: str = ""
     recipe: str = ""
+    plain: str = ""  # what it comes to, without a number of the simulation
 
     @property
     def digits(self) -> int:

@@ -110,10 +110,11 @@ def test_the_page_of_pairs_says_how_workers_hang_together(world: World, task: Ta
     save(world, task, "task_build_pairs", {"to": "make"}, part="pairs")
     client = signed_in(world.requester)
     page = client.get(url("task_build", task, part="pairs")).content.decode()
-    assert "One component:" in page and "Nobody judges their own text" in page
+    assert "share no pair" not in page and "Nobody judges their own text" in page
     save(world, task, "task_build", {"redundancy": "1"}, part="pairs")
+    # 16 pairs, 4 an assignment, one judge
     answer = save(world, task, "task_build", {"items_per_assignment": "4"}, part="pairs")
-    assert "4 components." in answer.content.decode()  # 16 pairs, 4 an assignment, one judge
+    assert "4 groups that share no pair" in answer.content.decode()
 
 
 def test_what_is_missing_is_named_step_by_step(world: World, task: Task) -> None:
