@@ -15,7 +15,7 @@ let words = []; // [from, to] in units, for the keys
 let at = -1; // the word that the keys stand on, and where they began
 let from = -1;
 let chosen = null; // what is selected, [from, to] in units
-let active = null; // the mark that was clicked
+let active = null; // the mark that was clicked: a label changes it
 let armed = ""; // the label that was chosen first: what is selected next gets it
 
 const points = (units) => [...source.slice(0, units)].length;
@@ -56,6 +56,7 @@ function paint() {
       const look = found.get(one.label);
       mark.className = `sp ${look?.line.replace("sp-line", "").trim() ?? ""}`;
       mark.dataset.mark = JSON.stringify([points(one.start), points(one.end), one.label]);
+      mark.classList.toggle("chosen", mark.dataset.mark === JSON.stringify(active));
       if (one.end === end) mark.dataset.tag = look?.name ?? one.label;
       mark.append(node);
       node = mark;
@@ -66,6 +67,20 @@ function paint() {
   box.replaceChildren(...parts);
   if (kept && box === document.activeElement) select(...kept);
   list(found);
+  press(found);
+}
+
+// The label of the mark that was clicked, or the one that the next marks get, is pressed and named.
+function press(found) {
+  const on = active ? active[2] : armed;
+  for (const one of bar().querySelectorAll("button[data-label]")) {
+    if (one.dataset.label) one.setAttribute("aria-pressed", String(one.dataset.label === on));
+  }
+  const told = page().querySelector("[data-marking]");
+  const name = found.get(on)?.name.replace(/^\d /, "") ?? on;
+  told.textContent = active
+    ? interpolate(gettext("“%(text)s” is marked as %(label)s. Another label changes it."), { text: [...source].slice(active[0], active[1]).join(""), label: name }, true)
+    : armed ? interpolate(gettext("What you select next is marked as %(label)s."), { label: name }, true) : "";
 }
 
 function list(found) {
@@ -146,6 +161,17 @@ function clear() {
   [at, from] = [-1, -1];
   getSelection().removeAllRanges();
   bar()?.classList.remove("ready");
+  paint();
+}
+
+// The mark that was clicked gets another label.
+function change(label) {
+  const [start, end, before] = active;
+  const kept = read().filter((one) => one[0] !== start || one[1] !== end || ![before, label].includes(one[2]));
+  active = [start, end, label];
+  log.add("mark", { target: page().dataset.target, name: "set", comment: `${start}-${end}` });
+  write([...kept, active]);
+  return true;
 }
 
 function put(label) {
@@ -163,21 +189,20 @@ function put(label) {
 // Label first: the button stays pressed until it, another one or Clear is.
 function arm(label) {
   armed = label;
-  for (const one of bar()?.querySelectorAll("button[data-label]") ?? []) {
-    if (one.dataset.label) one.setAttribute("aria-pressed", String(one.dataset.label === armed));
-  }
   text()?.classList.toggle("armed", Boolean(armed));
+  paint();
 }
 
 function use(label) {
   if (chosen) return put(label);
+  if (active) return change(label);
   arm(label === armed ? "" : label);
   return true;
 }
 
 // A digit while something is selected, or in the text: its label. Says whether it was one.
 function label(key) {
-  if (!bar() || !(chosen || document.activeElement === text())) return false;
+  if (!bar() || !(chosen || active || document.activeElement === text())) return false;
   const button = [...bar().querySelectorAll("button")].find(
     (one) => one.querySelector("kbd")?.textContent === key && one.dataset.label,
   );
@@ -205,11 +230,10 @@ document.addEventListener("click", ({ target }) => {
     return clear();
   }
   if (!getSelection().isCollapsed) return;
-  if (mark) active = JSON.parse(mark.dataset.mark);
-  else if (armed && target.closest?.("[data-marked]")) {
-    chosen = wordAtCaret();
-    put(armed);
-  }
+  const before = active;
+  active = mark ? JSON.parse(mark.dataset.mark) : null;
+  if (armed && !mark && target.closest?.("[data-marked]")) chosen = wordAtCaret();
+  if (!(chosen && armed && put(armed)) && (mark || before)) paint();
 });
 document.addEventListener("pointerup", ({ target }) => {
   if (!armed || target.closest?.("[data-label-bar]")) return;
@@ -241,7 +265,7 @@ document.addEventListener("keydown", (event) => {
   if (within && (event.key === "ArrowRight" || event.key === "ArrowLeft")) {
     move(event);
     event.preventDefault();
-  } else if (event.key === "Escape" && (chosen || armed)) {
+  } else if (event.key === "Escape" && (chosen || active || armed)) {
     arm("");
     clear();
   } else if (event.key === "Delete" && !event.target.closest("textarea, input[type=text]")) {

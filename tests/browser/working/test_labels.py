@@ -179,6 +179,8 @@ def test_a_label_is_chosen_first_and_stays_for_the_marks_that_follow(
             word,
         )
         tab.mouse.click(*at)
+    told = tab.locator("[data-marking]")
+    expect(told).to_have_text("What you select next is marked as Place.")
     held = json.loads(tab.locator("[data-spans]").input_value())
     assert [(text[start:end], label) for start, end, label in held] == [
         ("Bonn", "place"),
@@ -187,3 +189,15 @@ def test_a_label_is_chosen_first_and_stays_for_the_marks_that_follow(
     tab.keyboard.press("Escape")
     expect(place).to_have_attribute("aria-pressed", "false")
     fits(tab, "label first")
+    date = tab.locator("[data-label-bar] button", has_text="Date")
+    tab.locator("mark.sp").first.click()  # the mark is chosen: a label changes it
+    expect(told).to_contain_text("“Bonn” is marked as Place.")
+    date.click()
+    expect(date).to_have_attribute("aria-pressed", "true")
+    held = json.loads(tab.locator("[data-spans]").input_value())
+    assert [label for _, _, label in held] == ["date", "place"]
+    tab.keyboard.press("1")
+    held = json.loads(tab.locator("[data-spans]").input_value())
+    assert [label for _, _, label in held] == ["place", "place"]
+    tab.keyboard.press("Escape")
+    expect(told).to_be_empty()
