@@ -15,7 +15,9 @@ from django.utils.translation import gettext
 
 from annotation.accounts import quotas
 from annotation.authoring.actions.drafts import lock_draft
+from annotation.authoring.actions.examples import remove_examples
 from annotation.authoring.actions.items import STEP, default_group, supersede
+from annotation.authoring.selectors.examples import has_examples
 from annotation.files.reading.media import (
     KINDS,
     MAX_BYTES,
@@ -86,7 +88,8 @@ def upload_media(
 ) -> list[MediaFile]:
     """Store files (name, bytes), all or none, and make an item for each that is not shown yet.
 
-    Without ``make_items`` they wait for a table of items that names them. Invalid names the file
+    Those of a template go, as with an import. Without ``make_items`` the files wait for a table of
+    items that names them. Invalid names the file
     that cannot be taken.
     """
     named = [(_bare_name(given), data) for given, data in files]
@@ -105,6 +108,8 @@ def upload_media(
         ]
         if make_items:
             _make_items(by, task, kept)
+            if has_examples(task):
+                remove_examples(by=by, task=task)
     return kept
 
 

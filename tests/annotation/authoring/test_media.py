@@ -14,9 +14,12 @@ from PIL import Image
 
 from annotation.authoring.actions import media
 from annotation.files.reading.media import MAX_BYTES, read_media, taking_turns
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.templates import get_template
 from annotation.models import Item, MediaFile, Project, Task
 from crowdqc import limits
 from crowdqc.errors import Invalid
+from tests.annotation.pairs.pair_studies import signed_in
 from tests.support import factories
 from tests.support.pages import html_of
 from tests.support.studies import labels
@@ -286,3 +289,16 @@ def test_the_worker_sees_the_image_and_what_is_recorded(task: Task, client: Clie
     page = html_of(client.get(reverse("work_item", args=[held.pk, 1])))
     assert f'src="{address(shown(task))}"' in page and 'alt="A leaf, green."' in page
     assert "when you zoom" in page
+
+
+@pytest.mark.django_db
+def test_own_pictures_take_the_place_of_a_templates_examples() -> None:
+    project = factories.make_project()
+    task = begin_task(by=project.owner, project=project, template=get_template("image"))
+    client = signed_in(project.owner)
+    page = client.get(reverse("task_import", args=[project.pk, task.pk, "label_items"]))
+    assert "#media-upload" in page.content.decode()  # tables are not the usual way to images
+    sent = {"files": SimpleUploadedFile("leaf.png", labels.png("green"))}
+    client.post(reverse("task_build_media", args=[project.pk, task.pk]), sent)
+    assert list(task.items.values_list("key", flat=True)) == ["leaf"]
+    assert list(project.media_files.values_list("name", flat=True)) == ["leaf.png"]
