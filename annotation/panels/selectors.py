@@ -23,6 +23,7 @@ from annotation.models import (
     Task,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.tasks import TaskState
 from annotation.task_types.rating import page as rating
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.type import in_words
@@ -49,6 +50,12 @@ def rounds_of(task: Task) -> QuerySet[Assignment]:
 
 
 MOST = 200
+
+
+def is_at_work(task: Task) -> bool:
+    """Whether somebody works on the open task, so that its rules stay until it is paused."""
+    working = task.assignments.filter(state=AssignmentState.LEASED)
+    return task.state == TaskState.OPEN and working.exists()
 
 
 def list_excluded_workers(task: Task) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def task_rounds(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
         "waiting": waiting,
         "decided": decided,
         "panels": access.project.panels.all(),
-        "editable": task.state != "open",
+        "editable": not selectors.is_at_work(task),
     }
     return render(request, "annotation/authoring/rating/rounds.html", context)
 

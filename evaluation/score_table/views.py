@@ -32,6 +32,7 @@ from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
 from evaluation.models import RunState
 from evaluation.score_table import selectors
+from evaluation.score_table.actions.scoring import title_of
 from evaluation.score_table.kinds import KINDS
 
 EXAMPLES = Path(__file__).with_name("examples")
@@ -137,7 +138,11 @@ def table(request: HttpRequest, file_id: int) -> HttpResponse:
             return redirect("score_table_file", file_id)
         file = _own(request, file_id)
     context = {"file": file, "project": file.project, "error": error, **selectors.frame(file)}
-    context |= {"days": KEPT_DAYS, "projects": selectors.projects_of(user)}
+    context |= {
+        "days": KEPT_DAYS,
+        "projects": selectors.projects_of(user),
+        "new_project": title_of(file.name),
+    }
     return page_or_fragment(request, PAGE, PART, context, status=error.status if error else 200)
 
 

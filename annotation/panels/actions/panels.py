@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
 from annotation.models import Membership, Panel, PanelMember, Project, Role, Task, User
-from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify
+from annotation.panels.selectors import is_at_work
 from annotation.records.actions.audit import record
 from annotation.task_types.texts import storable
 from crowdqc.errors import Conflict, Invalid
@@ -188,14 +188,14 @@ def set_panels(*, by: User, task: Task, asks_for: str, qualifies: str | None = N
     """Set the panel that a task is restricted to, and the panel that passing it leads to; "": none.
 
     ``qualifies`` None leaves that as it is. A panel of a new name is made, with nobody on it.
-    Raises Invalid where both are the same, and Conflict for a task that is open.
+    Raises Invalid where both are the same, and Conflict while somebody works.
     """
     locked = (
         Task.objects.select_for_update(of=("self",), no_key=True)
         .select_related("qualifies", "project")
         .get(pk=task.pk)
     )
-    if locked.state == TaskState.OPEN:
+    if is_at_work(locked):
         raise Conflict(_("Pause the task first: people are working under its rules."))
     if qualifies is None:
         qualifies = locked.qualifies.name if locked.qualifies else ""

@@ -138,7 +138,7 @@ class LabelsBuilder(BuilderParts):
         "text": Part(gettext_lazy("Item and instructions"), f"{FOLDER}/_part_item.html"),
         "fields": Part(gettext_lazy("Fields"), f"{FOLDER}/_part_fields.html", "task_build_field"),
         **KNOWN,
-        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("People per item"), f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "fields"

@@ -45,7 +45,7 @@ class ThinkAloudBuilder(BuilderParts):
             f"{FOLDER}/_part_dimensions.html",
             "task_build_dimension",
         ),
-        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("People and order"), f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "dimensions"

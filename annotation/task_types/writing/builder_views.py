@@ -40,7 +40,7 @@ class WritingBuilder(BuilderParts):
             f"{FOLDER}/questionnaires/_part_forms.html",
             "task_build_rows",
         ),
-        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("People and order"), f"{FOLDER}/_part_order.html"),
         **LAST,
     }
     opens_at = "topics"

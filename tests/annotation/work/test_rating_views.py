@@ -19,7 +19,7 @@ from tests.support.pages import html_of
 from tests.support.studies import ratings
 
 pytestmark = pytest.mark.django_db
-QUERIES = {"task_rounds": 9, "task_round": 12, "task_feedback": 8}
+QUERIES = {"task_rounds": 10, "task_round": 12, "task_feedback": 8}
 
 
 @pytest.fixture

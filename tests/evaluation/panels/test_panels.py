@@ -346,8 +346,10 @@ def test_lists_and_pages_take_as_many_queries_for_many_as_for_few(
 
 def test_a_task_of_any_kind_asks_for_a_panel_on_its_page(client: Client, task: Task) -> None:
     url = reverse("task_panels", args=[task.project_id, task.pk])
+    work = task.assignments.filter(pk__in=task.assignments.values("pk")[:1])
+    work.update(state="leased")
     assert "Pause the task first" in html_of(client.post(url, {"panel": "Keepers"}, follow=True))
-    Task.objects.filter(pk=task.pk).update(state="paused")
+    task.assignments.filter(state="leased").update(state="submitted")  # nobody works any more
     text = html_of(client.post(url, {"panel": "Keepers"}, follow=True))
     assert "only the panel" in text and "Keepers" in text
     assert "every worker of the project" in html_of(client.post(url, {"panel": ""}, follow=True))

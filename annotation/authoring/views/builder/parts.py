@@ -104,7 +104,7 @@ class BuilderParts:
         "questions": Part(
             gettext_lazy("Questions"), f"{FOLDER}/_part_questions.html", counts_items=True
         ),
-        "order": Part(gettext_lazy("Order and redundancy"), f"{FOLDER}/_part_order.html"),
+        "order": Part(gettext_lazy("People per question"), f"{FOLDER}/_part_order.html"),
         **KNOWN,
         **LAST,
     }
