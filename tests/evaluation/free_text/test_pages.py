@@ -445,6 +445,7 @@ def test_scores_are_exported_under_pseudonyms_with_a_manifest(
             "systems.csv",
             "answers.csv",
             "questions.csv",
+            "columns.csv",
         }
     assert manifest["result_hash"] == run.result_hash
     assert (manifest["seed"], manifest["task_versions"]) == (20417, [1])
@@ -453,12 +454,18 @@ def test_scores_are_exported_under_pseudonyms_with_a_manifest(
 
 
 def test_every_file_of_the_export_menu_opens_from_each_page(client: Client, task: Task) -> None:
-    url = reverse("task_results_export", args=[task.project_id, task.pk])
+    number = Run.objects.filter(task=task).latest("pk").number
+    tables = reverse("run_export", args=[task.project_id, number])
+    joined = reverse("task_items", args=[task.project_id, task.pk])
     for name in ("task_results", "task_results_systems", "task_results_questions"):
-        links = re.findall(rf'href="({url}\?[^"]+)"', page(client, name, task.project_id, task.pk))
-        assert len(links) == 10, name  # four tables and all of them, in two formats
+        text = page(client, name, task.project_id, task.pk)
+        links = re.findall(rf'href="({tables}\?[^"]+|{joined}(?:table|columns)[^"]+)"', text)
+        # Four tables, what their columns hold, all of them, and the joined one, in four formats
+        # each, and what the columns of that hold.
+        assert len(links) == 29, name
         for link in links:
-            assert client.get(html.unescape(link)).status_code == 200, link
+            answer = client.get(html.unescape(link))
+            assert answer.status_code == 200 and answer.getvalue(), link
 
 
 def test_leave_one_out_is_compared_where_both_were_run(client: Client, task: Task) -> None:

@@ -214,7 +214,9 @@ def test_a_run_leaves_as_files_with_every_figure_and_signal(task: Task, run: Run
     assert {row["states_outside_paste"] for row in rows if row["worker"]} == {"fired", "quiet"}
     assert all(row["words"] > 20 and row["documents"] >= 4 for row in rows)
     bundle = zipfile.ZipFile(io.BytesIO(client.get(page).content))
-    assert {"responses.csv", "figures.json", "manifest.json"} == set(bundle.namelist())
+    assert {"responses.csv", "columns.csv", "figures.json", "manifest.json"} == set(
+        bundle.namelist()
+    )
     figures = json.loads(bundle.read("figures.json"))
     assert {"general", "overlap", "ranks", "signals", "forms"} <= set(figures)
     assert json.loads(bundle.read("manifest.json"))["result_hash"] == run_hash(run)
