@@ -116,7 +116,7 @@ def test_the_pandas_example_reads_the_labels_of_a_page_by_their_run_number(
     assert client.runs.find(task.project_id, run.number).id == run.pk
     labels = {one.item_id: one.decided_label or one.label for one in client.results.labels(task.pk)}
     frame = pandas_labels.label_frame(client, task.pk)
-    assert len(labels) > 5 and dict(zip(frame["key"], frame["label"], strict=True)) == labels
+    assert len(labels) > 5 and dict(zip(frame["item_id"], frame["label"], strict=True)) == labels
     assert frame["certainty"].between(0, 1).all()
     pandas_labels.main(str(task.pk))
     assert "certainty" in capsys.readouterr().out

@@ -18,7 +18,7 @@ def label_frame(client: Client, task: int) -> pd.DataFrame:
     """A row an item: its texts and own columns, the final label, certainty and votes."""
     labels = pd.DataFrame(
         {
-            "key": one.item_id,
+            "item_id": one.item_id,
             "label": one.decided_label or one.label,
             "certainty": max(one.posterior.values(), default=None),
             "votes": one.n,
@@ -26,12 +26,12 @@ def label_frame(client: Client, task: int) -> pd.DataFrame:
         for one in client.results.labels(task)
     )
     items = pd.read_csv(io.BytesIO(client.tasks.export(task, "label_items")))
-    return items.merge(labels, on="key", how="left")
+    return items.merge(labels, on="item_id", how="left")
 
 
 def main(task: str) -> None:
     frame = label_frame(Client(), int(task))
-    print(frame[["key", "label", "certainty", "votes"]].head(10).to_string(index=False))
+    print(frame[["item_id", "label", "certainty", "votes"]].head(10).to_string(index=False))
     print(frame["label"].value_counts(normalize=True).to_string())
 
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.results.columns import Column
 from evaluation.results.estimates import estimate_columns
-from evaluation.results.files import named, stored
+from evaluation.results.files import stored
 
 WRONG = _("Share wrong")
 SHARES = estimate_columns(
@@ -24,4 +24,4 @@ SYSTEMS = estimate_columns(
 SURVIVAL = estimate_columns(
     _("Until turn"), _("Still good"), count=Column.count("n", _("Conversations at this turn"))
 )
-UNITS = (*named(item_id="item"), *stored("turn", "label", "certainty", "chance_wrong"))
+UNITS = stored("item_id", "turn", "label", "certainty", "chance_wrong")

@@ -125,7 +125,7 @@ def unit_rows(figures: Figures) -> list[dict[str, Any]]:
     keys = dict(items.values_list("pk", "key"))
     return [
         {
-            "item": keys.get(row["item"], ""),
+            "item_id": keys.get(row["item"], ""),
             "turn": row["unit"],
             "label": row["label"],
             "certainty": row["posterior"],

@@ -59,7 +59,9 @@ def test_run_finds_where_conversations_go_wrong() -> None:
     assert page.status_code == 200
     assert 'data-finding="turns_wrong"' in page.content.decode()
     file = client.get(reverse("turn_export", args=[task.project_id, task.pk])).content.decode()
-    labels = {(row["item"], row["turn"]): row["label"] for row in csv.DictReader(io.StringIO(file))}
+    labels = {
+        (row["item_id"], row["turn"]): row["label"] for row in csv.DictReader(io.StringIO(file))
+    }
     for key, wrong in WRONG_FROM.items():
         for unit in units_of(make_chat())["assistant"]:
             assert labels[key, unit] == ("made_up" if int(unit) >= wrong else "none")

@@ -136,7 +136,7 @@ def test_items_keep_their_other_columns_and_known_answers(project: Any) -> None:
     assert first.expected == {"damage": "holes"}
     assert first.settings == {"meta": {"station": "North"}}
     lines = out(task, "label_items").splitlines()
-    assert lines[:2] == ["key,text,gold,station", "a,One leaf,holes,North"]
+    assert lines[:2] == ["item_id,text,gold,station", "a,One leaf,holes,North"]
     with pytest.raises(Invalid) as refused:
         load(task, "label_items", "id,text,gold\nb,A leaf,rust\na,Another text,\n")
     assert [(one["line"], one["wrong"]) for one in refused.value.rows] == [
@@ -156,7 +156,7 @@ def test_a_table_names_uploaded_images_and_the_export_says_what_was_shown(
     assert load(task, "label_items", content).new == 2
     assert load(task, "label_items", content).new == 0
     lines = out(task, "label_items").splitlines()
-    assert lines[0] == "key,text,gold,file,sha256,type,station"
+    assert lines[0] == "item_id,text,gold,file,sha256,type,station"
     assert lines[1] == f"a,A green leaf,,green.png,{green.sha256},image/png,North"
     with pytest.raises(Invalid) as refused:
         load(
