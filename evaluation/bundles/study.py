@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
@@ -11,6 +10,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from annotation.models import Answer, Assignment, Consent, Exclusion, Rejection, TaskVersion, Visit
 from annotation.models.tasks import TaskState
 from crowdqc.database.quantiles import Quantile, seconds_between
+from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import count, percent, plural, several
 from evaluation.bundles.manifest import Row
 from evaluation.models import Run
@@ -96,7 +96,7 @@ def _assignments(people: QuerySet[Answer], version: TaskVersion | None) -> Row:
     )
     median, hourly = times["median"], None
     if median and version is not None:
-        hourly = str((version.pay * 3600 / Decimal(median)).quantize(Decimal("0.01")))
+        hourly = str(round_money(version.pay * 3600 / as_decimal(median)))
     rejected = Rejection.objects.filter(assignment__in=own).exclude(
         outcome=Rejection.Outcome.OVERTURNED
     )

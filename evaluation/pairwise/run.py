@@ -104,7 +104,7 @@ def _agreement_of(run: Run, answer_ids: list[int]) -> list[dict[str, Any]]:
         rated, settings = judged.rated(run.task, answer_ids), {**ratings.DEFAULTS, **run.params}
         scales = range(len(rated.data.scales))
         rows = [ratings.agreement_row(rated.data, k, rng, settings) for k in scales]
-        return pair_results.name_rows(rated, of_rows(rows, ratings.AGREED))
+        return pair_results.name_rows(rated, of_rows(rows, ratings.ORDINAL_AGREED))
     frozen, settings = judged.judged(run.task, answer_ids), {**pairwise.DEFAULTS, **run.params}
     table = agreement_table(
         frozen.data.votes.first_votes(),

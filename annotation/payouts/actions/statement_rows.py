@@ -24,6 +24,7 @@ from annotation.models import (
 )
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.statement_file import Reported, ReportedPayment, ReportedSubmission
+from crowdqc.money import as_decimal
 from crowdqc.numbers import money
 
 ZERO = Decimal("0.00")
@@ -122,7 +123,7 @@ def refresh_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _refreshed(row: dict[str, Any], payment: Payment | None, decision: str) -> dict[str, Any]:
-    books = not row["again"] and bool(Decimal(row["more"]) or Decimal(row["more_fee"]))
+    books = not row["again"] and bool(as_decimal(row["more"]) or as_decimal(row["more_fee"]))
     if payment is None:
         rejected = decision == Decision.REJECTED
         return {**row, "undecided": not rejected, "books": books and rejected}
@@ -303,7 +304,7 @@ def _remember_rows(statement: Statement, known: _Known, booked: set[str], *, own
 
 def _is_paid_unapproved(row: Mapping[str, Any]) -> bool:
     paid = row["outcome"] in ("unknown", "different") and not row["payment"]
-    return bool(paid and row["kind"] == Payment.What.BASE and Decimal(row["amount"] or 0))
+    return bool(paid and row["kind"] == Payment.What.BASE and as_decimal(row["amount"] or 0))
 
 
 IDENTITY = ("submission", "participant", "kind", "amount", "currency", "paid_at")

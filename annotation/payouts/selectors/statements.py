@@ -125,7 +125,7 @@ def _difference(row: dict[str, Any], currency: str) -> Decimal:
         return Decimal(0)
     there = 0 if row["outcome"] == "missing" else as_decimal(row["amount"] or 0)
     here = 0 if row["outcome"] == "twice" else as_decimal(row["ours"] or 0)
-    return Decimal(there - here)
+    return as_decimal(there - here)
 
 
 def _came_true(row: dict[str, Any], settled: dict[str, Decimal]) -> bool:

@@ -76,10 +76,10 @@ FEWEST = 3  # shared texts below which there is no correlation
 ALL_ONE_CLASS = "all ratings are in one class; kappa is not defined"
 SAME_RATING = "every rating is the same, so no interval"
 ORDINAL, INTERVAL = "ordinal", "interval"
-AGREED = (
+ORDINAL_AGREED = (
     *("dimension", "measurement", "alpha", "low", "high", "n", "texts", "unit", "reason"),
-    *("interval_alpha", "interval_low", "interval_high"),
 )
+AGREED = (*ORDINAL_AGREED, "interval_alpha", "interval_low", "interval_high")
 SYSTEM = (
     "dimension",
     "component",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Recruitment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
-from crowdqc.money import round_money
+from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import money, percent, plural, small_money
 from crowdqc.web.terms import Words
 from evaluation.methods.core.params import Param, real_number
@@ -51,7 +51,7 @@ class Price:
 
     def paying(self, each: float) -> Price:
         """Return the price if one answer is paid ``each``, to the cent of an assignment."""
-        return replace(self, pay=round_money(Decimal(str(each)) * max(1, self.per_assignment)))
+        return replace(self, pay=round_money(as_decimal(each) * max(1, self.per_assignment)))
 
     def terms(self, answers: int, noun: str) -> str:
         """The cost as a part of a sentence, with what it is for, the pay of each and the fee."""

@@ -109,7 +109,7 @@ def random_state(draw: random.Random) -> StudyState:
     task = SimpleNamespace(
         pk=1, project_id=1, type="labels", current=version, project=SimpleNamespace(currency="EUR")
     )
-    run = SimpleNamespace(project_id=1, task_id=1, number=3)
+    run = SimpleNamespace(project_id=1, task_id=1, number=3, method="labels", snapshot=None)
     state = StudyState(
         task=cast("Task", task),
         collection=draw.choice(list(Collection)),
