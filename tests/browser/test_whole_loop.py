@@ -97,7 +97,7 @@ def authors_the_task(requester: Person) -> str:
     saves(requester, "Instructions", "Answer in **a few words**; do not look anything up.")
     requester.sees(TITLE)
 
-    page.get_by_role("link", name="People and order").click()
+    page.get_by_role("link", name="People per question").click()
     with page.expect_response("**/build/*"):
         page.get_by_role("radio", name="As written here").check(force=True)
     saves(requester, "Answers per question", "11")
