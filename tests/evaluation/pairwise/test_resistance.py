@@ -7,6 +7,8 @@ import io
 import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db.models import F
@@ -24,6 +26,7 @@ from evaluation.pairwise import collecting
 from evaluation.pairwise.selectors import shared
 from evaluation.pairwise.selectors.facts import of_run
 from evaluation.pairwise.selectors.names import is_named_by_prompt, pair_name
+from evaluation.pairwise.selectors.resistance import top as pair_top
 from evaluation.pairwise.selectors.resistance.advice import before_use
 from evaluation.pairwise.selectors.resistance.top import public_findings
 from evaluation.runs.selectors import lists as reads
@@ -274,3 +277,11 @@ def test_nothing_is_offered_where_a_live_evaluation_or_adaptive_collection_decid
     AdaptivePlan.objects.all().delete()
     task.most_answers = 10
     assert collecting.offer(task, 2 * used) is None
+
+
+def test_two_that_score_the_same_are_a_choice_by_cost() -> None:
+    rows: Any = [SimpleNamespace(id=pk, group=1) for pk in (1, 2)]
+    top = {"system_a": 1, "system_b": 2, "gap": 0.0, "error": 0.4, "votes": 36, "needed": None}
+    assert pair_top._needed(rows, top)[1] == "more than 20 times as many"
+    assert pair_top._times_needed(rows, top) == 0.0
+    assert pair_top._needed(rows, {**top, "error": None}) == ("", "")

@@ -439,26 +439,36 @@ def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
     return max(own, key=lambda row: row.controlled or 0.0, default=None)
 
 
+def _votes_needed(top: Told) -> float:
+    """Votes that would separate the first two: without end where they score the same, 0 unknown."""
+    if top["needed"] is None and top["error"]:
+        return math.inf
+    return float(top["needed"] or 0.0)
+
+
 def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
     """Say how many votes would separate the first two, as a sentence and as a fact."""
-    if top is None or not top["needed"]:
+    if top is None:
+        return "", ""
+    needed = _votes_needed(top)
+    if not needed:
         return "", ""
     group = {row.id: row.group for row in rows}
     together = group.get(top["system_a"]) == group.get(top["system_b"])
-    if not together or top["needed"] <= top["votes"]:
+    if not together or needed <= top["votes"]:
         return "", ""
-    if top["needed"] > MANY_TIMES * top["votes"]:
+    if needed > MANY_TIMES * top["votes"]:
         told = {"times": MANY_TIMES}
         said = _("It would take more than %(times)s times as many votes to separate the first two.")
         return said % told, _("more than %(times)s times as many") % told
-    votes = {"n": count(rounded(top["needed"]))}
+    votes = {"n": count(rounded(needed))}
     said = _("About %(n)s votes would separate the first two with a chance of 80%%.")
     return said % votes, _("about %(n)s") % votes
 
 
 def _times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
     """Return how many times the votes are needed to separate the first two; 0 if out of reach."""
-    if top is None or not _needed(rows, top)[1] or top["needed"] > MANY_TIMES * top["votes"]:
+    if top is None or not _needed(rows, top)[1] or _votes_needed(top) > MANY_TIMES * top["votes"]:
         return 0.0
     return float(top["needed"] / top["votes"])
 
