@@ -17,7 +17,6 @@ from annotation.models import (
     Payment,
     Project,
     Recruitment,
-    Statement,
     Task,
     User,
 )
@@ -31,7 +30,6 @@ from crowdqc.numbers import money
 
 ZERO = Decimal("0.00")
 HAND = "hand"  # the channel of what people paid by hand
-AHEAD = ":ahead"  # ends the key of what a platform paid before it was approved here
 MIN_MEMO = 10
 
 
@@ -45,11 +43,11 @@ def payable_account(worker_id: int) -> str:
     return f"worker:{worker_id}"
 
 
-def channel(paid: Payment | Statement) -> str:
-    """Return the ledger channel of a payment or statement, such as ``prolific-3`` or ``hand``."""
-    if paid.recruitment is None:
+def channel(payment: Payment) -> str:
+    """Return the ledger channel that pays a payment, such as ``prolific-3`` or ``hand``."""
+    if payment.recruitment_id is None or payment.recruitment is None:
         return HAND
-    return f"{paid.recruitment.kind}-{paid.recruitment_id}"
+    return f"{payment.recruitment.kind}-{payment.recruitment_id}"
 
 
 @transaction.atomic
@@ -60,7 +58,6 @@ def book_payment(
 
     The worker's account is debited and the channel credited; a fee of the platform goes to an
     account of its own. An amount of 0 (a submission approved without reward) books nothing.
-    What a statement booked ahead of the approval is this very payment, and is taken back.
     """
     through = channel(payment)
     common = {
@@ -85,7 +82,6 @@ def book_payment(
                 **common,
             )
         )
-        rows += _take_back_ahead(payment, common)
     if fee > 0:
         rows.append(
             LedgerEntry(
@@ -100,24 +96,6 @@ def book_payment(
     before = LedgerEntry.objects.filter(key__in=[row.key for row in rows]).count()
     LedgerEntry.objects.bulk_create(rows, ignore_conflicts=True)
     return bool(rows) and before == 0
-
-
-def _take_back_ahead(payment: Payment, common: dict[str, Any]) -> list[LedgerEntry]:
-    """The entries that undo what statements booked for this work before it was approved."""
-    if payment.what != Payment.What.BASE:
-        return []
-    ahead = LedgerEntry.objects.filter(assignment=payment.assignment_id, key__endswith=AHEAD)
-    return [
-        LedgerEntry(
-            kind="correction",
-            debit=row.credit,
-            credit=row.debit,
-            amount=row.amount,
-            key=f"{row.key}:{payment.pk}",
-            **{**common, "memo": row.memo},
-        )
-        for row in ahead.order_by("pk")
-    ]
 
 
 @transaction.atomic

@@ -18,11 +18,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.models import (
-    Assignment,
     Correction,
     LedgerEntry,
     Payment,
-    Project,
     Recruitment,
     Statement,
     Task,
@@ -31,7 +29,7 @@ from annotation.models import (
 from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import statement_rows
 from annotation.payouts.actions.payments import confirm
-from annotation.payouts.actions.rules import BOOK, require_decider
+from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.actions.statement_rows import hold_against
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
 from annotation.payouts.statement_file import read_statement
@@ -66,8 +64,12 @@ def import_statement(
             fields={"recruitment": gettext("Choose another.")},
         )
     digest = hashlib.sha256(content).hexdigest()
-    # Statements of a project queue here, so that no two claim the same payment.
-    task.project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
+    # Statements of a task queue here, so that no two claim the same payment.
+    task = (
+        Task.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("project")
+        .get(pk=task.pk)
+    )
     there = Statement.objects.filter(task=task, digest=digest).first()
     if there is not None:
         return there, False
@@ -130,9 +132,9 @@ def book_matching(*, by: User, statement: Statement) -> tuple[int, int]:
     above what one person may book in a day, await a second one. Rows that differ are left alone.
     Raises NotAllowed without a manager's role.
     """
-    require_decider(statement.task.project, by, BOOK)
+    require_decider(statement.task.project, by)
     booked = waiting = 0
-    for place, row in enumerate(statement_rows.refresh_rows(statement.rows)):
+    for place, row in enumerate(statement.rows):
         if not is_matching(row):
             continue
         try:
@@ -173,7 +175,6 @@ class _Plan:
     statement: Statement
     row: dict[str, Any]
     payment: Payment | None
-    work: Assignment | None  # what it is about; None where nobody known here was paid
     moves: list[tuple[str, str, Decimal, str]]
     settles: bool
 
@@ -193,28 +194,19 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
         .select_related("task__project", "recruitment")
         .get(pk=statement.pk)
     )
-    require_decider(statement.task.project, by, BOOK)
+    require_decider(statement.task.project, by)
     if not 0 <= place < len(statement.rows):
         raise Missing(gettext("There is no such row in this statement."))
     row, key = statement.rows[place], row_key(statement, place)
-    if LedgerEntry.objects.filter(key__in=(key, f"{key}:fee", f"{key}{books.AHEAD}")).exists():
+    if LedgerEntry.objects.filter(key__in=(key, f"{key}:fee")).exists():
         return None
-    work = None
-    if statement_rows.is_unapproved(row):
-        # An approval locks the project as well: it is seen here, or sees what is booked here.
-        Project.objects.select_for_update(no_key=True).get(pk=statement.task.project_id)
-        [row] = statement_rows.refresh_rows([row])
-        if row.get("undecided"):
-            raise Conflict(gettext("Decide about this work first, then book what was paid for it."))
-        work = _work(row["assignment"], by)
     if not row["books"]:
         raise Conflict(gettext("This row gives nothing to book."))
     payment = _payment(row["payment"], by)
-    work = payment.assignment if payment else work
     if row["waits"] and payment is not None:
         # It had not left when the file was read; by now it may be booked, and at another amount.
         if payment.state in OPEN:
-            return _Plan(statement, row, payment, work, [], settles=True)
+            return _Plan(statement, row, payment, [], settles=True)
         row = {**row, **_still_differs(row, payment)}
     if payment is not None and row["outcome"] == "missing":
         earlier = statement_rows.reversing_statement(statement, payment.pk)
@@ -223,12 +215,12 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
                 gettext("It was booked back already, since %(earlier)s lacked it.")
                 % {"earlier": earlier}
             )
-    moves = _moves(statement, row, payment, work)
-    return _Plan(statement, row, payment, work, moves, settles=False) if moves else None
+    moves = _moves(statement, row, payment)
+    return _Plan(statement, row, payment, moves, settles=False) if moves else None
 
 
 def _write(plan: _Plan, place: int, by: User) -> None:
-    statement, row, payment, work = plan.statement, plan.row, plan.payment, plan.work
+    statement, row, payment = plan.statement, plan.row, plan.payment
     if plan.settles and payment is not None:
         _settle_reported(statement, row, payment, by)
         return
@@ -236,9 +228,9 @@ def _write(plan: _Plan, place: int, by: User) -> None:
     LedgerEntry.objects.bulk_create(
         LedgerEntry(
             project=statement.task.project,
-            task=work.task if work else statement.task,
-            worker=work.worker if work else None,
-            assignment=work,
+            task=statement.task,
+            worker=payment.worker if payment else None,
+            assignment=payment.assignment if payment else None,
             kind=LedgerEntry.Kind.CORRECTION,
             debit=debit,
             credit=credit,
@@ -267,19 +259,11 @@ def _payment(pk: int | None, by: User) -> Payment | None:
     payment = (
         Payment.objects.select_for_update(of=("self",), no_key=True)
         .select_related("worker__user", "assignment__task__project", "recruitment")
-        .select_related("assignment__worker")
         .get(pk=pk)
     )
     if payment.worker.user_id == by.pk:
         raise NotAllowed(gettext("It is about a payment to you; somebody else must book it."))
     return payment
-
-
-def _work(pk: int, by: User) -> Assignment:
-    work = Assignment.objects.select_related("worker", "task__project").get(pk=pk)
-    if work.worker.user_id == by.pk:
-        raise NotAllowed(gettext("It is about a payment to you; somebody else must book it."))
-    return work
 
 
 def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment, by: User) -> None:
@@ -310,16 +294,19 @@ def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:
 
 
 def _moves(
-    statement: Statement, row: dict[str, Any], payment: Payment | None, work: Assignment | None
+    statement: Statement, row: dict[str, Any], payment: Payment | None
 ) -> list[tuple[str, str, Decimal, str]]:
     """Debit, credit, amount and the key's suffix of what has to be booked."""
-    through = books.channel(payment or statement)
+    through = (
+        books.HAND
+        if statement.recruitment is None
+        else f"{statement.recruitment.kind}-{statement.recruitment.pk}"
+    )
     left = f"paid:{through}"
-    worker = books.payable_account(work.worker_id) if work else f"unknown:{through}"
-    ahead = "" if payment or not work else books.AHEAD
+    worker = books.payable_account(payment.worker_id) if payment else f"unknown:{through}"
     more, fee = as_decimal(row["more"]), as_decimal(row["more_fee"])
     found = []
-    for account, amount, suffix in ((worker, more, ahead), (f"fees:{through}", fee, ":fee")):
+    for account, amount, suffix in ((worker, more, ""), (f"fees:{through}", fee, ":fee")):
         if amount > 0:
             found.append((account, left, amount, suffix))
         elif amount < 0:

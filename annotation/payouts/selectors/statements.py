@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
-from annotation.payouts.actions.statement_rows import refresh_rows
 from annotation.payouts.actions.statements import is_matching, row_key
 from crowdqc.money import as_decimal
 
@@ -43,12 +42,13 @@ def statements_of(project: Project) -> list[tuple[Statement, list[Any], int]]:
         .order_by("-pk")[:200]
     )
     booked = booked_rows([row.pk for row in rows])
-    fresh = iter(refresh_rows(row for one in rows for row in one.rows))
-    found = []
-    for one in rows:
-        bookable = {place for place, _ in enumerate(one.rows) if next(fresh)["books"]}
-        found.append((one, count_outcomes(one), len(bookable - booked.get(one.pk, set()))))
-    return found
+    return [
+        (row, count_outcomes(row), len(_bookable(row) - booked.get(row.pk, set()))) for row in rows
+    ]
+
+
+def _bookable(statement: Statement) -> set[int]:
+    return {place for place, row in enumerate(statement.rows) if row["books"]}
 
 
 def booked_rows(statement_ids: list[int]) -> dict[int, set[int]]:
@@ -84,10 +84,9 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     booked = booked_rows([statement.pk]).get(statement.pk, set())
     waiting = statement.corrections.filter(state=Correction.State.PROPOSED)
     proposed = set(waiting.values_list("place", flat=True))
-    fresh = refresh_rows(statement.rows)
     settled = dict(
         LedgerEntry.objects.filter(
-            key__in=[f"payment:{row['payment']}" for row in fresh if row["payment"]]
+            key__in=[f"payment:{row['payment']}" for row in statement.rows if row["payment"]]
         ).values_list("key", "amount")
     )
     rows = [
@@ -99,10 +98,9 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
             "key": row_key(statement, place),
             "booked": place in booked or _came_true(row, settled),
             "proposed": place in proposed,
-            "here": None if row["outcome"] == "twice" else row["ours"],
-            "difference": _difference(row, statement.task.project.currency),
+            "difference": _difference(row),
         }
-        for place, row in enumerate(fresh)
+        for place, row in enumerate(statement.rows)
     ]
     show = show if show in OUTCOMES else ""
     shown = [row for row in rows if not show or row["outcome"] == show]
@@ -112,20 +110,19 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
         "show": show,
         "rows": Paginator(shown, PAGE).get_page(number),
         "open": sum(row["books"] and not row["booked"] for row in rows),
-        "left": sum(row["outcome"] != "matched" and not row["booked"] for row in rows),
         "matching": sum(
             is_matching(row) and not row["booked"] and not row["proposed"] for row in rows
         ),
     }
 
 
-def _difference(row: dict[str, Any], currency: str) -> Decimal:
-    """What the platform paid beyond what the books say of it; 0 where that cannot be counted."""
-    if row["ours"] and row["currency"] != currency:
+def _difference(row: dict[str, Any]) -> Decimal:
+    """What the platform paid beyond what is ours; 0 where that is not known."""
+    if not row["line"] or not row["amount"]:
         return Decimal(0)
-    there = 0 if row["outcome"] == "missing" else as_decimal(row["amount"] or 0)
-    here = 0 if row["outcome"] == "twice" else as_decimal(row["ours"] or 0)
-    return as_decimal(there - here)
+    if row["outcome"] == "twice" or (row.get("status") and not row["payment"]):
+        return as_decimal(row["amount"])
+    return as_decimal(row["amount"]) - as_decimal(row["ours"]) if row["ours"] else Decimal(0)
 
 
 def _came_true(row: dict[str, Any], settled: dict[str, Decimal]) -> bool:

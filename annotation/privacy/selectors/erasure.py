@@ -360,27 +360,21 @@ def events_naming(person: Person) -> Iterator[tuple[int, Any]]:
 def statements_naming(person: Person) -> Iterator[tuple[int, list[Any]]]:
     """(statement, its rows with the person's names erased) for each that names them.
 
-    A row that was matched with a payment or an assignment is about whose that is, whatever it
-    says, and by whichever way into the project they came.
+    A row that was matched with a payment is about whom that payment is to, whatever it says.
     """
     own = set(Payment.objects.filter(worker=person.worker).values_list("pk", flat=True))
-    works = set(person.worker.assignments.values_list("pk", flat=True))
-    every = Names(
-        frozenset(one for names in person.by_recruitment.values() for one in names.participants),
-        frozenset(one for names in person.by_recruitment.values() for one in names.sessions),
-    )
     places = places_in("Statement", "rows")
     statements = Statement.objects.filter(task__project=person.worker.project_id)
     for statement in statements.order_by("pk").iterator(chunk_size=20):
         names = _names_in(statement, person)
+        if not names:
+            continue
         fresh = []
         for row in statement.rows:
-            changed, matched = row, row.get("payment") or row.get("assignment")
-            mine = row.get("payment") in own or row.get("assignment") in works
-            if mine or not matched:
+            changed = row
+            if row.get("payment") is None or row["payment"] in own:
                 for place in places:
-                    found = names.of(place.holds) | (every.of(place.holds) if mine else set())
-                    changed = erased_at(changed, place.path[1:], found)
+                    changed = erased_at(changed, place.path[1:], names.of(place.holds))
             fresh.append(changed)
         if fresh != statement.rows:
             yield statement.pk, fresh

@@ -30,7 +30,6 @@ from annotation.payouts.actions import payments, rejections, statements
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.payouts.selectors.balance import hand_payments, trial_balances
-from annotation.payouts.selectors.statements import page_of
 from annotation.payouts.statement_file import LIMITS
 from crowdqc.errors import Conflict, DomainError, Invalid, NotAllowed
 from tests.support import factories
@@ -327,32 +326,6 @@ def test_every_row_of_a_statement_gets_its_outcome_and_what_lacks_is_named(world
     later = read(world, text + f"{lacks.pk},,base,1.80,EUR,,2999-01-06\n")
     assert outcomes(later) == ["matched", "different", "twice", "unknown", "different", "different"]
     assert [row["books"] for row in later.rows] == [False] * 5 + [True]
-
-
-def test_a_worker_who_is_owed_in_another_task_of_the_project_is_known(world: World) -> None:
-    [here, there] = done(world, 2)
-    other = factories.make_task(world.project, 1)
-    work = factories.claim_and_submit(other, here.worker)
-    batch = payouts.propose_payout(
-        by=world.requester, task=other, key=uuid.uuid4(), lines=[ProposedLine(work.pk)]
-    )
-    payouts.approve_payout(by=world.manager, batch=batch, expected_total=payouts.total(batch))
-    pay(world, approved(world, ProposedLine(here.pk)))
-    text = "participant,amount,paid_at\n" + f"{here.worker.pseudonym},1.80,2999-01-01\n" * 3
-    text += f"{there.worker.pseudonym},1.80,2999-01-01\n"
-    statement = read(world, text)
-    assert outcomes(statement) == ["matched", "different", "twice", "unknown"]
-    rows = page_of(statement, show="", number=1)["rows"]
-    assert [row["difference"] for row in rows] == [0, 0, Decimal("1.80"), Decimal("1.80")]
-    assert rows[3]["worker"] == there.worker.pseudonym and rows[1]["elsewhere"]
-    assert statements.book_matching(by=world.manager, statement=statement) == (1, 0)
-    assert LedgerEntry.objects.filter(kind="payment", task=other).count() == 1
-    # The same file, read for the other task: all of it was told of before.
-    again = read(world, text, task=other)
-    assert [row["books"] for row in again.rows[:2]] == [False, False]
-    assert outcomes(again)[:2] == ["different", "matched"] or outcomes(again)[:2] == [
-        "matched", "different",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("code", ["EURO", "EU", "€", "ZZZ"])
