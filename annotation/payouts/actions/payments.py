@@ -299,6 +299,8 @@ def mark_sent(*, by: User, payments: Iterable[Payment], memo: str = "by hand") -
                 _("Payment %(payment_pk)s is not one to be done by hand.")
                 % {"payment_pk": payment.pk}
             )
+        if payment.what == Payment.What.REFUSAL and overturned(payment.assignment):
+            raise Conflict(_("This rejection was overturned; there is nothing to reject there."))
         done += confirm(payment=payment, by=by, memo=memo)
     return done
 

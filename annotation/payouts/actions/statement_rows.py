@@ -36,10 +36,13 @@ class _Known:
     of_assignment: dict[int, list[int]]  # assignment -> payments
     submissions: dict[str, list[int]]  # their name of it -> assignments
     participants: dict[str, list[int]]
+    paid: dict[int, Decimal]  # payment -> amount that is booked
     fees: dict[int, Decimal]  # payment -> fee that is booked
     before: dict[tuple[str, ...], list[dict[str, Any]]]  # rows of earlier statements
     taken_back: dict[int, str] = field(default_factory=dict)  # booked back, as a file lacked it
     taken: set[int] = field(default_factory=set)
+    # Payments of which an export said that the work was approved: it says so of each once.
+    approved: set[int] = field(default_factory=set)
 
     def is_base(self, pk: int) -> bool:
         """Whether a payment is base pay."""
@@ -84,7 +87,7 @@ def _held_submission(
     work = works[ids[0]] if len(ids) == 1 else None
     base = [pk for pk in known.of_assignment.get(work.pk, []) if known.is_base(pk)] if work else []
     if work is not None and base and one.is_approved:
-        row = _held(one.payment(work.pay, currency), known, currency)
+        row = _held(one.payment(work.pay, currency), known, currency, once=True)
         return {**row, "status": one.status}
     row = {
         **_told(one.payment(ZERO, currency)),
@@ -127,7 +130,9 @@ def _known(task: Task, recruitment: Recruitment | None) -> _Known:
         what__in=(Payment.What.BASE, Payment.What.BONUS),
     ).select_related("worker")
     payments = {row.pk: row for row in rows.order_by("pk")}
-    known = _Known(payments, {}, {}, {}, _fees(task), {})
+    kind = LedgerEntry.Kind
+    paid, fees = _booked(task, kind.PAYMENT, "payment:"), _booked(task, kind.FEE, "fee:")
+    known = _Known(payments, {}, {}, {}, paid, fees, {})
     for row in payments.values():
         known.of_assignment.setdefault(row.assignment_id, []).append(row.pk)
         if recruitment is None:
@@ -165,10 +170,13 @@ def _remember(statement: Statement, known: _Known) -> None:
         if row.get("status") and not row["payment"]:
             continue  # it told of no payment
         identity = tuple(row[name] for name in IDENTITY)
-        told.setdefault(identity, []).append({**row, "statement": statement.name})
+        key = f"statement:{statement.pk}:{place}"
+        named = {**row, "statement": statement.name, "booked": key in back}
+        told.setdefault(identity, []).append(named)
         if row["payment"] and row["outcome"] in ("matched", "different"):
-            known.taken.add(row["payment"])
-            known.taken_back.pop(row["payment"], None)
+            (known.approved if row.get("status") else known.taken).add(row["payment"])
+            if key in back:
+                known.taken_back.pop(row["payment"], None)
     for identity, rows in told.items():
         if len(rows) > len(known.before.get(identity, ())):
             known.before[identity] = rows
@@ -182,30 +190,41 @@ def _add(into: dict[str, list[int]], name: str, pk: int) -> None:
         into[name].append(pk)
 
 
-def _fees(task: Task) -> dict[int, Decimal]:
+def _booked(task: Task, kind: str, prefix: str) -> dict[int, Decimal]:
+    """What is booked of each payment of a task under a key of this prefix."""
     rows = (
-        LedgerEntry.objects.filter(task=task, kind=LedgerEntry.Kind.FEE, key__startswith="fee:")
+        LedgerEntry.objects.filter(task=task, kind=kind, key__startswith=prefix)
         .order_by()
         .values_list("key")
         .annotate(s=Sum("amount"))
     )
-    return {int(key.removeprefix("fee:")): amount for key, amount in rows}
+    return {int(key.removeprefix(prefix)): amount for key, amount in rows}
 
 
-def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
-    """One row of the file with its outcome, in words, and what there is to book."""
+def _held(
+    one: ReportedPayment, known: _Known, currency: str, *, once: bool = False
+) -> dict[str, Any]:
+    """One row of the file with its outcome, in words, and what there is to book.
+
+    ``once``: the row tells of a state, not of an amount that left, so that it is never a second
+    payment.
+    """
     row = _told(one)
+    own = _payments_of(one, known)
+    said = known.taken | known.approved if once else known.taken
+    free = [pk for pk in own if pk not in said]
     again = known.before.get(one.identity)
     if again:
         told = again.pop(0)
+        # Nobody had approved it when that file was read, and nothing was booked for it.
+        if free and not told["payment"] and not told["booked"]:
+            known.taken.add(_best(free, one, known))
         same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
         note = _("as %(statement)s said before: %(note)s") % {
             "statement": told["statement"],
             "note": told["note"],
         }
         return _row({**row, **same}, note=note)
-    own = _payments_of(one, known)
-    free = [pk for pk in own if pk not in known.taken]
     fee = one.fee or ZERO
     if not own:
         note = _("the books hold no such payment")
@@ -215,9 +234,11 @@ def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
         payment = known.payments[own[0]]
         row |= {"payment": payment.pk, "worker": payment.worker.pseudonym}
         row["ours"] = str(payment.amount)
+        if once:
+            return _row(row, "matched", _("told of before"))
         return _row(row, "twice", _("the same payment left a second time"), one.amount, fee)
     payment = known.payments[_best(free, one, known)]
-    known.taken.add(payment.pk)
+    (known.approved if once else known.taken).add(payment.pk)
     row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(payment.amount)}
     row["waits"] = payment.state != State.DONE and one.currency == payment.currency
     if payment.pk in known.taken_back:
@@ -225,7 +246,8 @@ def _held(one: ReportedPayment, known: _Known, currency: str) -> dict[str, Any]:
             "taken_back": known.taken_back[payment.pk]
         }
         return _row(row, "different", note, one.amount, one.fee or ZERO)
-    return _row(row, *_compared(one, payment, known.fees.get(payment.pk, ZERO)))
+    ours = known.paid.get(payment.pk, payment.amount)
+    return _row(row, *_compared(one, payment, ours, known.fees.get(payment.pk, ZERO)))
 
 
 def _told(one: ReportedPayment) -> dict[str, Any]:
@@ -269,9 +291,9 @@ def _best(free: Iterable[int], one: ReportedPayment, known: _Known) -> int:
 
 
 def _compared(
-    one: ReportedPayment, payment: Payment, fee: Decimal
+    one: ReportedPayment, payment: Payment, ours: Decimal, fee: Decimal
 ) -> tuple[str, str, Decimal, Decimal]:
-    ours = payment.amount
+    """The outcome of a row about a payment of which ``ours`` and ``fee`` are booked."""
     if one.currency != payment.currency:
         note = _("in %(currency)s, and ours is in %(ours)s; correct it by hand") % {
             "currency": one.currency,
@@ -304,7 +326,7 @@ def _missing(known: _Known, days: Sequence[str], kinds: Set[str]) -> list[Paymen
     return [
         row
         for row in known.payments.values()
-        if row.pk not in known.taken
+        if row.pk not in known.taken | known.approved
         and row.what in kinds
         and row.state in (State.DONE, State.SENDING)
         and (not last or _day(row) <= last)

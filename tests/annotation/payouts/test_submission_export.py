@@ -11,13 +11,18 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import LedgerEntry, Payment, Recruitment, Statement, Visit
+from annotation.models import LedgerEntry, Payment, Recruitment, Rejection, Statement, Visit
 from annotation.payouts.actions.payments import mark_sent
 from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
-from annotation.payouts.actions.statements import book_matching, import_statement
+from annotation.payouts.actions.rejections import decide_reply
+from annotation.payouts.actions.statements import (
+    book_difference,
+    book_matching,
+    import_statement,
+)
 from annotation.payouts.selectors.balance import trial_balances
 from annotation.payouts.selectors.statements import page_of
-from crowdqc.errors import Invalid, NotAllowed
+from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.support import factories
 from tests.support.factories import REJECTION, World
 from tests.support.servers import prolific
@@ -175,3 +180,69 @@ def test_rows_of_any_statement_that_match_are_booked_at_once(
     assert book_matching(by=world.manager, statement=statement) == (2, 0)
     [trial] = trial_balances(world.project)
     assert (trial.paid, trial.owed) == (Decimal("3.70"), Decimal("1.80"))  # with the fee
+
+
+def book_all(world: World, *statements: Statement) -> None:
+    """Book whatever the pages of these statements offer."""
+    for statement in statements:
+        for place, row in enumerate(page_of(statement, show="", number=1)["rows"]):
+            if row["books"] and not row["booked"]:
+                book_difference(by=world.manager, statement=statement, place=place)
+
+
+@pytest.mark.parametrize("order", ["amounts first", "export first", "two exports", "twice in one"])
+def test_a_payment_told_of_in_two_ways_is_booked_once(
+    world: World, study: Recruitment, order: str
+) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one])
+    told = export((one, "APPROVED"))
+    amounts = f"submission,amount,paid_at\n{one.session},1.80,2999-01-02\n"
+    files = {
+        "amounts first": (amounts, told),
+        "export first": (told, amounts),
+        "two exports": (told, told.replace("2999-01-02T09", "2999-01-02T10")),
+        "twice in one": (export((one, "APPROVED"), (one, "APPROVED")),),
+    }[order]
+    book_all(world, *[read(world, study, text) for text in files])
+    [trial] = trial_balances(world.project)
+    assert (trial.paid, trial.owed, trial.overpaid) == (Decimal("1.80"), 0, 0)
+
+
+def test_a_payment_is_booked_back_once_whatever_was_read_in_between(
+    world: World, study: Recruitment
+) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one])
+    mark_sent(by=world.manager, payments=Payment.objects.filter(what="base"))
+    waits = export((one, "AWAITING REVIEW"))
+    book_all(world, read(world, study, waits))
+    read(world, study, export((one, "APPROVED")))  # and not booked
+    with pytest.raises(Conflict):
+        book_all(world, read(world, study, f"{waits}\n"))
+    [trial] = trial_balances(world.project)
+    assert trial.paid == 0
+
+
+def test_work_that_was_rejected_when_an_earlier_file_was_read_is_not_missing(
+    world: World, study: Recruitment
+) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one], decision="reject", reason_code="other", reason=REJECTION)
+    text = f"submission,amount\n{one.session},1.80\n"
+    assert outcomes(read(world, study, text)) == ["unknown"]
+    decide_reply(
+        by=world.manager, rejection=Rejection.objects.get(), overturn=True, note="It was right."
+    )
+    approve(world, [one])
+    mark_sent(by=world.manager, payments=Payment.objects.filter(what="base"))
+    assert "missing" not in outcomes(read(world, study, f"{text}gone,1.00\n"))
+
+
+def test_a_payment_is_compared_with_what_is_booked_of_it(world: World, study: Recruitment) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one], base=Decimal("1.00"), reason="Half of the answers are missing.")
+    book_all(world, read(world, study, export((one, "APPROVED"))))
+    book_all(world, read(world, study, f"submission,amount\n{one.session},1.80\n"))
+    [trial] = trial_balances(world.project)
+    assert trial.paid == Decimal("1.80")
