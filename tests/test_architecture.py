@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.import_graph import is_part, module_name, sources
+from tests.support.source import parse_source
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("crowdqc", "annotation", "evaluation")
@@ -49,7 +50,7 @@ LOOKED_AT = {"writer", "DictWriter", "to_csv", "loads", "load", "quantize", "Dec
 @cache
 def read(path: Path) -> Found:
     """One walk through a file for all rules: parsing every file anew for each took most of them."""
-    found, tree = Found(), ast.parse(path.read_text())
+    found, tree = Found(), parse_source(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.imports += modules(node)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from annotation.records.selectors.audit_words import FAMILIES, SENTENCES
 from tests.support.import_graph import is_part, module_name, sources
+from tests.support.source import parse_source
 
 WRITES = {
     "create",
@@ -84,7 +85,7 @@ Place = tuple[str, str]  # module, function
 @cache
 def parsed(path: Path) -> ast.Module:
     """Each file once: parsing them anew for each rule took most of these tests."""
-    return ast.parse(path.read_text())
+    return parse_source(path.read_text())
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

@@ -25,6 +25,7 @@ from crowdqc_client import AsyncClient, Client, ConnectionFailed, Invalid, Serve
 from tests.support import factories as make
 from tests.support.asynchronous import run_alone
 from tests.support.import_graph import ROOT
+from tests.support.source import parse_source
 from tests.support.studies.by_client import make_labelled
 
 FOLDER = ROOT / "client"
@@ -64,7 +65,7 @@ def test_the_synchronous_half_mirrors_the_asynchronous_one(generator: Any, tmp_p
 
 def requests_in(path: Path) -> Iterator[tuple[str, str, str]]:
     """Verb, address and model of each request in the client's code."""
-    for function in ast.walk(ast.parse(path.read_text())):
+    for function in ast.walk(parse_source(path.read_text())):
         if not isinstance(function, ast.FunctionDef):
             continue
         for node in ast.walk(function):

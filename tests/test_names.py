@@ -6,6 +6,7 @@ import ast
 
 from tests.support.import_graph import ROOT, sources
 from tests.support.names import FUNCTION_WORDS, words_of
+from tests.support.source import parse_source
 
 PACKAGES = ("crowdqc", "annotation", "evaluation")
 # Methods of frameworks, and terms of the domain that rows and files hold by these names.
@@ -47,7 +48,7 @@ def test_public_names_have_a_noun_or_a_verb_of_their_own() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line} {name}"
         for path in sources(*PACKAGES)
-        for line, name in public_names(ast.parse(path.read_text()))
+        for line, name in public_names(parse_source(path.read_text()))
         if FUNCTION_WORDS.issuperset(words_of(name))
         and not (path.is_relative_to(ROOT / "evaluation") and name in EVALUATION)
     ]

@@ -9,6 +9,7 @@ from collections import Counter
 from annotation.task_types import TYPES
 from tests.support.import_graph import PACKAGES, ROOT, circles, import_graph, sources
 from tests.support.packages import HTTP, UPWARD_IMPORTS, is_wiring, package_of, rank
+from tests.support.source import parse_source
 
 LONGEST_LINE = 200  # of a template
 
@@ -128,7 +129,7 @@ def test_code_does_not_compare_task_types() -> None:
     for path in sources("annotation", "evaluation"):
         text = path.read_text()
         if "task_types" not in path.parts and may_compare.search(text):
-            nodes = ast.walk(ast.parse(text))
+            nodes = ast.walk(parse_source(text))
             counts[str(path.relative_to(ROOT))] += sum(map(is_type_comparison, nodes))
     assert +counts == Counter(TYPE_COMPARISONS)
     pages = [

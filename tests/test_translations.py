@@ -14,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 
 from crowdqc import numbers
 from tests.support import bare_text, messages
+from tests.support.source import parse_source
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|(</?[a-z]+)\b")
 # The left column of the table of words: what no page, error or script says any more. Left out is
@@ -141,7 +142,7 @@ def test_the_switch_turns_sign_in_and_a_chosen_language_outlives_the_browser(cli
 def test_every_part_of_a_file_that_workers_read_is_there() -> None:
     missing = {}
     for name, parts in messages.PARTS.items():
-        tree = ast.parse((Path(messages.ROOT) / name).read_text())
+        tree = parse_source((Path(messages.ROOT) / name).read_text())
         known = {getattr(node, "name", getattr(node, "id", "")) for node in ast.walk(tree)}
         known |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
         if gone := [part for part in parts if part not in known]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from tests.support.source import parse_source
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("crowdqc", "annotation", "evaluation")
 
@@ -41,7 +43,7 @@ def import_graph() -> Mapping[str, frozenset[str]]:
 def _imports(path: Path, files: Mapping[str, Path]) -> set[str]:
     """Modules of ours that a file imports; the linter allows absolute imports only."""
     found: set[str] = set()
-    for node in _statements(ast.parse(path.read_text())):
+    for node in _statements(parse_source(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {_nearest(alias.name, files) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

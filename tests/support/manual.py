@@ -18,6 +18,7 @@ from typing import Any
 from crowdqc.web.terms import MONEY, STATISTICS, Term
 from tests.studies.coverage.table import misses, tables
 from tests.studies.papers import PAPERS, counts_part, paper_part
+from tests.support.source import parse_source
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("crowdqc", "annotation", "evaluation")
@@ -63,7 +64,7 @@ def settings_in_code() -> dict[str, Any]:
             text = path.read_text()
             if not MAY_READ.search(text):  # most do not, and parsing all takes seconds
                 continue
-            for node in ast.walk(ast.parse(text)):
+            for node in ast.walk(parse_source(text)):
                 for name, default in _reads(node):
                     found[name] = found.get(name) if default is None else default
     return found

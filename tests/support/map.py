@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 from tests.support.import_graph import ROOT, import_graph
 from tests.support.packages import PACKAGE_ORDER, is_wiring, package_of
+from tests.support.source import parse_source
 
 DIAGRAM, PAGE = ROOT / "docs" / "develop" / "map.svg", ROOT / "docs" / "develop" / "map.md"
 BEGIN, END = "<!-- packages: written by make map -->", "<!-- end of packages -->"
@@ -26,7 +27,7 @@ def summarize(package: str) -> str:
     """Return the docstring of a package as one line."""
     top = ROOT / package.replace(".", "/")
     file = top.with_suffix(".py") if top.with_suffix(".py").exists() else top / "__init__.py"
-    return " ".join((ast.get_docstring(ast.parse(file.read_text())) or "").split())
+    return " ".join((ast.get_docstring(parse_source(file.read_text())) or "").split())
 
 
 def package_imports() -> dict[str, set[str]]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.support.names import FUNCTION_WORDS, words_of
+from tests.support.source import parse_source
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("crowdqc", "annotation", "evaluation")
@@ -47,7 +48,7 @@ def count_matches(paths: Iterator[Path], pattern: str) -> int:
 def functions_of(root: Path) -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Every function and method."""
     for path in python_files(root):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse_source(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield path, node
 
@@ -77,7 +78,7 @@ def count_string_reads(root: Path) -> int:
     """Reads of a value by a string key in the evaluation package."""
     n = 0
     for path in python_files(root, ("evaluation",)):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse_source(path.read_text())):
             is_read = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
             n += is_read and isinstance(getattr(node.slice, "value", None), str)
     return n
@@ -87,7 +88,7 @@ def count_sentence_assertions(root: Path) -> int:
     """Assertions of tests that hold a sentence."""
     n = 0
     for path in python_files(root, ("tests",)):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse_source(path.read_text())):
             n += isinstance(node, ast.Assert) and any(is_sentence(one) for one in ast.walk(node))
     return n
 
@@ -96,7 +97,7 @@ def count_vague_names(root: Path) -> int:
     """Functions, methods and classes named by function words alone."""
     n = 0
     for path in python_files(root):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse_source(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 n += FUNCTION_WORDS.issuperset(words_of(node.name))
     return n

@@ -22,6 +22,8 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
+from tests.support.source import parse_source
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "locale"
 LANGUAGES = ("de", "es")
@@ -257,7 +259,7 @@ def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
 def _parts(raw: str, names: tuple[str, ...]) -> str:
     """The code of these functions, classes and names, and of these keys of dictionaries."""
     parts = []
-    for node in ast.walk(ast.parse(raw)):
+    for node in ast.walk(parse_source(raw)):
         found: list[tuple[Any, ast.AST]] = []
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found = [(node.name, node)]

@@ -34,6 +34,7 @@ from crowdqc.errors import Invalid, LimitExceeded
 from tests.support import factories
 from tests.support.factories import World
 from tests.support.pages import html_of
+from tests.support.source import parse_source
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parents[3]
@@ -97,7 +98,7 @@ def test_every_kind_that_is_told_stands_in_the_table() -> None:
     used = set()
     for path in [*ROOT.glob("annotation/**/*.py"), *ROOT.glob("evaluation/**/*.py")]:
         text = path.read_text()
-        for node in ast.walk(ast.parse(text)) if "notify(" in text else ():
+        for node in ast.walk(parse_source(text)) if "notify(" in text else ():
             name = isinstance(node, ast.Call) and getattr(node.func, "id", "")
             if name == "notify" and isinstance(node, ast.Call):
                 given = [kw.value for kw in node.keywords if kw.arg == "kind"]

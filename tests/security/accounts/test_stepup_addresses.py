@@ -21,6 +21,7 @@ from tests.support import factories as make
 from tests.support.everything import second_person_values
 from tests.support.import_graph import ROOT
 from tests.support.servers import prolific
+from tests.support.source import parse_source
 from tests.test_audited import imported_names, reaching
 
 pytestmark = [pytest.mark.django_db]
@@ -117,7 +118,7 @@ def guarding() -> set[tuple[str, str]]:
 @cache
 def read(module: str) -> tuple[dict[str, ast.FunctionDef], dict[str, str]]:
     """A module's own functions, and the names that come from elsewhere."""
-    tree = ast.parse((ROOT / (module.replace(".", "/") + ".py")).read_text())
+    tree = parse_source((ROOT / (module.replace(".", "/") + ".py")).read_text())
     own = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
     return own, imported_names(tree)
 
