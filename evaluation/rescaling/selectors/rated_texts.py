@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.models import Candidate, ChoiceValue
+from annotation.models import Candidate, ChoiceValue, Item
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
@@ -48,7 +48,7 @@ COLUMNS = (
 
 
 def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], ResultTable]:
-    """Return a page of a run's texts, the highest mean on the scale first (three queries)."""
+    """Return a page of a run's texts, the highest mean on the scale first (four queries)."""
     scores = CandidateScore.objects.filter(run=run, dimension=scale.name)
     ordered = scores.order_by("-estimate", "candidate_id").values_list(
         "candidate_id", "estimate", "n"
@@ -57,14 +57,16 @@ def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], Result
     ids = [pk for pk, _mean, _n in shown.object_list]
     said = _ratings(run, scale.name, ids)
     known = Candidate.objects.in_bulk(ids)
+    places = {pk: min(ratings) for pk, ratings in said.items()}
+    items = dict(Item.objects.filter(pk__in=places.values()).values_list("pk", "key"))
     rows = []
     for pk, mean, n in shown.object_list:
         ratings, text = said.get(pk, {}), known[pk]
         values = np.array([one for own in ratings.values() for one in own], dtype=float)
         low, high, why = _interval(run, mean, values, scale.points)
-        name, place = Truncator(text.text).chars(BEGINNING) or text.key, min(ratings, default=0)
+        place = places.get(pk, 0)
         url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
-        detail = "" if is_generated_id(text.key) else text.key
+        name, detail = name_text(text.text, text.key, items.get(place, ""))
         rows.append(EstimateRow(name, mean, low, high, n, detail=detail, why=why, url=url))
     axis = Scale.around([value for row in rows for value in (row.low, row.high, row.estimate)])
     title = _("Mean of every text on %(scale)s, with 95%% CIs over raters") % {"scale": scale.label}
@@ -76,6 +78,17 @@ def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], Result
         classes="data two-line coefficients",
     )
     return shown, table
+
+
+def name_text(text: str, key: str, item: str) -> tuple[str, str]:
+    """Return what to call a text and its id beside that: its own, else that of its ``item``.
+
+    A table without texts has ids alone.
+    """
+    own = item if is_generated_id(key) else key
+    if text in ("", key):
+        return own, ""
+    return Truncator(text).chars(BEGINNING), "" if is_generated_id(own) else own
 
 
 def _ratings(run: Run, scale: str, ids: Sequence[int]) -> Mapping[int, dict[int, list[int]]]:

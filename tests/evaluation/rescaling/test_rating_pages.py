@@ -111,6 +111,13 @@ def test_of_one_source_the_page_is_about_its_texts_and_raters_and_can_be_exporte
     assert export in text and reverse("task_columns", args=[task.project_id, task.pk]) in text
 
 
+def test_a_text_without_words_is_called_by_the_id_that_its_file_gave_the_item() -> None:
+    made = "all-673bc6b8ab65c71d"
+    assert rated_texts.name_text(made, made, "i7") == ("i7", "")
+    assert rated_texts.name_text("It floats.", made, "i7") == ("It floats.", "i7")
+    assert rated_texts.name_text("It floats.", "t1", "i7") == ("It floats.", "t1")
+
+
 def test_a_text_with_too_few_ratings_says_why_it_has_no_interval() -> None:
     task, run = of_one_source(raters=3)
     _, table = rated_texts.texts(run, dimensions(task)[0], 1)
