@@ -51,7 +51,7 @@ WAYS: dict[str, tuple[Words, Words]] = {
     ),
     MISSING: (
         gettext_lazy("No payment details"),
-        gettext_lazy("They enter how they want to be paid"),
+        gettext_lazy("Wait for their details, or mark as paid"),
     ),
 }
 FILED = (

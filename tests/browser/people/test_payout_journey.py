@@ -88,7 +88,7 @@ def test_one_proposes_another_approves_the_books_balance_and_it_is_exported(
     manager.sees("Manual payments")
     told = sorted(row["amount"] for row in manager.downloads("Export all as CSV"))
     assert told == ["0.60", "1.50", "1.80"]
-    manager.page.get_by_text("Paid otherwise…").click()
+    manager.page.get_by_text("Mark as paid…").click()
     manager.press("Check, then book")
     manager.press("Book €3.90 as paid")
     expect(manager.page.get_by_text("3 payments noted as paid")).to_be_visible()
@@ -141,7 +141,7 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     manager.page.get_by_role("button", name="Approve 1 person, €1.80").dblclick()
     expect(manager.page.get_by_role("link", name="Export CSV").first).to_be_visible()
     manager.go(f"{project}/payouts/by-hand/")
-    manager.page.get_by_text("Paid otherwise…").click()
+    manager.page.get_by_text("Mark as paid…").click()
     manager.press("Check, then book")
     manager.page.get_by_role("button", name="Book €1.80 as paid").dblclick()
     expect(manager.page.get_by_text("Nothing waits")).to_be_visible()
