@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
+import numpy as np
 import scipy
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import connection
 from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from numpy.typing import NDArray
 
 from annotation.models import PaymentDetails, Project, WorkerOrigin
 from crowdqc.numbers import count, percent, plural
@@ -225,19 +227,30 @@ def _shares(items: Iterable[Mapping[int, str]]) -> Shares:
     return shares
 
 
-def _is_rare(shared: int, same: int, chance: float, pairs: int) -> bool:
-    """Whether fewer than FAMILY_ERROR of so many pairs would share as much by chance."""
+def _are_rare(counts: Sequence[tuple[int, int, float]], pairs: int) -> NDArray[np.bool_]:
+    """Whether fewer than FAMILY_ERROR of so many pairs would share as much by chance.
+
+    ``counts``: of each pair the items shared, the same ones, and the chance of one.
+    """
+    shared, same, chance = np.array(counts, dtype=float).reshape(-1, 3).T
     tail = scipy.stats.binom.sf(same - 1, shared, chance)
-    return bool(shared >= LEAST_SHARED and tail * pairs < FAMILY_ERROR)
+    return np.asarray(tail * pairs < FAMILY_ERROR)
 
 
 def _same_texts(shares: Shares) -> Iterator[Pair]:
     all_shared, all_same = (sum(own[at] for own in shares.values()) for at in (0, 1))
-    for both, (shared, same) in sorted(shares.items()):
-        if 2 * same < shared:  # phrases that a crowd shares, and no second account
-            continue
-        others, alike = all_shared - shared, all_same - same
-        if _is_rare(shared, same, (alike + 1) / (others + 2), len(shares)):
+    found = [
+        (both, shared, same, all_shared - shared, all_same - same)
+        for both, (shared, same) in sorted(shares.items())
+        # Less than half: phrases that a crowd shares, and no second account.
+        if shared >= LEAST_SHARED and 2 * same >= shared
+    ]
+    chances = [
+        (shared, same, (alike + 1) / (others + 2)) for _both, shared, same, others, alike in found
+    ]
+    rare = _are_rare(chances, len(shares))
+    for (both, shared, same, others, alike), is_rare in zip(found, rare, strict=True):
+        if is_rare:
             told = {"same": count(same), "shared": count(shared)}
             told |= {"alike": count(alike), "others": plural(others, "pair")}
             text = _(
@@ -256,6 +269,7 @@ def same_choices(shares: Shares) -> Iterator[Pair]:
             best[one].append((chance, same, shared, other))
             best[other].append((chance, same, shared, one))
     nearest = {worker: sorted(own, reverse=True)[:2] for worker, own in best.items()}
+    found = []
     for (one, other), (shared, same) in sorted(shares.items()):
         beside = [
             row
@@ -263,14 +277,16 @@ def same_choices(shares: Shares) -> Iterator[Pair]:
             for row in nearest.get(worker, ())
             if row[3] != like
         ]
-        if not beside:
-            continue
-        chance, alike, of, _who = max(beside)
-        if _is_rare(shared, same, chance, len(shares)):
+        if beside and shared >= LEAST_SHARED:
+            found.append(((one, other), shared, same, max(beside)))
+    chances = [(shared, same, beside[0]) for _both, shared, same, beside in found]
+    rare = _are_rare(chances, len(shares))
+    for (both, shared, same, (_chance, alike, of, _who)), is_rare in zip(found, rare, strict=True):
+        if is_rare:
             told = {"same": count(same), "shared": count(shared)}
             told |= {"alike": count(alike), "of": count(of)}
             text = _(
                 "same answers on %(same)s of %(shared)s items (with anybody else at most %(alike)s "
                 "of %(of)s)"
             )
-            yield (one, other), "choice", text % told
+            yield both, "choice", text % told
