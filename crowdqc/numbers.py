@@ -126,6 +126,11 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
     text = amount(value)
     if whole:
         text = amount(round_money(value, 0))[:-3]
+    return _with_currency(text, currency)
+
+
+def _with_currency(text: str, currency: str) -> str:
+    """A written amount with the sign of its currency where the language puts it."""
     if not _is_english():
         return f"{text}{NBSP}{currency_sign(currency)}"
     symbol = SYMBOLS.get(currency.upper(), currency.upper() + NBSP)
@@ -135,10 +140,7 @@ def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -
 def unit_money(value: Number, currency: str = "EUR") -> str:
     """Pay for one of many, to a hundredth of a cent: ``€0.10``, ``€0.0125``."""
     units, _point, decimals = f"{round_money(value, 4):f}".partition(".")
-    text = _localized(f"{units}.{decimals.rstrip('0').ljust(2, '0')}")
-    if not _is_english():
-        return f"{text}{NBSP}{currency_sign(currency)}"
-    return SYMBOLS.get(currency.upper(), currency.upper() + NBSP) + text
+    return _with_currency(_localized(f"{units}.{decimals.rstrip('0').ljust(2, '0')}"), currency)
 
 
 def small_money(value: Number, currency: str = "EUR", *, digits: int = 2) -> str:

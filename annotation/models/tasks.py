@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 
 from django.db import models
@@ -246,6 +247,11 @@ class ExclusionQuerySet(models.QuerySet):
     def in_force(self) -> ExclusionQuerySet:
         """Exclusions that were not undone."""
         return self.filter(undone_at__isnull=True)
+
+    def in_force_at(self, when: dt.datetime) -> ExclusionQuerySet:
+        """Exclusions that held at this moment."""
+        open_then = Q(undone_at__isnull=True) | Q(undone_at__gt=when)
+        return self.filter(open_then, created_at__lte=when)
 
 
 class Exclusion(models.Model):

@@ -58,9 +58,8 @@ def study_of(run: Run) -> Row:
 
 def exclusions_at(run: Run) -> QuerySet[Exclusion]:
     """Return the exclusions that held when a run took its answers."""
-    when = run.started_at or run.created_at
-    held = Q(undone_at__isnull=True) | Q(undone_at__gt=when)
-    return Exclusion.objects.filter(held, task=run.task_id, created_at__lte=when)
+    taken = Exclusion.objects.in_force_at(run.started_at or run.created_at)
+    return taken.filter(task=run.task_id)
 
 
 def _answers_of(run: Run) -> Count:

@@ -13,6 +13,7 @@ from annotation.models import Project, Task
 from evaluation.models import Run, RunState
 from evaluation.runs.adapters import adapter_of, judged_types, main_methods
 from evaluation.runs.official.selectors import official_runs
+from evaluation.runs.schedules import mark_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def _count_new(tasks: Sequence[Task], runs: Mapping[int, Run]) -> dict[int, int]
     parts = [
         adapter_of(task)
         .counting_rows(task)
-        .filter(pk__gt=run.snapshot.counts.get("mark", {}).get("max_id", 0))
+        .filter(pk__gt=mark_of(run).get("max_id", 0))
         .order_by()
         .values_list("item__task")
         .annotate(n=Count("pk"))

@@ -58,11 +58,6 @@ def inline(text: Html, note: Html) -> SafeString:
     return format_html('{} <small class="inline">{}</small>' if note else "{}", text, note)
 
 
-def worker_cell(worker: Html, in_file: str = "") -> SafeString:
-    """Put what a file calls a worker beside their pseudonym."""
-    return inline(worker, in_file)
-
-
 def count_of_total(part: int, every: int) -> str:
     """Format a count of a total, like ``3 of 12``."""
     return _("%(n)s of %(all)s") % {"n": numbers.count(part), "all": numbers.count(every)}

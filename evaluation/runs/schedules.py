@@ -44,7 +44,7 @@ class NewAnswers:
         return self.new + self.changed
 
 
-def _mark_of(last: Run | None) -> dict[str, Any]:
+def mark_of(last: Run | None) -> dict[str, Any]:
     """The mark that was set when the run froze its answers; empty where it froze none."""
     counts = last.snapshot.counts if last is not None and last.snapshot else {}
     mark: dict[str, Any] = counts.get("mark", {})
@@ -53,7 +53,7 @@ def _mark_of(last: Run | None) -> dict[str, Any]:
 
 def count_new_answers(task: Task, last: Run | None) -> NewAnswers:
     """Compare the task's counting answers with what the last run saw, by their hash."""
-    seen = _mark_of(last)
+    seen = mark_of(last)
     max_id = seen.get("max_id", 0)
     tally = adapter_of(task).tally(task, max_id)
     if tally.digest == seen.get("digest", ""):
@@ -177,7 +177,7 @@ def _saw_nothing_newer(task: Task, last: Run) -> bool:
 
 def _settled(task: Task, last: Run | None, now: dt.datetime) -> bool:
     """Whether nobody has answered for a while, or people have been answering for long."""
-    oldest, newest = answers.arrivals(task, max_id=_mark_of(last).get("max_id", 0))
+    oldest, newest = answers.arrivals(task, max_id=mark_of(last).get("max_id", 0))
     if newest is None or oldest is None:
         return True
     return now - newest >= QUIET or now - oldest >= PATIENCE

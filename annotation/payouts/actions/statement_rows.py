@@ -163,14 +163,14 @@ def _remember(statement: Statement, known: _Known) -> None:
         )
     )
     for place, row in enumerate(statement.rows):
+        key = f"statement:{statement.pk}:{place}"
         if row["outcome"] == "missing":
-            if f"statement:{statement.pk}:{place}" in back:
+            if key in back:
                 known.taken_back[row["payment"]] = statement.name
             continue
         if row.get("status") and not row["payment"]:
             continue  # it told of no payment
         identity = tuple(row[name] for name in IDENTITY)
-        key = f"statement:{statement.pk}:{place}"
         named = {**row, "statement": statement.name, "booked": key in back}
         told.setdefault(identity, []).append(named)
         if row["payment"] and row["outcome"] in ("matched", "different"):

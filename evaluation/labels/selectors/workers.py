@@ -26,7 +26,7 @@ from evaluation.labels.selectors.models import group as group_of
 from evaluation.labels.selectors.study import ShownField, known_right
 from evaluation.models import Run, WorkerScore
 from evaluation.pairwise.selectors.workers import pair_seconds
-from evaluation.results.cells import worker_cell
+from evaluation.results.cells import inline
 from evaluation.results.tables import Group, ResultTable
 from evaluation.runs.results import look_alikes, votes_used
 
@@ -207,7 +207,7 @@ class Opening:
             closed="&closed=1" if is_open else "",
             name=row.name,
         )
-        return worker_cell(name, row.in_file if self.requester else "")
+        return inline(name, row.in_file if self.requester else "")
 
     def group(self, row: WorkerRow) -> Group:
         """Make the worker's row, with the confusion matrix below if it is open."""

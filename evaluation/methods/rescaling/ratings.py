@@ -79,7 +79,8 @@ ORDINAL, INTERVAL = "ordinal", "interval"
 ORDINAL_AGREED = (
     *("dimension", "measurement", "alpha", "low", "high", "n", "texts", "unit", "reason"),
 )
-AGREED = (*ORDINAL_AGREED, "interval_alpha", "interval_low", "interval_high")
+INTERVAL_AGREED = ("interval_alpha", "interval_low", "interval_high")
+AGREED = (*ORDINAL_AGREED, *INTERVAL_AGREED)
 SYSTEM = (
     "dimension",
     "component",
@@ -248,7 +249,8 @@ def fit(
     columns["two_classes"] = TWO_CLASSES
     ours, theirs, steps = rng.spawn(3)  # what was drawn before stays as it was
     for k, agreed in enumerate(rows["agreement"]):
-        agreed.update(_interval_agreement(data, k, steps, settings))
+        figures = _alpha(data, k, INTERVAL, steps, settings)[:3]  # ``reason`` says why of both
+        agreed.update(zip(INTERVAL_AGREED, figures, strict=True))
     rows["two_classes"] = [_two_classes(data, k, theirs, settings) for k in range(len(data.scales))]
     if settings["competence"]:
         columns |= {
@@ -344,57 +346,42 @@ def agreement_row(
     data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Return a row of ``agreement``: ordinal alpha on a scale, with its interval."""
-    unit, noun = data.units
-    row: dict[str, Any] = {
+    given = np.isfinite(data.value[:, scale])
+    alpha, low, high, reason = _alpha(data, scale, ORDINAL, rng, settings)
+    return {
         "dimension": scale,
         "measurement": ORDINAL,
-        "alpha": np.nan,
-        "low": np.nan,
-        "high": np.nan,
-        "n": int(np.isfinite(data.value[:, scale]).sum()),
-        "reason": "",
-        "texts": len(set(data.text[np.isfinite(data.value[:, scale])].tolist())),
-        "unit": noun,
+        "alpha": alpha,
+        "low": low,
+        "high": high,
+        "n": int(given.sum()),
+        "reason": reason,
+        "texts": len(set(data.text[given].tolist())),
+        "unit": data.units[1],
     }
-    try:
-        votes = labels(data, scale)
-        row["alpha"] = krippendorff_alpha(votes, ORDINAL)
-        found = alpha_interval(
-            votes,
-            ORDINAL,
-            rng=rng,
-            resamples=settings["resamples"],
-            confidence=settings["level"],
-            group=unit,
-            noun=noun,
-        )
-        row["low"], row["high"], row["reason"] = found.low, found.high, found.reason
-    except DataError as problem:
-        row["reason"] = str(problem)
-    return row
 
 
-def _interval_agreement(
-    data: Ratings, scale: int, rng: np.random.Generator, settings: dict[str, Any]
-) -> dict[str, float]:
-    """Alpha where the points are equal steps, with its bootstrap bounds; NaN where undefined."""
+def _alpha(
+    data: Ratings, scale: int, level: str, rng: np.random.Generator, settings: dict[str, Any]
+) -> tuple[float, float, float, str]:
+    """Alpha at a ``level`` of measurement, its bootstrap bounds, and why any is NaN."""
     unit, noun = data.units
-    row = dict.fromkeys(("interval_alpha", "interval_low", "interval_high"), np.nan)
+    alpha = np.nan
     try:
         votes = labels(data, scale)
-        row["interval_alpha"] = krippendorff_alpha(votes, INTERVAL)
+        alpha = krippendorff_alpha(votes, level)
         found = alpha_interval(
             votes,
-            INTERVAL,
+            level,
             rng=rng,
             resamples=settings["resamples"],
             confidence=settings["level"],
             group=unit,
             noun=noun,
         )
-    except DataError:
-        return row  # ``reason`` says why
-    return row | {"interval_low": found.low, "interval_high": found.high}
+    except DataError as problem:
+        return alpha, np.nan, np.nan, str(problem)
+    return alpha, found.low, found.high, found.reason
 
 
 def _two_classes(

@@ -23,7 +23,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
-from evaluation.results.cells import beside, count_of_total, link, worker_cell
+from evaluation.results.cells import beside, count_of_total, inline, link
 from evaluation.results.columns import (
     PLOT,
     Column,
@@ -407,7 +407,7 @@ WORKERS = (
     head_column(
         "name",
         gettext_lazy("Worker"),
-        html=lambda row: worker_cell(link(row.url, row.name), row.in_file),
+        html=lambda row: inline(link(row.url, row.name), row.in_file),
         classes="nowrap",
     ),
     Column.score(
@@ -574,7 +574,7 @@ def _rater_table(rows: Sequence[Rater], scale: str) -> ResultTable:
         head_column(
             "name",
             _("Worker"),
-            html=lambda row: worker_cell(row.name, row.in_file),
+            html=lambda row: inline(row.name, row.in_file),
             classes="nowrap",
         ),
         Column.score("competence", _("Competence"), term="competence"),

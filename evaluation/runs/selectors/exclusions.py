@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from annotation.models import Answer, Exclusion
 from crowdqc.numbers import listed
@@ -21,11 +21,8 @@ def excluded_since(run: Run) -> list[str]:
     seen = Answer.objects.filter(
         pk__lte=run.snapshot.counts["max_id"], worker=OuterRef("worker"), item__task=run.task_id
     )
-    before = Exclusion.objects.filter(
-        Q(undone_at=None) | Q(undone_at__gt=frozen_at),
-        task=run.task_id,
-        worker=OuterRef("worker"),
-        created_at__lte=frozen_at,
+    before = Exclusion.objects.in_force_at(frozen_at).filter(
+        task=run.task_id, worker=OuterRef("worker")
     )
     rows = Exclusion.objects.in_force().filter(
         Exists(seen), ~Exists(before), task=run.task_id, created_at__gt=frozen_at

@@ -282,6 +282,6 @@ def test_nothing_is_offered_where_a_live_evaluation_or_adaptive_collection_decid
 def test_two_that_score_the_same_are_a_choice_by_cost() -> None:
     rows: Any = [SimpleNamespace(id=pk, group=1) for pk in (1, 2)]
     top = {"system_a": 1, "system_b": 2, "gap": 0.0, "error": 0.4, "votes": 36, "needed": None}
-    assert pair_top._needed(rows, top)[1] == "more than 20 times as many"
-    assert pair_top._times_needed(rows, top) == 0.0
-    assert pair_top._needed(rows, {**top, "error": None}) == ("", "")
+    needed = pair_top._votes_needed(rows, top)
+    assert pair_top._many(needed, needed / 36) == "more than 20 times as many"
+    assert pair_top._votes_needed(rows, {**top, "error": None}) == 0.0

@@ -127,7 +127,7 @@ def board_screen(
 ) -> Screen:
     """The verdict on systems, the votes that would settle it, and what to read first."""
     candidate = _collect(offer) if offer else None
-    if place.open and found and found.plan and not found.needed:
+    if place.open and found and found.is_out_of_reach:
         candidate = _out_of_reach(found)
     candidate = candidate or _instead(run, place, found, dimension)
     return arrange(

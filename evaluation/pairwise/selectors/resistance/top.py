@@ -77,7 +77,6 @@ def _evidence(row: ChangeRow) -> SafeString:
 class Resistance:
     """What a page says of how far a board holds."""
 
-    note: str
     findings: list[Finding]
     rows: list[ChangeRow]
     more: list[ChangeRow]
@@ -85,7 +84,7 @@ class Resistance:
     hidden: int
     goal: str
     facts: list[tuple[str, str]]
-    plan: bool  # whether more votes would separate the first two
+    is_out_of_reach: bool  # whether separating the first two takes too many votes
     used: int  # judgments that the run used
     needed: int  # judgments in all that takes; 0 where it is not known, or too many
 
@@ -127,11 +126,11 @@ def resistance(
     lines = [*first, *page.style(told, rows, top)]
     votes = [page.vote(row) for row in listed[:SHOWN_VOTES]]
     split = _own(told, "split", dimension)
-    needed = _needed(rows, top)
+    needed = _votes_needed(rows, top)
+    times = needed / top["votes"] if top and needed else 0.0
     tally = tally_of(told)
     used = tally.used if tally else 0
     return Resistance(
-        note=needed[0],
         findings=[
             *_one_judge(told),
             *page.fragile(changes, top),
@@ -144,12 +143,12 @@ def resistance(
         hidden=max(0, len(listed) - SHOWN_VOTES),
         goal=_goal(lines),
         facts=[
-            *([(_("Votes to separate 1 and 2"), needed[1])] if needed[1] else []),
+            *([(_("Votes to separate 1 and 2"), _many(needed, times))] if needed else []),
             *_controlled_for(told, dimension),
         ],
-        plan=bool(needed[1]),
+        is_out_of_reach=times > MANY_TIMES,
         used=used,
-        needed=rounded(used * _times_needed(rows, top)),
+        needed=rounded(used * times) if times <= MANY_TIMES else 0,
     )
 
 
@@ -439,38 +438,25 @@ def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
     return max(own, key=lambda row: row.controlled or 0.0, default=None)
 
 
-def _votes_needed(top: Told) -> float:
-    """Votes that would separate the first two: without end where they score the same, 0 unknown."""
-    if top["needed"] is None and top["error"]:
-        return math.inf
-    return float(top["needed"] or 0.0)
+def _votes_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
+    """Votes that would separate the first two: without end where they score the same.
 
-
-def _needed(rows: Sequence[SystemRow], top: Told | None) -> tuple[str, str]:
-    """Say how many votes would separate the first two, as a sentence and as a fact."""
+    0 where that is not known, or where they are separated.
+    """
     if top is None:
-        return "", ""
-    needed = _votes_needed(top)
-    if not needed:
-        return "", ""
-    group = {row.id: row.group for row in rows}
-    together = group.get(top["system_a"]) == group.get(top["system_b"])
-    if not together or needed <= top["votes"]:
-        return "", ""
-    if needed > MANY_TIMES * top["votes"]:
-        told = {"times": MANY_TIMES}
-        said = _("It would take more than %(times)s times as many votes to separate the first two.")
-        return said % told, _("more than %(times)s times as many") % told
-    votes = {"n": count(rounded(needed))}
-    said = _("About %(n)s votes would separate the first two with a chance of 80%%.")
-    return said % votes, _("about %(n)s") % votes
-
-
-def _times_needed(rows: Sequence[SystemRow], top: Told | None) -> float:
-    """Return how many times the votes are needed to separate the first two; 0 if out of reach."""
-    if top is None or not _needed(rows, top)[1] or _votes_needed(top) > MANY_TIMES * top["votes"]:
         return 0.0
-    return float(top["needed"] / top["votes"])
+    group = {row.id: row.group for row in rows}
+    if group.get(top["system_a"]) != group.get(top["system_b"]):
+        return 0.0
+    needed = math.inf if top["needed"] is None and top["error"] else top["needed"] or 0.0
+    return float(needed) if needed > top["votes"] else 0.0
+
+
+def _many(needed: float, times: float) -> str:
+    """So many votes in words; of too many only that they are."""
+    if times > MANY_TIMES:
+        return _("more than %(times)s times as many") % {"times": MANY_TIMES}
+    return _("about %(n)s") % {"n": count(rounded(needed))}
 
 
 def rounded(value: float) -> int:
