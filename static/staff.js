@@ -9,6 +9,7 @@ import "./js/label/media.js";
 import "./js/passkeys.js";
 import "./js/payouts.js";
 import "./js/resume.js";
+import "./js/steps.js";
 import { startBuilder } from "./js/builder.js";
 import { startReplay } from "./js/replay/replay.js";
 

@@ -6,6 +6,7 @@ import "./js/judge.js";
 import "./js/label/label.js";
 import "./js/label/media.js";
 import "./js/label/chat.js";
+import "./js/steps.js";
 import { startAnswering } from "./js/answer.js";
 
 if (document.querySelector("#work[data-assignment]")) startAnswering();

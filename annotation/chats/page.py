@@ -6,7 +6,6 @@ shown only as the data that was kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +27,9 @@ from annotation.chats.model import (
     Turn,
 )
 from annotation.chats.notes import note_texts
+from annotation.chats.steps import StepsView, view_steps
 from annotation.chats.storage import chat_of
+from annotation.chats.text import pretty_json
 from annotation.models import ChatContent
 from crowdqc.numbers import plural
 from crowdqc.web.markdown import render_markdown
@@ -108,6 +109,7 @@ class ChatView:
     turns: tuple[TurnView, ...]
     notes: tuple[str, ...]
     has_calls: bool
+    steps: StepsView
 
     @property
     def first_words(self) -> str:
@@ -124,7 +126,7 @@ def chat_page(
 ) -> ChatView:
     """Return a stored conversation as shown; ``by_unit``: fields by the unit they are about.
 
-    ``facts``: models, tokens and times, which would unblind workers.
+    ``facts``: models, tokens and times of turns, which would unblind workers.
     """
     return view_chat(chat_of(row), by_unit, hides_system=hides_system, facts=facts)
 
@@ -146,6 +148,7 @@ def view_chat(
         turns,
         tuple(note_texts(chat.notes)) if facts else (),
         any(turn.calls for turn in chat.turns),
+        view_steps(chat, facts=facts),
     )
 
 
@@ -270,16 +273,6 @@ def _cut(characters: int) -> str:
     if not characters:
         return ""
     return _("cut: %(characters)s not shown") % {"characters": plural(characters, "character")}
-
-
-def pretty_json(text: str) -> str:
-    """Indent a text that is a JSON object or list; return any other as it is."""
-    if not text.lstrip().startswith(("{", "[")):
-        return text
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return text
 
 
 def one_line(text: str, most: int = LINE) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from annotation.chats.model import Chat, ReasoningPart, ToolCall, Turn, part_text
@@ -58,3 +59,13 @@ def shorten_blocks(blocks: Sequence[str], most: int) -> str:
     left_out = len(blocks) - 1 - len(kept)
     gap = [f"[{left_out} turns left out]"] if left_out else []
     return "\n\n".join([first, *gap, *kept])
+
+
+def pretty_json(text: str) -> str:
+    """Indent a text that is a JSON object or list; return any other as it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text

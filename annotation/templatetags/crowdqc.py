@@ -45,6 +45,13 @@ MARKS = {
     "undecided": RING
     + '<path class="hand" d="M4.5 4.7a1.5 1.5 0 1 1 2.2 1.3Q6 6.4 6 7M6 8.8v.1"/>',
     "offline": RING + '<path class="hand" d="M2.5 9.5 9.5 2.5"/>',
+    # Kinds of steps of a trace.
+    "model": RING + '<circle class="solid" cx="6" cy="6" r="2"/>',
+    "tool": '<path class="hand" d="M1.5 1.5h9v9h-9zM4 6h4"/>',
+    "retriever": '<path class="hand" d="M8.8 5a3.8 3.8 0 1 1-7.6 0 3.8 3.8 0 1 1 7.6 0"/>'
+    '<path class="hand" d="M8 8l3.4 3.4"/>',
+    "agent": '<path class="hand" d="M1 2.5h10M1 6h10M1 9.5h10"/>',
+    "other": '<path class="hand" d="M1 2.5h10M1 6h10M1 9.5h10"/>',
 }
 KEYS = {
     "interval": (

@@ -20,7 +20,6 @@ from crowdqc.errors import NotAllowed
 from evaluation.results.findings import arrange
 from evaluation.traces import results
 from evaluation.traces.listing import row_of, trace_listing
-from evaluation.traces.steps import step_rows
 
 
 @login_required
@@ -58,7 +57,6 @@ def trace(request: HttpRequest, project_id: int, trace_id: int) -> HttpResponse:
     context = {
         "trace": found,
         "chat": view_chat(chat, hides_system=settings.hide_system, facts=True),
-        "steps": step_rows(chat),
         "row": row,
         "hidden": hidden,
     }

@@ -41,6 +41,10 @@ function share() {
   return Boolean(shared);
 }
 
+document.addEventListener("crowdqc:turn", ({ target }) => {
+  at = target;
+});
+
 document.addEventListener("click", ({ target }) => {
   const button = chat() && target.closest("[data-correct]");
   if (!button) return;

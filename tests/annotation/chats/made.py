@@ -8,6 +8,7 @@ from typing import Any
 from annotation.authoring.actions import tasks
 from annotation.chats.model import (
     Chat,
+    Span,
     ToolCall,
     Turn,
     dump_chat,
@@ -74,6 +75,32 @@ def make_chat(number: int = 1) -> Chat:
             Turn(role="assistant", calls=(change,), parts=(text_part("Done."),)),
         )
     )
+
+
+def make_trace() -> Chat:
+    """The conversation above with the steps of its last answer, of which two fail."""
+    chat = make_chat()
+    spans = (
+        Span(id="1", name="turn", kind="agent", offset=0, seconds=8.4),
+        Span(id="2", name="plan", kind="model", parent="1", depth=1, offset=0, seconds=0.9, turn=3),
+        Span(
+            id="3", name="change_delivery", kind="tool", parent="1", depth=1, offset=1.5,
+            seconds=5.0, turn=5, is_error=True, message="no answer from carrier",
+        ),
+        Span(
+            id="4", name="POST /deliveries", parent="3", depth=2, offset=1.6, seconds=4.9,
+            is_error=True,
+        ),
+        Span(
+            id="5", name="write_answer", kind="model", parent="1", depth=1, offset=6.5,
+            seconds=1.6, turn=5,
+        ),
+        Span(
+            id="6", name="check_policy", kind="retriever", parent="1", depth=1, offset=8.1,
+            seconds=0.3,
+        ),
+    )  # fmt: skip
+    return chat.model_copy(update={"spans": spans})
 
 
 def make_chat_task(

@@ -132,13 +132,13 @@ def test_a_long_text_is_cut_before_it_is_masked_and_no_secret_shows_at_the_cut()
 
 def test_a_tool_output_of_two_hundred_thousand_characters_is_masked_at_once() -> None:
     text = "Zm9vYmFy/+" * 19_990 + " ana@example.org"
-    began = time.monotonic()
+    began = time.process_time()
     assert Masker(MASKS).mask_text(text).endswith("[EMAIL]")
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("part", ["4 ", "AB12 ", "4111 ", "a_token=", "secret_key_"])
 def test_no_repeated_text_takes_long(part: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     Masker(MASKS).mask_text(part * (50_000 // len(part)))
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2

@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Answer, ChoiceValue
-from tests.annotation.chats.made import make_chat_task
+from tests.annotation.chats.made import SOLVED, make_chat_task, make_trace
 from tests.annotation.chats.test_pairs import chat_of, make_chat_pair
 from tests.browser.sign_in import sign_in
 from tests.support import factories
@@ -88,3 +88,31 @@ def test_conversations_fit_the_screen(browser: Browser, live_server: Any, size: 
         over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert over <= 0, name
     assert not Answer.objects.exists()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_reviewer_goes_from_error_to_error_of_a_trace(
+    browser: Browser, live_server: Any, size: str
+) -> None:
+    world = factories.make_world()
+    task = make_chat_task(world.project, n=1, chats=[make_trace()], fields=[SOLVED])
+    found = factories.claim(task, world.worker)
+    page = opened(browser, world, live_server.url, size)
+    page.goto(live_server.url + reverse("work_item", args=[found.pk, 1]))
+    picture(page, f"trace-{size}")
+    steps = page.locator("[data-steps]")
+    expect(steps.locator("summary")).to_contain_text("6 steps")
+    if size == "phone":
+        expect(steps.locator("ol")).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        steps.locator("summary").click()
+    current = steps.locator("[aria-current]")
+    expect(current).to_contain_text("write_answer")
+    page.keyboard.press("e")
+    expect(current).to_contain_text("change_delivery")
+    page.keyboard.press("e")
+    expect(current).to_contain_text("POST /deliveries")
+    steps.get_by_role("link", name="plan").click()
+    expect(current).to_contain_text("plan")
+    expect(page.locator("#turn-3")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
