@@ -12,7 +12,11 @@ from pathlib import Path
 
 from tests.bench.harness import ROOT, NotHere
 
-PEERS = {"potato": "potato-annotation==2.12.1", "label-studio": "label-studio==1.23.2"}
+PEERS = {
+    "potato": "potato-annotation==2.12.1",
+    "label-studio": "label-studio==1.23.2",
+    "phoenix": "arize-phoenix==20.26.1",
+}
 FOLDER = Path(os.environ.get("CROWDQC_BENCH_PEERS", ROOT / "build" / "peers"))
 
 
@@ -27,13 +31,14 @@ def command_of(name: str) -> Path:
 
 
 def main() -> None:
-    """Make what is missing; some minutes and a gigabyte."""
-    for name, requirement in PEERS.items():
+    """Make what is missing, of all peers or those named; some minutes and a gigabyte."""
+    for name in sys.argv[1:] or PEERS:
+        requirement = PEERS[name]
         folder = FOLDER / name
         if not (folder / "bin" / name).is_file():
             print(f"installing {requirement} into {folder}")
             subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-            pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", requirement]
+            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", requirement]
             subprocess.run(pip, check=True)
 
 

@@ -22,6 +22,8 @@ from django.urls import reverse  # noqa: E402
 from annotation.accounts.tokens import actions as tokens  # noqa: E402
 from annotation.authoring.actions import tasks  # noqa: E402
 from annotation.models import Task, User  # noqa: E402
+from annotation.traces.actions.queue import create_queue  # noqa: E402
+from annotation.traces.actions.sources import create_source  # noqa: E402
 from tests.evaluation.corpora import labels  # noqa: E402
 from tests.support import factories  # noqa: E402
 from tests.support.studies import writing  # noqa: E402
@@ -77,6 +79,15 @@ def token_of(user: User, *scopes: str) -> str:
     return tokens.create_token(by=user, name="bench", scopes=scopes, days=1, per_minute=6000)[1]
 
 
+def source_token(task: Task) -> str:
+    """The token of a source whose traces are drawn for review by the usual rules."""
+    owner = task.project.owner
+    settings = {"spans_per_minute": 10_000_000, "idle_seconds": 5}
+    source, token = create_source(by=owner, project=task.project, name="bench", settings=settings)
+    create_queue(by=owner, source=source, reviews=3)
+    return token
+
+
 def main(sizes: dict[str, int]) -> dict[str, Any]:
     """Make it all; returns sessions and addresses."""
     passages = sizes.get("passages", 0)
@@ -96,6 +107,7 @@ def main(sizes: dict[str, int]) -> dict[str, Any]:
         "api_claim": reverse("api_claim", args=[task.pk]),
         "requester": factories.session_of(task.project.owner),
         "bundle": bundle,
+        "source": source_token(task) if sizes.get("sources") else "",
         "claim": reverse("work_claim", args=[task.pk]),
         "home": reverse("work_home"),
         "lists": {
