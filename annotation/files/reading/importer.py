@@ -570,8 +570,11 @@ class UniqueRows:
     what: str = "text"  # what a key has one of
     first: FirstSeen = field(default_factory=FirstSeen)
 
-    def is_new(self, row: Row, key: Hashable, text: str) -> bool:
-        """Whether the row is new; else it is counted as there, or noted as a repeat or as bad."""
+    def is_new(self, row: Row, key: Hashable, text: str, *, elsewhere: bool = False) -> bool:
+        """Whether the row is new; else it is counted as there, or noted as a repeat or as bad.
+
+        ``elsewhere``: what is there already is not in the task, so that the row is new to it.
+        """
         line, same = self.first.setdefault(key, row.line, text)
         if line != row.line and not same:
             wrong = _("Given twice, first on line %(line)s, with another %(what)s.") % {
@@ -585,6 +588,8 @@ class UniqueRows:
             return True
         if line == row.line and known is not None and not _equal(known, text):
             self.reader.add_error(row, self.names, self.differs, self.leave)
+        elif line == row.line and elsewhere:
+            return True
         elif line == row.line:
             self.reader.checked.there += 1
         else:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
@@ -41,6 +41,7 @@ class KnownCandidates:
     names: Sequence[str] = ()
     fields: Sequence[KnownField] = ()  # what can be known of a text, where each is an item
     pairs_texts: bool = False  # two texts of a topic are compared
+    topics: Set[str] | None = None  # those of the task; None: it judges no texts
 
 
 def key_of(topic: str, source: str, text: str) -> str:
@@ -168,7 +169,9 @@ class Candidates(Importer):
                     one_query.check(row, ["topic", "query"], values["topic"], values["query"])
                 known_answer = known_of_item(reader, row, known.fields)
                 self._one_kind(reader, row, values, kinds)
-                if once.is_new(row, values["key"], content_of(values["topic"], values["text"])):
+                content = content_of(values["topic"], values["text"])
+                elsewhere = known.topics is not None and values["topic"] not in known.topics
+                if once.is_new(row, values["key"], content, elsewhere=elsewhere):
                     checked.good.append({**values, "known": known_answer})
         if one_query.first:  # any row of a topic may give it
             none = (None, "")

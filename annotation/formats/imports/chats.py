@@ -320,7 +320,7 @@ def _scores(values: Mapping[str, str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class KnownChatTexts:
-    """What the project holds: keys of its texts; the pairs of the draft, if it is one of pairs."""
+    """What the draft holds: keys of texts on its topics; its pairs, if it is one of pairs."""
 
     keys: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str, str]] = frozenset()

@@ -162,7 +162,18 @@ def texts(task: Task) -> KnownCandidates:
     type, version = get_type(task.type), task.versions.latest("number")
     alone = type.judges_texts and not type.pairs_texts
     fields = type.known_fields(version.settings) if alone else ()
-    return replace(candidates(task.project), fields=fields, pairs_texts=type.pairs_texts)
+    return replace(
+        candidates(task.project),
+        fields=fields,
+        pairs_texts=type.pairs_texts,
+        topics=_topics(task) if type.judges_texts else None,
+    )
+
+
+def _topics(task: Task) -> frozenset[str]:
+    """The topics of the draft."""
+    groups = task.groups.in_version(task.versions.latest("number").number)
+    return frozenset(groups.values_list("key", flat=True))
 
 
 def pairs(task: Task) -> KnownPairs:
@@ -302,8 +313,10 @@ def chat_items(task: Task) -> KnownLabelItems:
 
 
 def chat_texts(task: Task) -> KnownChatTexts:
-    """Return the conversations of the project, and the pairs of the draft."""
-    rows = Candidate.objects.filter(project=task.project_id, chat__isnull=False)
+    """Return the conversations on the topics of the draft, and its pairs."""
+    rows = Candidate.objects.filter(
+        project=task.project_id, chat__isnull=False, topic__in=_topics(task)
+    )
     paired = get_type(task.type).pairs_texts
     keys = frozenset(rows.values_list("key", flat=True))
     return KnownChatTexts(keys, pairs(task).pairs if paired else frozenset())

@@ -103,7 +103,7 @@ def use_project_topics(*, by: User, task: Task, keys: Collection[str] | None = N
 def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     """Add checked rows of a file to the project, and their topics to a task that judges texts.
 
-    Returns how many texts are new.
+    Returns how many texts are new, to the project or to the task.
     """
     new, _ = add_candidates(by=by, project=task.project, rows=rows, name=name)
     if get_type(task.type).judges_texts:
@@ -120,6 +120,7 @@ def add_texts(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
         for group in blank:  # of topics that were there before
             set_category(by=by, task=task, group=group, category=kinds[group.key])
         _settle(by, task)
+        return len(rows)
     return new
 
 

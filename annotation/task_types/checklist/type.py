@@ -59,7 +59,7 @@ class Checklist(TaskType):
 
     # files
     exports = ("candidates", "checks", *TaskType.exports)
-    imports = ("candidates", "checks", "known_answers")
+    imports = ("candidates", "chat_texts", "checks", "known_answers")
     import_words: Mapping[str, Mapping[str, Any]] = {
         "candidates": {
             "title": gettext_lazy("Texts to be checked"),

@@ -139,12 +139,12 @@ def test_pairs_and_single_conversations_are_texts_under_judgment() -> None:
     longest = Candidate.objects.filter(project=project).order_by("-chat__turns").first()
     assert longest and longest.chat and longest.text.startswith("[1] User: q")
     assert import_objects(by=project.owner, task=task, kind="chat_texts", rows=records).new == 0
-    rating = make_draft(project, "rating")
-    report = import_objects(by=project.owner, task=rating, kind="chat_texts", rows=RECORDS)
-    assert report.new == 2
-    assert rating.items.filter(first__chat__isnull=False).count() == 2
-    names = rating.items.values_list("first__system__name", flat=True)
-    assert set(names) == {"m1", "m2"}
+    for type in ("rating", "checklist"):
+        alone = make_draft(project, type)
+        import_objects(by=project.owner, task=alone, kind="chat_texts", rows=RECORDS)
+        assert alone.items.filter(first__chat__isnull=False).count() == 2
+        names = alone.items.values_list("first__system__name", flat=True)
+        assert set(names) == {"m1", "m2"}
 
 
 def test_each_conversation_of_a_pair_is_an_item_to_be_labeled() -> None:
@@ -264,3 +264,16 @@ def test_api_refuses_records_that_it_cannot_read_by_their_places(rows: list[Any]
     answer = client.post(path, {"rows": rows}, content_type="application/json")
     assert answer.status_code in (400, 422)
     assert not task.items.exists()
+
+
+def test_texts_of_another_task_of_the_project_come_into_this_one_from_the_same_file() -> None:
+    project = factories.make_project()
+    rows = [{"topic": "storks", "text": f"Text {n}", "system": f"m{n}"} for n in (1, 2)]
+    for type in ("rating", "pairwise", "checklist"):
+        task = make_draft(project, type)
+        report = import_objects(by=project.owner, task=task, kind="candidates", rows=rows)
+        assert (type, report.new, report.there) == (type, 2, 0)
+        assert task.items.filter(first__topic="storks").count() == (1 if type == "pairwise" else 2)
+        report = import_objects(by=project.owner, task=task, kind="candidates", rows=rows)
+        assert (type, report.new, report.there) == (type, 0, 2)
+    assert Candidate.objects.filter(project=project).count() == 2
