@@ -35,7 +35,7 @@ class Offer:
     @property
     def cost(self) -> str:
         """Highest cost of the further votes, as text."""
-        return self.price.words(self.votes)
+        return self.price.terms(self.votes, "judgment")
 
 
 def _pairs(task: Task) -> QuerySet[Item]:

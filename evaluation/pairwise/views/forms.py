@@ -97,9 +97,10 @@ class ExclusionForm(forms.Form):
             del self.fields["collect_again"]
             return
         again.initial = self.fields["stop_work"].initial = task.state != TaskState.CLOSED
+        noun = get_type(task.type).answer_noun
         again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
-            "answers": plural(n, get_type(task.type).answer_noun),
-            "price": price_of(task, version).words(n),
+            "answers": plural(n, noun),
+            "price": price_of(task, version).terms(n, noun),
         }
 
     def leave_out(self, request: HttpRequest, *, by: User, task: Task, worker: Membership) -> bool:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Assignment, Recruitment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from crowdqc.money import as_decimal, round_money
-from crowdqc.numbers import money, percent, plural, small_money
+from crowdqc.numbers import money, percent, plural
 from crowdqc.web.terms import Words
 from evaluation.methods.core.params import Param, real_number
 
@@ -54,34 +54,20 @@ class Price:
         return replace(self, pay=round_money(as_decimal(each) * max(1, self.per_assignment)))
 
     def terms(self, answers: int, noun: str) -> str:
-        """The cost as a part of a sentence, with what it is for, the pay of each and the fee."""
-        each = self.pay / max(1, self.per_assignment)
-        told = {
-            "cost": money(self.cost(answers), self.currency),
-            "answers": plural(answers, noun),
-            "pay": small_money(each, self.currency, digits=3),
-            "fee": percent(self.fee / 100, 1),
-        }
-        if self.fee:
-            return _("%(cost)s for %(answers)s at %(pay)s each, with a fee of %(fee)s") % told
-        return _("%(cost)s for %(answers)s at %(pay)s each, without a fee") % told
-
-    def words(self, answers: int) -> str:
-        """The cost as a part of a sentence; what of it is rounding and what the platform's."""
+        """The cost with its factors: assignments, answers and pay of each, and the fee."""
         cost = money(self.cost(answers), self.currency)
         if not self.pay:
             return cost
-        told = {
+        values = {
             "cost": cost,
+            "assignments": plural(self.assignments(answers), "assignment"),
+            "answers": plural(max(1, self.per_assignment), noun),
+            "pay": money(self.pay, self.currency),
             "fee": percent(self.fee / 100, 1),
-            "assignments": plural(self.assignments(answers), "whole assignment"),
         }
-        rounded = bool(answers % max(1, self.per_assignment))
-        if rounded and self.fee:
-            return _("%(cost)s (%(assignments)s, with a fee of %(fee)s)") % told
-        if rounded:
-            return _("%(cost)s (%(assignments)s)") % told
-        return _("%(cost)s (with a fee of %(fee)s)") % told if self.fee else cost
+        if self.fee:
+            return _("%(cost)s (%(assignments)s of %(answers)s × %(pay)s + %(fee)s fee)") % values
+        return _("%(cost)s (%(assignments)s of %(answers)s × %(pay)s)") % values
 
 
 def price_of(task: Task, version: TaskVersion) -> Price:

@@ -92,7 +92,7 @@ def test_a_plan_starts_from_the_difference_that_the_board_measured_and_gives_its
     assert told in text and f"{found.first} and {found.second}" in text
     assert f"difference {score(pairs.start_of(found), 2)}." in text
     assert "A small difference: .10" in text and "Cost: these pairs alone" in text
-    assert re.search(r"Cost: €[\d,.]+ for [\d,]+ judgments|would not do", text)
+    assert re.search(r"Cost: €[\d,.]+ \([\d,]+ assignments? of \d+ judgments|would not do", text)
     small = text_of(plan_page(task, query="?target=80&gap=0.1&pairs=20"))
     assert "20 pairs of the two, difference .10." in small
 
@@ -126,11 +126,10 @@ def test_a_difference_of_the_board_is_that_of_the_votes_of_its_two_leaders() -> 
 def test_a_price_counts_whole_assignments_with_the_fee_and_names_pay_and_fee() -> None:
     price = Price(Decimal("1.50"), 8, Decimal(25), "EUR", 4.0)
     assert price.cost(17) == Decimal("1.50") * 3 * Decimal("1.25")
-    assert price_sentence(price, 17) == (
-        "Cost: €5.62 for 17 judgments at €0.188 each, with a fee of 25.0%."
-    ) and price_cells(price, 16) == ["16", "€3.75", "4"]
+    factors = "€5.62 (3 assignments of 8 judgments × €1.50 + 25.0% fee)"
+    assert factors in price_sentence(price, 17) and price_cells(price, 16) == ["16", "€3.75", "4"]
     unknown = Price(Decimal("1.50"), 8, Decimal(0), "EUR", 0.0)
-    assert price_sentence(unknown, 8).endswith("without a fee.")
+    assert "€1.50 (1 assignment of 8 judgments × €1.50)" in price_sentence(unknown, 8)
     assert len(price_cells(unknown, 8)) == 2
 
 
@@ -155,6 +154,10 @@ def test_every_plan_asks_for_the_pay_of_one_answer_and_prices_with_it(kind: str)
     }[kind]
     found = plan_page(task, query=f"{asks}&pay=0.5")
     assert re.search(r'name="pay"[^>]*value="0.5"', found)
-    assert re.search(
-        r"€[\d,.]+ for [\d,]+ (label|judgment|answer)s at €0.50 each, without a fee", found
+    factors = re.search(
+        r"€([\d,.]+) \(([\d,]+) assignments? of (\d+) (?:label|judgment|answer)s? × €([\d.]+)\)",
+        found,
     )
+    assert factors
+    cost, assignments, answers, pay = (Decimal(one.replace(",", "")) for one in factors.groups())
+    assert pay == answers * Decimal("0.50") and cost == assignments * pay
