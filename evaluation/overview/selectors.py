@@ -75,7 +75,9 @@ class TaskRow:
         """The second line: what it is, in numbers."""
         p = self.progress
         parts = [self.kind, plural(p.items, noun_of(p.task))]
-        if p.task.current_id:
+        if p.is_imported:
+            parts.append(_("imported"))
+        elif p.task.current_id:
             pay = money(p.pay, p.task.project.currency)
             parts.append(
                 _("%(assignments)s at %(pay)s")
@@ -111,6 +113,11 @@ class Facts:
     def spent(self) -> Decimal:
         """Return what the project's tasks have cost so far."""
         return sum((row.progress.spent for row in self.rows), ZERO)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether all work of the project came from files, so that nothing has a cost."""
+        return bool(self.published) and all(one.is_imported for one in self.published)
 
     @property
     def expected(self) -> Decimal:
@@ -255,7 +262,7 @@ def state(found: Facts) -> tuple[str, str, str]:
 
 
 def figures(found: Facts) -> list[dict[str, Any]]:
-    """The five key figures, each with what it is of or how it was counted."""
+    """The key figures with what each is of or how it was counted; no cost of imported work."""
     currency, budget = found.currency, found.budget
     waiting = sum((row.progress.waiting for row in found.rows), ZERO)
     cost: dict[str, Any] = {"label": _("Cost so far"), "value": money(found.spent, currency)}
@@ -271,14 +278,17 @@ def figures(found: Facts) -> list[dict[str, Any]]:
             cost["warning"] = _("%(amount)s over budget") % {"amount": over}
     if waiting:
         cost["note"] = _("%(amount)s not yet approved") % {"amount": money(waiting, currency)}
+    assignments = {
+        "label": _("Assignments"),
+        "value": count(found.submitted),
+        "of": _("of %(total)s") % {"total": count(found.needed)},
+        "done": found.submitted,
+        "total": found.needed,
+    }
+    if found.is_imported:
+        return [assignments, _told_apart(found)]
     return [
-        {
-            "label": _("Assignments"),
-            "value": count(found.submitted),
-            "of": _("of %(total)s") % {"total": count(found.needed)},
-            "done": found.submitted,
-            "total": found.needed,
-        },
+        assignments,
         cost,
         {
             "label": _("Expected at the end"),

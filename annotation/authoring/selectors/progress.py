@@ -42,6 +42,7 @@ class TaskProgress:
     items: int
     slots: int  # free ones
     submitted: int
+    imported: int  # of the submitted ones
     leased: int
     last: dt.datetime | None
     approved: Decimal
@@ -54,6 +55,11 @@ class TaskProgress:
     def spent(self) -> Decimal:
         """Approved pay, and the pay of work that waits for a decision."""
         return self.approved + self.waiting
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether all work came from files, so that nothing was or will be paid."""
+        return 0 < self.submitted == self.imported and not (self.leased or self.ahead or self.spent)
 
     @property
     def open_assignments(self) -> int:
@@ -90,6 +96,7 @@ def _work(tasks: Sequence[Task]) -> dict[int, dict[str, Any]]:
         .values("task_id")
         .annotate(
             submitted=Count("pk", filter=submitted & work),
+            imported=Count("pk", filter=submitted & work & Q(source="import")),
             leased=Count("pk", filter=leased & work),
             last=Max("submitted_at"),
             leased_pay=Coalesce(Sum("pay", filter=leased), ZERO, output_field=MONEY),
@@ -175,6 +182,7 @@ def progress_of(
                 items=n or drafted.get(task.pk, 0),
                 slots=slots,
                 submitted=row.get("submitted", 0),
+                imported=row.get("imported", 0),
                 leased=row.get("leased", 0),
                 last=row.get("last"),
                 approved=approved.get(task.pk, ZERO),

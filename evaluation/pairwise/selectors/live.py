@@ -146,7 +146,7 @@ def _poll_seconds(task: Task, since: NewAnswers, came: CollectedCounts) -> int:
 
 
 def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
-    """Judgments, pairs and cost, each with what it is of."""
+    """Judgments, pairs and, unless imported, cost; each with what it is of."""
     cost, currency = cost_of(task, came), task.project.currency
     beyond = came.given - came.wanted
     judgments: dict[str, Any] = {
@@ -194,7 +194,7 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
             "url": reverse("review", args=[task.project_id, task.pk]),
             "link": _("Review work"),
         }
-    return [judgments, pairs, spent]
+    return [judgments, pairs] if cost.is_imported else [judgments, pairs, spent]
 
 
 def lines(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid
 from decimal import Decimal
 
@@ -206,3 +207,21 @@ def test_a_task_shorter_than_its_assignments_needs_one_for_each_answer_to_a_ques
     assert (cost.assignments, cost.cost_limit) == (5, Decimal("10.00"))
     [row] = task_rows(world.project)
     assert row.outstanding == 5
+
+
+def test_imported_work_has_no_cost_and_paid_work_beside_it_keeps_its_own(world: World) -> None:
+    factories.claim_and_submit(world.task)
+    Assignment.objects.update(source="import", pay=0)
+    tasks.move(by=world.requester, task=world.task, to="close")
+    assert [one["label"] for one in overview.figures(facts(world))] == [
+        "Assignments",
+        "Distinguishable workers",
+    ]
+    client = Client()
+    client.force_login(world.manager)
+    url = reverse("project", args=[world.project.pk])
+    assert not re.search(r"[>€\s]0\.00", client.get(url).content.decode())
+    paid = factories.make_task(world.project, 2, pay="2.00")
+    factories.claim_and_submit(paid)
+    assert figure(facts(world), "Cost so far")["value"] == "€2.00"
+    assert not re.search(r"[>€\s]0\.00", client.get(url).content.decode())
