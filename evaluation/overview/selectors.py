@@ -19,6 +19,7 @@ from annotation.accounts.roles.selectors import Ties, load_ties
 from annotation.authoring.selectors import progress
 from annotation.authoring.selectors.next_step import Standing, button_of
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
+from annotation.authoring.selectors.tasks import Collected, collected_answers
 from annotation.hooks import run_states
 from annotation.models import PayoutBatch, Project, Role
 from annotation.models.tasks import TaskState
@@ -60,6 +61,7 @@ class TaskRow:
     """A line of the tasks table."""
 
     progress: TaskProgress
+    collected: Collected
     kind: str
     waiting: int
     next_label: str
@@ -74,7 +76,7 @@ class TaskRow:
     def sub(self) -> str:
         """The second line: what it is, in numbers."""
         p = self.progress
-        parts = [self.kind, plural(p.items, noun_of(p.task))]
+        parts = [self.kind, plural(self.collected.questions, noun_of(p.task))]
         if p.is_imported:
             parts.append(_("imported"))
         elif p.task.current_id:
@@ -159,7 +161,10 @@ def facts(access: Access) -> Facts:
     waiting = waiting_by_task(project)
     proposals = list(open_proposals(access))
     chain = load_ties(project)
-    found = progress.task_progress(project)
+    tasks = list(project.tasks.select_related("current").order_by("pk"))
+    collected = collected_answers(tasks)
+    known = {one.pk: collected[one.pk].every for one in tasks if one.current_id}
+    found = progress.progress_of(tasks, known)
     states = run_states([one.task for one in found])
     people, number = progress.week(project)
     rows = []
@@ -170,7 +175,10 @@ def facts(access: Access) -> Facts:
             None,
         )
         row = waiting.get(one.task.pk, {})
-        rows.append(_row(access, one, row.get("n", 0), mine, states.get(one.task.pk, "")))
+        at = standing_of_progress(
+            one, waiting=row.get("n", 0), mine=mine, results=states.get(one.task.pk, "")
+        )
+        rows.append(_row(access, one, collected[one.task.pk], at))
     return Facts(
         access=access,
         rows=rows,
@@ -185,10 +193,11 @@ def facts(access: Access) -> Facts:
     )
 
 
-def _row(
-    access: Access, one: TaskProgress, waiting: int, mine: PayoutBatch | None, results: str
-) -> TaskRow:
-    at = Standing(
+def standing_of_progress(
+    one: TaskProgress, *, waiting: int, mine: PayoutBatch | None, results: str
+) -> Standing:
+    """Collect what decides on a task's next step from its progress."""
+    return Standing(
         state=one.task.state,
         items=one.items,
         add_words=_("Add %(items)s") % {"items": items_noun(one.task)},
@@ -198,12 +207,25 @@ def _row(
         proposal=mine.number if mine else 0,
         results=results,
     )
+
+
+def _row(access: Access, one: TaskProgress, collected: Collected, at: Standing) -> TaskRow:
     step = button_of(
         at, project_id=access.project.pk, task_id=one.task.pk, is_requester=access.is_requester
     )
     kind = str(TYPES[one.task.type].label) if one.task.type in TYPES else one.task.type
-    waits = step is not None and bool(mine or waiting or one.task.state == TaskState.DRAFT)
-    return TaskRow(one, kind, waiting, step.label if step else "", step.url if step else "", waits)
+    waits = step is not None and bool(
+        at.proposal or at.waiting or one.task.state == TaskState.DRAFT
+    )
+    return TaskRow(
+        progress=one,
+        collected=collected,
+        kind=kind,
+        waiting=at.waiting,
+        next_label=step.label if step else "",
+        next_url=step.url if step else "",
+        waits=waits,
+    )
 
 
 def team_size(project: Project) -> int:

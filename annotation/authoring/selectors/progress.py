@@ -134,11 +134,6 @@ def _drafted(tasks: Sequence[Task]) -> tuple[dict[int, int], dict[int, TaskVersi
     return dict(counted), {v.task_id: v for v in TaskVersion.objects.filter(task__in=rows)}
 
 
-def task_progress(project: Project) -> list[TaskProgress]:
-    """Every task of the project, the newest last, in a fixed number of queries."""
-    return progress_of(list(project.tasks.select_related("current").order_by("pk")))
-
-
 def open_slots(tasks: Sequence[Task]) -> dict[int, tuple[int, int]]:
     """Items of the current versions and their free slots, by task."""
     rows = (

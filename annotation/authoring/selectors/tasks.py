@@ -131,18 +131,28 @@ def with_work(tasks: QuerySet[Task]) -> QuerySet[Task]:
     )
 
 
-def rows_of(found: list[Task]) -> list[TaskRow]:
-    """Tasks with their figures; six queries however many tasks, questions and answers."""
-    drafts = {
-        draft.task_id: draft
-        for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
-    }
+@dataclass(frozen=True)
+class Collected:
+    """Items of a task without known answers, their slots, and the answers given to them."""
+
+    questions: int = 0
+    groups: int = 0  # texts, topics or documents they belong to
+    slots: int = 0
+    answers: int = 0
+    every: tuple[int, int] = (0, 0)  # items and free slots, those with known answers included
+
+
+def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
+    """What was asked and answered by task, repeated items included; three queries."""
+    asks = Q(expected__isnull=True)
     items = _by_task(
-        _shown(Item.objects.filter(task__in=found, expected__isnull=True)),
+        _shown(Item.objects.filter(task__in=found)),
         "task_id",
-        questions=Count("pk"),
-        groups=Count("group", distinct=True),
-        slots=Sum("redundancy"),
+        questions=Count("pk", filter=asks),
+        groups=Count("group", distinct=True, filter=asks),
+        slots=Sum("redundancy", filter=asks, default=0),
+        items=Count("pk"),
+        free=Sum(F("redundancy") - F("held"), default=0),
     )
     # Those of all versions are counted as they come; few are of questions that were taken out.
     answers = _by_task(
@@ -161,6 +171,27 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         "item__task_id",
         n=Count("pk"),
     )
+    none = {"questions": 0, "groups": 0, "slots": 0, "items": 0, "free": 0}
+    rows = {task.pk: items.get(task.pk, none) for task in found}
+    return {
+        task.pk: Collected(
+            questions=rows[task.pk]["questions"],
+            groups=rows[task.pk]["groups"],
+            slots=rows[task.pk]["slots"],
+            every=(rows[task.pk]["items"], rows[task.pk]["free"]),
+            answers=answers.get(task.pk, {}).get("n", 0) - gone.get(task.pk, {}).get("n", 0),
+        )
+        for task in found
+    }
+
+
+def rows_of(found: list[Task]) -> list[TaskRow]:
+    """Tasks with their figures; six queries however many tasks, questions and answers."""
+    drafts = {
+        draft.task_id: draft
+        for draft in TaskVersion.objects.filter(task__in=found, published_at__isnull=True)
+    }
+    collected = collected_answers(found)
     done = Q(state=AssignmentState.SUBMITTED, quiz__isnull=True)
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     work = _by_task(
@@ -185,9 +216,8 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         _row(
             task,
             draft=drafts.get(task.pk),
-            items=items.get(task.pk, {}),
+            collected=collected[task.pk],
             work=work.get(task.pk, {}),
-            answers=answers.get(task.pk, {}).get("n", 0) - gone.get(task.pk, {}).get("n", 0),
             books=books.get(task.pk, {}),
         )
         for task in found
@@ -198,24 +228,23 @@ def _row(
     task: Task,
     *,
     draft: TaskVersion | None,
-    items: dict[str, Any],
+    collected: Collected,
     work: dict[str, Any],
-    answers: int,
     books: dict[str, Any],
 ) -> TaskRow:
     version = task.current or draft
     assert version is not None  # noqa: S101 (a task is born with a draft)
-    questions = items.get("questions", 0)
+    questions = collected.questions
     # Before the first publication no question has slots yet: count those it will get.
-    slots = items.get("slots", 0) if task.current_id else questions * version.redundancy
+    slots = collected.slots if task.current_id else questions * version.redundancy
     return TaskRow(
         task=task,
         version=version,
         draft=draft,
         questions=questions,
-        groups=items.get("groups", 0),
+        groups=collected.groups,
         slots=slots,
-        answers=answers,
+        answers=collected.answers,
         submitted=work.get("submitted", 0),
         paid=work.get("paid", 0),
         waiting=work.get("waiting", 0),

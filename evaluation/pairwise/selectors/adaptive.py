@@ -19,6 +19,7 @@ from evaluation.methods.adaptive.simulation import ACCURACY, TAU, Design, simula
 from evaluation.methods.core.base import BadParameter, Result
 from evaluation.models import AdaptivePlan, SystemScore
 from evaluation.pairwise import adaptive
+from evaluation.pairwise.selectors.live import CollectedCounts, collected_counts
 from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.official.selectors import official_run
@@ -141,7 +142,7 @@ def page(task: Task, plan: AdaptivePlan) -> dict[str, Any]:
         "why": why,
         "simulated": simulated,
         "outdated": bool(plan.simulated) and not simulated,
-        "figures": figures(now, on=plan.enabled) if now else [],
+        "figures": figures(now, collected_counts(task), on=plan.enabled) if now else [],
         "sentence": sentence(plan, now),
         "chart": histogram(now),
         "most": len(now["histogram"]) - 1 if now else 0,
@@ -177,15 +178,16 @@ def simulated_table(rows: Sequence[Mapping[str, str]]) -> ResultTable:
     return plain_table(title, columns, figures, classes="data")
 
 
-def figures(now: dict[str, Any], *, on: bool) -> list[dict[str, Any]]:
-    """Votes, certain pairs, and what is saved or spent elsewhere, or would be if it were on."""
+def figures(now: dict[str, Any], came: CollectedCounts, *, on: bool) -> list[dict[str, Any]]:
+    """Judgments, certain pairs, and what is saved or spent elsewhere, or would be if it were on."""
+    most = now["budget"] + came.wanted_repeats  # the plan leaves repeats as they are
     return [
         {
-            "label": _("Votes given"),
-            "value": count(now["votes"]),
-            "of": _("of %(budget)s") % {"budget": count(now["budget"])},
-            "done": now["votes"],
-            "total": now["budget"],
+            "label": _("Judgments"),
+            "value": count(came.given),
+            "of": _("of %(most)s") % {"most": count(most)},
+            "done": came.given,
+            "total": most,
         },
         {
             "label": _("Pairs that are certain"),

@@ -39,6 +39,7 @@ class CollectedCounts:
     items: int
     repeats: int
     wanted: int
+    wanted_repeats: int
     given: int
     complete: int
     open: tuple[int, int]
@@ -66,13 +67,14 @@ def collected_counts(task: Task) -> CollectedCounts:
     answer is read.
     """
     if task.current is None:
-        return CollectedCounts(0, 0, 0, 0, 0, (0, 0))
+        return CollectedCounts(0, 0, 0, 0, 0, 0, (0, 0))
     every = Item.objects.in_version(task.current.number).filter(task=task)
     ask = Q(expected__isnull=True)
     found = every.order_by().aggregate(
         items=Count("pk", filter=ask),
         repeats=Count("pk", filter=ask & Q(repeat=True)),
         wanted=Sum("redundancy", filter=ask, default=0),
+        wanted_repeats=Sum("redundancy", filter=ask & Q(repeat=True), default=0),
         taken=Sum("held", filter=ask, default=0),
         full=Count("pk", filter=ask & Q(held__gte=F("redundancy"))),
         all=Count("pk"),
@@ -90,6 +92,7 @@ def collected_counts(task: Task) -> CollectedCounts:
         found["items"],
         found["repeats"],
         found["wanted"],
+        found["wanted_repeats"],
         found["taken"] - in_work,
         found["full"] - open_yet,
         (found["all"], found["slots"]),
@@ -150,7 +153,7 @@ def figures(task: Task, came: CollectedCounts) -> list[dict[str, Any]]:
     cost, currency = cost_of(task, came), task.project.currency
     beyond = came.given - came.wanted
     judgments: dict[str, Any] = {
-        "label": _("Judgments so far"),
+        "label": _("Judgments"),
         "value": count(came.given),
         "of": _("of %(wanted)s") % {"wanted": count(came.wanted)},
         "done": came.given,

@@ -22,7 +22,10 @@ from annotation.payouts.actions.proposals import ProposedLine
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
 from evaluation.overview.todo import todos
+from evaluation.pairwise import adaptive
+from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
+from tests.evaluation.corpora.pair_study import text_of
 from tests.support import factories
 from tests.support.factories import World
 from tests.support.studies import thinking
@@ -225,3 +228,25 @@ def test_imported_work_has_no_cost_and_paid_work_beside_it_keeps_its_own(world: 
     factories.claim_and_submit(paid)
     assert figure(facts(world), "Cost so far")["value"] == "€2.00"
     assert not re.search(r"[>€\s]0\.00", client.get(url).content.decode())
+
+
+def test_every_page_of_a_task_counts_repeated_judgments_alike() -> None:
+    task = pair_corpus.make_task(topics=1, redundancy=2)
+    task.items.filter(pk__in=task.items.values("pk")[:5]).update(repeat=True)
+    task = pair_corpus.make_judged(task=task, workers=2)
+    task.items.filter(repeat=True).update(redundancy=4)
+    args = [task.project_id, task.pk]
+    adaptive.change(
+        by=task.project.owner,
+        task=task,
+        raw={"dimension": "overall", "floor": 2, "ceiling": 8, "certainty": 0.8, "target": "label"},
+    )
+    client = Client()
+    client.force_login(task.project.owner)
+    for name in ("task", "pair_results", "pair_adaptive"):
+        assert "Judgments 30 of 40" in text_of(
+            client.get(reverse(name, args=args)).content.decode()
+        ), name
+    for name in ("project", "task_list"):
+        shown = text_of(client.get(reverse(name, args=args[:1])).content.decode())
+        assert "30 of 40, 75%" in shown and "15 pairs" in shown, name

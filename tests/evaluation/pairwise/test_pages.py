@@ -57,7 +57,7 @@ def test_before_the_first_run_the_page_says_how_many_judgments_are_missing() -> 
     text = text_of(page(task, "pair_results"))
     assert "more judgments and the first run starts automatically" in text
     assert "Nobody has judged yet." in text
-    assert "Judgments so far 0 of 300" in text
+    assert "Judgments 0 of 300" in text
     assert "Nothing ranked yet" in text
 
 
@@ -212,7 +212,7 @@ def test_counts_and_cost_are_those_of_the_judgments_that_count(task: Task) -> No
 
 
 def test_repeats_are_counted_among_all_pairs_not_among_the_complete_ones(task: Task) -> None:
-    came = pair_live.CollectedCounts(8, 2, 24, 18, 2, (8, 6))
+    came = pair_live.CollectedCounts(8, 2, 24, 6, 18, 2, (8, 6))
     pairs = pair_live.figures(task, came)[1]
     assert (pairs["value"], pairs["of"]) == ("2", "of 8")
     assert pairs["note"] == "2 of the 8 are repeats"
