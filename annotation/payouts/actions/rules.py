@@ -100,36 +100,31 @@ def needs_note(project: Project, proposer: User, by: User) -> bool:
 
 def approvers(project: Project, proposer: User) -> list[User]:
     """List the people who may approve proposals of this person."""
-    return _independent(project, proposer, _deciders(project))
-
-
-def _deciders(project: Project) -> list[User]:
-    people = {one.pk: one for one in list_managers(project)}
-    if project.single_approval:
-        people[project.owner_id] = project.owner
-    return list(people.values())
-
-
-def _independent(project: Project, proposer: User, people: list[User]) -> list[User]:
-    if not project.single_approval and all(one.pk == proposer.pk for one in people):
-        return []
-    chain = load_ties(project)
-    return [one for one in people if not why_not_second(project, proposer, one, chain)]
+    return find_approvers(project, proposer)[0]
 
 
 def why_nobody_approves(project: Project, proposer: User) -> str:
     """What has to happen before anybody may approve proposals of this person; "" if one may."""
-    people = _deciders(project)
-    if _independent(project, proposer, people):
-        return ""
-    others = [str(one) for one in people if one.pk != proposer.pk]
-    if not others:
-        return _(
+    return find_approvers(project, proposer)[1]
+
+
+def find_approvers(project: Project, proposer: User) -> tuple[list[User], str]:
+    """List who may approve proposals of this person; if nobody, with what has to happen first."""
+    people = {one.pk: one for one in list_managers(project)}
+    if project.single_approval:
+        people[project.owner_id] = project.owner
+    others = [str(one) for one in people.values() if one.pk != proposer.pk]
+    if not others and not project.single_approval:
+        return [], _(
             "There is no second manager who could approve it. Invite one; an independent manager "
             "or the administrator of this installation then confirms on the People page that "
             "they are another person."
         )
-    return _(
+    chain = load_ties(project)
+    found = [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
+    if found:
+        return found, ""
+    return [], _(
         "%(names)s cannot approve it yet: an independent manager or the administrator of this "
         "installation must first confirm on the People page that they are another person."
     ) % {"names": ", ".join(others)}

@@ -15,7 +15,10 @@ from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.hooks import run_states
 from annotation.models import PayoutBatch, Project, User
-from annotation.payouts.actions.rules import why_nobody_approves, why_not_second
+from annotation.payouts.actions.rules import find_approvers, why_not_second
+from crowdqc.numbers import listed
+
+NAMED = 3  # approvers named at most
 
 
 def open_proposals(access: Access) -> QuerySet[PayoutBatch]:
@@ -46,10 +49,12 @@ def ways_out(project: Project, viewer: User) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def approval_warning(project: Project, viewer: Any) -> dict[str, Any]:
-    """Why nobody could approve what the viewer proposes, and the ways out; for templates."""
-    why = why_nobody_approves(project, viewer)
-    return {"nobody": why, "ways_out": ways_out(project, viewer) if why else ()}
+def approval_context(project: Project, proposer: Any, viewer: Any) -> dict[str, Any]:
+    """Who can approve what the proposer proposes, else why nobody can and the ways out."""
+    people, nobody = find_approvers(project, proposer)
+    if nobody:
+        return {"nobody": nobody, "ways_out": ways_out(project, viewer)}
+    return {"approvers": listed([str(one) for one in people], NAMED)}
 
 
 def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:

@@ -27,7 +27,7 @@ from annotation.payouts.actions.rules import ProposedLine, roles_of
 from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
-from annotation.payouts.selectors.next_steps import approval_warning
+from annotation.payouts.selectors.next_steps import approval_context
 from crowdqc.errors import Invalid, Missing
 from crowdqc.money import parse_amount
 from crowdqc.numbers import money, parse_whole, plural
@@ -279,7 +279,7 @@ def _many_form(
         "rule": rule_words(many.terms.rule, task.project),
         "pick": request.POST.get("pick") or request.GET.get("pick"),
         "per_proposal": BULK,
-        **approval_warning(task.project, request.user),
+        **approval_context(task.project, request.user, request.user),
         **more,
     }
     return render(request, "evaluation/payouts/payout_many.html", context, status=status)
@@ -318,7 +318,7 @@ def _form(
         "score_name": score_name(task),
         "noun": reads.noun_of(task),
         "least": payouts.MIN_REASON,
-        **approval_warning(task.project, request.user),
+        **approval_context(task.project, request.user, request.user),
         **more,
     }
     return render(request, "evaluation/payouts/payout_new.html", context, status=status)
@@ -347,8 +347,12 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
     if own:
         shown = card(batch.task, own.worker, own.evidence, page.around)
     show = request.GET.get("show", "")
+    names = {}
+    if page.open and page.why_not:
+        names = approval_context(batch.project, batch.proposed_by, access.user)
     return {
         "batch": batch,
+        "approvers": names.get("approvers", ""),
         "task": batch.task,
         "known": adapter_of(batch.task),
         "page": page,

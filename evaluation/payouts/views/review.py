@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from annotation.models import Assignment
-from annotation.payouts.selectors.next_steps import approval_warning
+from annotation.payouts.selectors.next_steps import approval_context
 from annotation.payouts.selectors.proposals import work_facts
 from crowdqc.errors import Missing
 from crowdqc.web.htmx import page_or_fragment
@@ -37,7 +37,7 @@ def review(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         "sorts": reads.sorts_of(task),
         "bulk": reads.BULK,
         "score_name": score_name(task) or gettext("Score"),
-        **approval_warning(access.project, access.user),
+        **approval_context(access.project, access.user, access.user),
     }
     return page_or_fragment(
         request,

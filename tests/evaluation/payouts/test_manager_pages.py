@@ -94,17 +94,25 @@ def test_submissions_to_reject_are_counted_and_listed_until_they_are_done(world:
     assert len(file.splitlines()) == 1
 
 
-def test_that_nobody_can_approve_is_said_before_proposing(world: World) -> None:
+def test_pages_name_who_can_approve_before_and_after_proposing(world: World) -> None:
     args = (world.project.pk, world.task.pk)
-    factories.claim_and_submit(world.task)
-    assert not page(world.requester, "review", *args).context["nobody"]  # the manager may
+    work = factories.claim_and_submit(world.task)
+    for name in ("review", "payout_new"):
+        shown = page(world.requester, name, *args, pick="all")
+        assert shown.context["approvers"] == str(world.manager), name
+        assert f"<b>{world.manager}</b> can approve" in shown.content.decode()
     factories.make_member(world.project, Role.REQUESTER, world.manager)
     for name in ("review", "payout_new"):
         found = page(world.manager, name, *args, pick="all")
         assert found.context["nobody"] and found.context["ways_out"], name
         assert found.context["ways_out"][0][0] in found.content.decode()
-    factories.make_member(world.project)  # a second one, whom nobody tied to the first
-    assert not page(world.manager, "review", *args).context["nobody"]
+    second = factories.make_member(world.project)  # a second one, whom nobody tied to the first
+    assert page(world.manager, "review", *args).context["approvers"] == str(second.user)
+    batch = propose(world, work.pk)
+    assert (
+        str(second.user)
+        in page(world.requester, "payout", world.project.pk, batch.number).context["approvers"]
+    )
 
 
 def test_an_appeal_is_offered_to_another_manager_than_who_decided(world: World) -> None:
