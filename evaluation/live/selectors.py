@@ -137,7 +137,7 @@ def _open_actions(evaluation: LiveEvaluation, used: Used, task: Task) -> Iterato
         prompts = plural(used.prompts_left, "prompt")
         yield MESSAGES.find("send_more_outputs", action=send, prompts=prompts)
     if by_people:
-        people = Action(_("Invite workers"), reverse("people", args=[task.project_id]))
+        people = Action(_("Invite workers"), reverse("invitation_new", args=[task.project_id]))
         yield MESSAGES.find("live_pairs_open", action=people)
 
 

@@ -133,6 +133,7 @@ def _invite(found: Facts) -> Step:
             else _("Invited, nobody joined yet")
         )
         return Step(_("Invite people"), text, True, "", url)
+    url = _address(found, "invitation_new")
     text, other = _("Send a link, or recruit them on a platform."), ("", "")
     if found.published:
         task = found.published[-1].task

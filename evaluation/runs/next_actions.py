@@ -90,7 +90,7 @@ def collect_action(state: StudyState) -> Finding | None:
     if state.collection == Collection.PAUSED:
         return MESSAGES.find("paused_answers", action=action, **values)
     if state.missing_workers and not state.slots.assignments:
-        invite = Action(_("Invite workers"), reverse("people", args=[task.project_id]))
+        invite = Action(_("Invite workers"), reverse("invitation_new", args=[task.project_id]))
         return MESSAGES.find(
             "too_few_workers",
             action=invite,

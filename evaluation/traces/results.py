@@ -183,7 +183,7 @@ def _action(result: TraceResult, project: Project) -> Finding | None:
             return MESSAGES.find("traces_draft_queue", action=action, n=row.drawn)
     if result.waiting and result.oldest is not None:
         age = duration(timezone.now() - result.oldest)
-        url = reverse("people", args=[project.pk])
+        url = reverse("invitation_new", args=[project.pk])
         return MESSAGES.find(
             "traces_waiting", action=Action(_("Invite workers"), url), n=result.waiting, age=age
         )

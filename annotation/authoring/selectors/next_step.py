@@ -67,7 +67,7 @@ def next_step(at: Standing) -> NextStep | None:
         (over and at.results == RUNNING, NextStep(_("See the run"), "task_results")),
         (over and at.results == DONE, NextStep(_("Open results"), "task_results")),
         (at.state == TaskState.PAUSED and not over, resume),
-        (at.state == TaskState.OPEN and not over, NextStep(invite, "people", of="")),
+        (at.state == TaskState.OPEN and not over, NextStep(invite, "invitation_new", of="")),
     )
     return next((step for holds, step in steps if holds), None)
 

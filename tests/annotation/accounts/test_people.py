@@ -268,6 +268,22 @@ def test_a_requester_opens_and_takes_back_a_link(world: World) -> None:
     assert invitation.revoked_at
 
 
+def test_inviting_leads_to_the_form_above_all_invitations_and_nowhere_else(world: World) -> None:
+    client = signed_in(world.requester)
+    new = reverse("invitation_new", args=[world.project.pk])
+    client.post(new, {"role": "worker", "max_uses": 5, "days": 7, "note": "x"})
+    task = client.get(reverse("task", args=[world.project.pk, world.task.pk])).content.decode()
+    assert f'href="{new}"' in task
+    lands = client.get(new, follow=True)
+    assert lands.redirect_chain == [(reverse("people", args=[world.project.pk]) + "#invite", 302)]
+    page = lands.content.decode()
+    assert 0 < page.index('id="invite"') < page.index(f'action="{new}#invite"')
+    assert page.index(f'action="{new}#invite"') < page.index('id="invitation-')
+    world.project.memberships.filter(role=Role.WORKER).delete()
+    alone = client.get(reverse("people", args=[world.project.pk])).content.decode()
+    assert 'href="#invite"' not in alone  # the form is all that the page begins with
+
+
 def test_an_open_link_for_managers_is_refused_beside_its_field(world: World) -> None:
     answer = signed_in(world.requester).post(
         reverse("invitation_new", args=[world.project.pk]),

@@ -62,7 +62,7 @@ def test_each_missing_thing_leads_to_where_it_is_mended(world: World) -> None:
         "part=text",
         "part=known",
         f"task={world.task.pk}#who",
-        reverse("people", args=project),  # two workers are too few
+        reverse("invitation_new", args=project),  # two workers are too few
     }
 
 

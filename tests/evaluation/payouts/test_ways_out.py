@@ -43,7 +43,7 @@ def test_a_proposal_that_nobody_can_approve_links_to_an_invitation_and_the_setti
     batch = propose(world, factories.claim_and_submit(world.task))
     Membership.objects.filter(project=world.project, role=Role.MANAGER).delete()
     project = world.project
-    invite = reverse("people", args=[project.pk]) + "#invitations"
+    invite = reverse("invitation_new", args=[project.pk])
     settings = reverse("project_settings", args=[project.pk]) + "#field-single_approval"
     confirmed = reverse("people", args=[project.pk]) + "#roles"
     assert check_links(batch, project.owner) == [invite, confirmed, settings]

@@ -161,5 +161,7 @@ class Publishing:
                 "%(needed)s workers are needed per %(noun)s; %(able)s can take the task.",
                 self.workers,
             ) % {"needed": version.redundancy, "noun": self.build.noun, "able": self.workers}
-            found.append(Gap(said, _("Invite workers"), reverse("people", args=[project.pk])))
+            found.append(
+                Gap(said, _("Invite workers"), reverse("invitation_new", args=[project.pk]))
+            )
         return found
