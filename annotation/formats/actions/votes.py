@@ -5,6 +5,7 @@ A file's own order is kept: it is the order in which a person judged, and rows a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ from crowdqc.errors import Conflict, Invalid
 from crowdqc.numbers import LARGEST, parse_whole
 
 IMPORTED = "judgments.import"
+MAX_KEY = 120  # characters of a text's id
 
 
 class SeenVote(NamedTuple):
@@ -213,9 +215,19 @@ def _battle_texts(
         return {(text.topic, str(text.system), text.text): text for text in texts}
 
     known = there()
+    named = Counter(f"{topic}-{model}" for topic, model, text in wanted if not text)
+    there_already = Candidate.objects.filter(project=project, key__in=named)
+    taken = set(there_already.values_list("key", flat=True))
+    taken |= {own for own, n in named.items() if n > 1}
+
+    def key(topic: str, model: str, text: str) -> str:
+        """Call a text without words by what the file calls it, unless another one has that key."""
+        own = f"{topic}-{model}"
+        return key_of(topic, model, text) if text or own in taken or len(own) > MAX_KEY else own
+
     new = [
         {
-            "key": key_of(topic, model, text),
+            "key": key(topic, model, text),
             "topic": topic,
             "query": query,
             "text": text,

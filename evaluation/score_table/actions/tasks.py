@@ -119,9 +119,14 @@ def make_ratings(
     fields = {"settings": {"layout": "text", "scales": [scale]}}
     task = import_task(by=by, project=project, type="rating", title=title, fields=fields)
     texts: dict[str, dict[str, str]] = {}
+    items_named = {one["item"] for one in checked.good}
+    known = Candidate.objects.filter(project=project, key__in=items_named)
+    taken = set(known.values_list("key", flat=True))  # by other tables of the project
     for one in checked.good:
         system, topic = one["system"] or title, one["topic"] or TOPIC
-        key = key_of(topic, "\0".join((system, one["item"])), one["text"])
+        key = one["item"]
+        if key in taken:
+            key = key_of(topic, "\0".join((system, key)), one["text"])
         texts.setdefault(
             one["item"], {"key": key, "topic": topic, "text": one["text"], "system": system}
         )

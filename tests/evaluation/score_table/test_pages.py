@@ -14,10 +14,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.formats.exports.labels import label_table
+from annotation.formats.exports.pairwise import candidate_table
 from annotation.formats.uploads.actions import drop_uploads_naming
 from annotation.models import Answer, ChoiceValue, ImportFile, Item, Project, StoredFile, Task, User
 from annotation.models.tasks import TaskState
 from evaluation.models import Run, RunState
+from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.runs import engine
 from evaluation.score_table.views import EXAMPLE
 from tests.support import factories
@@ -498,3 +500,12 @@ def test_each_kind_of_table_is_recognised_and_leads_to_results(
     results = client.get(page, follow=True)
     assert results.status_code == 200
     assert shown in html_of(results)
+
+
+@pytest.mark.parametrize("kind", ["ratings", "comparisons"])
+def test_the_texts_of_a_scored_table_leave_with_the_ids_of_its_file(kind: str) -> None:
+    client = client_of(factories.make_user())
+    text = {"ratings": ratings, "comparisons": comparisons}[kind]()
+    score(client, drop(client, text))
+    rows = list(candidate_table(Task.objects.get(), "csv").rows)
+    assert rows and not [row["key"] for row in rows if is_generated_id(row["key"])]
