@@ -65,10 +65,10 @@ def _plain(pairs: int, found: Any) -> str:
     if needed is None or needed <= pairs:
         return gettext("%(pairs)s of two systems cannot separate close ones") % told
     if needed > MOST_PAIRS:  # extrapolated too far to be said
-        told["needed"] = numbers.count(MOST_PAIRS)
+        told["needed"] = numbers.plural(MOST_PAIRS, "pair")
         said = gettext("%(pairs)s of two systems cannot separate close ones; over %(needed)s can")
         return said % told
-    told["needed"] = numbers.count(_rounded(needed))
+    told["needed"] = numbers.plural(_rounded(needed), "pair")
     return (
         gettext("%(pairs)s of two systems cannot separate close ones; about %(needed)s can") % told
     )

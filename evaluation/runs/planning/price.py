@@ -66,8 +66,10 @@ class Price:
             "fee": percent(self.fee / 100, 1),
         }
         if self.fee:
-            return _("%(cost)s (%(assignments)s of %(answers)s × %(pay)s + %(fee)s fee)") % values
-        return _("%(cost)s (%(assignments)s of %(answers)s × %(pay)s)") % values
+            return (
+                _("%(cost)s (%(assignments)s of %(answers)s ×\u00a0%(pay)s + %(fee)s fee)") % values
+            )
+        return _("%(cost)s (%(assignments)s of %(answers)s ×\u00a0%(pay)s)") % values
 
 
 def price_of(task: Task, version: TaskVersion) -> Price:

@@ -13,6 +13,7 @@ from annotation.authoring.actions import drafts, tasks
 from annotation.models import Task
 from annotation.pairs.actions import pair_items
 from evaluation.methods.simulation.planning.planner import plan, study
+from evaluation.pairwise import adapter as pairwise_adapter
 from evaluation.runs.adapters import precision
 from evaluation.runs.planning import precision as planning
 from tests.annotation.pairs.pair_studies import begun, signed_in, url, with_texts
@@ -105,3 +106,9 @@ def test_a_design_is_simulated_once_and_within_two_seconds(
     assert "a score is known to ±" in page and "simulated" in page
     words = client.get(url("task_precision", world.task)).content.decode()
     assert "A worker’s score will be known to ±" in words and "planning 1." in words
+
+
+@pytest.mark.parametrize(("needed", "enough"), [(580, "580 pairs"), (4000, "over 1,000 pairs")])
+def test_the_number_of_pairs_that_would_do_has_its_noun(needed: int, enough: str) -> None:
+    found = {"items_for_80_percent": needed, "separated": (0.2, 0.01)}
+    assert enough in pairwise_adapter._plain(8, found)
