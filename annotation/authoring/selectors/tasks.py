@@ -156,13 +156,14 @@ def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
     )
     # Those of all versions are counted as they come; few are of questions that were taken out.
     answers = _by_task(
-        AnswerCount.objects.filter(version__task__in=found, worker__isnull=False),
+        AnswerCount.objects.filter(version__task__in=found, worker__isnull=False, known=False),
         "version__task_id",
         n=Sum("n"),
     )
     gone = _by_task(
         Answer.objects.filter(
             item__task__in=found,
+            item__expected__isnull=True,
             item__until__lte=F("item__task__current__number"),
             counts=True,
             stage=Answer.Stage.MAIN,

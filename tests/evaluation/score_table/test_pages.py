@@ -86,7 +86,9 @@ def test_the_example_becomes_a_closed_task_with_its_known_answers_and_a_finished
     led = client.get(page, headers={"HX-Request": "true"})["HX-Redirect"]  # the page asks again
     assert led == reverse("task_results", args=[run.project_id, task.pk])
     assert "of 8 workers" in html_of(client.get(page, follow=True))
-    assert "no run yet" not in html_of(client.get(reverse("project", args=[run.project_id])))
+    overview = html_of(client.get(reverse("project", args=[run.project_id])))
+    assert "no run yet" not in overview
+    assert "240 of 240" in overview  # 60 labels more are of items with known answers
     worker = EXAMPLE.read_text().splitlines()[1].split(",")[0]
     for name in ("label_results", "people"):
         where = [run.project_id, task.pk] if name == "label_results" else [run.project_id]
