@@ -15,6 +15,7 @@ from evaluation.free_text import entailment as entailment_runs
 from evaluation.free_text import run as text_runs
 from evaluation.free_text.adapter import Texts
 from evaluation.free_text.joint import run as joint_runs
+from evaluation.free_text.selectors import questions
 from evaluation.free_text.selectors import shared as text_shared
 from evaluation.grading import study_run as study_runs
 from evaluation.grading.compare import run as compare_runs
@@ -28,6 +29,7 @@ from evaluation.llm_runs.judging import pairs as judging_runs
 from evaluation.llm_runs.judging import points as judging_runs_points
 from evaluation.pairwise import run as pair_runs
 from evaluation.pairwise.adapter import Pairs, Ratings
+from evaluation.pairwise.selectors import pages as pair_pages
 from evaluation.pairwise.selectors import shared as pair_shared
 from evaluation.panels import run as panel_runs
 from evaluation.panels import watch as panel_watch
@@ -37,7 +39,7 @@ from evaluation.replacement import texts as replacement_texts
 from evaluation.replacement.selectors import shared as replacement_shared
 from evaluation.rescaling import run as rescaling
 from evaluation.rescaling import scorer
-from evaluation.rescaling.selectors import rating_boards
+from evaluation.rescaling.selectors import rated_texts, rating_boards
 from evaluation.runs.run_types import RunType, SharedPage
 from evaluation.turns import run as turn_runs
 from evaluation.writing import run as writing_runs
@@ -87,11 +89,17 @@ AFTER = (panel_watch.note_run,)
 # The public page of a run, by method.
 REPLACEMENT = SharedPage("evaluation/replacement/shared/page.html", replacement_shared.parts)
 SHARED = {
-    text_runs.RUNS.slug: SharedPage("evaluation/free_text/shared.html", text_shared.parts),
-    pair_runs.PAIRS.slug: SharedPage("evaluation/runs/sharing/board.html", pair_shared.parts),
-    pair_runs.RATINGS.slug: SharedPage("evaluation/rescaling/shared.html", rating_boards.parts),
+    text_runs.RUNS.slug: SharedPage(
+        "evaluation/free_text/shared.html", text_shared.parts, questions.shared_items
+    ),
+    pair_runs.PAIRS.slug: SharedPage(
+        "evaluation/runs/sharing/board.html", pair_shared.parts, pair_pages.shared_items
+    ),
+    pair_runs.RATINGS.slug: SharedPage(
+        "evaluation/rescaling/shared.html", rating_boards.parts, rated_texts.shared_items
+    ),
     label_runs.RUNS.slug: SharedPage(
-        "evaluation/labels/shared/page.html", label_shared.parts, label_shared.item_page
+        "evaluation/labels/shared/page.html", label_shared.parts, label_shared.shared_items
     ),
     replacement_runs.RUNS.slug: REPLACEMENT,
     replacement_texts.RUNS.slug: REPLACEMENT,

@@ -396,11 +396,12 @@ def recipe_text(pairs: Iterable[tuple[str, Any]]) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def page_query(context: template.Context, page: int) -> str:
-    """Return the current query string with another page number."""
+def page_query(context: template.Context, page: int, name: str = "") -> str:
+    """Return the current query string with another page number, as "page" or under a name."""
+    name = name or "page"
     request = context.get("request")
-    pairs = [] if request is None else [p for p in request.GET.lists() if p[0] != "page"]
-    return "?" + urlencode([(k, v) for k, vs in pairs for v in vs] + [("page", str(page))])
+    pairs = [] if request is None else [p for p in request.GET.lists() if p[0] != name]
+    return "?" + urlencode([(k, v) for k, vs in pairs for v in vs] + [(name, str(page))])
 
 
 # Accounts --------------------------------------------------------------------------------------

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import AnswerScore, ItemScore, SystemScore, WorkerScore
+from evaluation.results.cells import dim, link, note_below
 from evaluation.results.columns import (
     PLOT,
     RANK,
@@ -71,6 +77,21 @@ AUTHORS = (
     *SCORED,
     ANSWERS,
 )
+ASKED, EXCERPT = 110, 140  # characters shown of a question and of its best answer
+
+
+def _question(row: Any) -> SafeString:
+    title = link(row.url, Truncator(row.question).chars(ASKED), "title")
+    return note_below(title, row.group)
+
+
+def _best(row: Any) -> SafeString:
+    if not row.best:
+        return dim(_("nothing to compare"))
+    quoted = format_html('<span class="serif">{}</span>', Truncator(row.best).chars(EXCERPT))
+    return note_below(quoted, row.best_author)
+
+
 # A page shows a ``ShownQuestion``; figures in ``extra`` are read by their path in ``exports``.
 QUESTIONS = (
     Column.number("number", _("No."), classes="dim"),
@@ -78,12 +99,15 @@ QUESTIONS = (
         "question",
         _("Question"),
         sort="order",
+        html=_question,
         classes="l1 question-cell",
         exports={"item_id": "item__key"},
     ),
     Column.text(
         "best",
         _("Best answer"),
+        html=_best,
+        is_public=False,
         classes="full best-cell",
         exports={"best_worker": "best_answer__worker__pseudonym"},
     ),

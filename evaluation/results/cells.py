@@ -34,6 +34,9 @@ def empty_cell() -> SafeString:
 
 
 def link(url: str, text: Html, classes: str = "name") -> SafeString:
+    """Render a link; bold text where it leads nowhere, as for people without an account."""
+    if not url:
+        return bold(text)
     if not classes:
         return format_html('<a href="{}">{}</a>', url, text)
     return format_html('<a class="{}" href="{}">{}</a>', classes, url, text)

@@ -149,8 +149,17 @@ class ResultTable:
         return Line([*[Cell("")] * at, Cell(self.foot, "plot"), rest])
 
     def public(self) -> ResultTable:
-        """Return the table without the columns for members of the project."""
-        return replace(self, columns=[one for one in self.columns if one.is_public], sorts={})
+        """Return the table without columns for members, and without ways into the project."""
+        return replace(
+            self,
+            columns=[one for one in self.columns if one.is_public],
+            groups=[
+                replace(group, rows=_without_addresses(group.rows), detail="")
+                for group in self.groups
+            ],
+            total=_without_addresses(self.total),
+            sorts={},
+        )
 
     def _axis_head(self, column: Column) -> SafeString | str:
         if column.format is not Format.PLOT:
@@ -171,6 +180,14 @@ class ResultTable:
                     unsure = 0
                 continue
             yield _cell(column, row)
+
+
+def _without_addresses(rows: Sequence[Any]) -> list[Any]:
+    """The rows with an empty ``url`` where they have one."""
+    return [
+        replace(row, url="") if "url" in getattr(row, "__dataclass_fields__", ()) else row
+        for row in rows
+    ]
 
 
 def plain_table(
@@ -277,8 +294,7 @@ def _with_interval(text: str, low: float | None, high: float | None) -> SafeStri
 
 
 def _name(row: Any, *, with_detail: bool) -> SafeString:
-    url = getattr(row, "url", "")
-    name = link(url, row.name) if url else bold(row.name)
+    name = link(getattr(row, "url", ""), row.name)
     detail = getattr(row, "detail", "") if with_detail else ""
     return beside(name, getattr(row, "beside", "") or detail)
 

@@ -24,6 +24,7 @@ from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Method, Param, Params
 from evaluation.models import Run
 from evaluation.results.files import StoredTable
+from evaluation.results.shared_items import SharedItems
 from evaluation.runs.asking import LLMRunSpec
 from evaluation.runs.hooks import load_registry
 from evaluation.runs.progress import Recorder
@@ -94,8 +95,8 @@ class SharedPage:
 
     template: str
     context: Callable[[Run, Any], dict[str, Any]]
-    # A page of its items with their labels, for links whose requester allows it.
-    items: Callable[[Run, Any], Any] | None = None
+    # Its items by the query of an address, for links whose requester allows it.
+    items: Callable[[Run, Mapping[str, str]], SharedItems] | None = None
 
 
 @dataclass(frozen=True)

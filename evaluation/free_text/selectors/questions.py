@@ -11,9 +11,6 @@ from django.db.models import Exists, F, FloatField, IntegerField, OuterRef, Quer
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from annotation.models import EventStream, Item, ItemGroup, Task, TextValue
@@ -25,8 +22,8 @@ from evaluation.charts.boards import Estimate
 from evaluation.free_text.columns import QUESTIONS
 from evaluation.free_text.selectors import disagreement
 from evaluation.models import AnswerScore, ItemScore, Run
-from evaluation.results.cells import dim, link, note_below
 from evaluation.results.columns import Format
+from evaluation.results.shared_items import SharedItems
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -37,7 +34,6 @@ SORTS = {"order": "item__position"} | {
     for one in QUESTIONS
     if one.key.startswith(OF_SCORE)
 }
-ASKED, EXCERPT = 110, 140  # characters shown of a question and of its best answer
 LEAST = 3  # questions of least agreement that are named
 
 
@@ -53,9 +49,12 @@ class ShownQuestion:
     """A question in the list of all, with its row of scores."""
 
     number: int
-    question: SafeString
-    best: SafeString
+    question: str
+    group: str
+    best: str
+    best_author: str
     score: ItemScore
+    url: str
 
 
 def _figures() -> dict[str, Cast]:
@@ -111,7 +110,13 @@ def page_of(rows: QuerySet[ItemScore], number: Any) -> Page:
 
 
 def table(
-    run: Run, found: Page, numbers: Mapping[int, int], *, sort: str, group: int | None, keep: str
+    run: Run,
+    found: Page,
+    numbers: Mapping[int, int],
+    *,
+    sort: str = "order",
+    group: int | None = None,
+    keep: str = "",
 ) -> ResultTable:
     """A page of the questions; ``keep`` is the query that keeps the run shown."""
     return plain_table(
@@ -136,15 +141,22 @@ def _sorts(sort: str, group: int | None, keep: str) -> dict[str, dict[str, str]]
 
 def _shown(run: Run, row: ItemScore, number: int, keep: str) -> ShownQuestion:
     url = reverse("task_results_question", args=[run.project_id, run.task_id, row.item_id])
-    title = link(f"{url}{keep}", Truncator(row.item.question).chars(ASKED), "title")
-    best = dim(gettext("nothing to compare"))
-    if row.best_text:  # type: ignore[attr-defined]
-        text = Truncator(row.best_text).chars(EXCERPT)  # type: ignore[attr-defined]
-        author = row.best_answer.worker if row.best_answer else None
-        quoted = format_html('<span class="serif">{}</span>', text)
-        best = note_below(quoted, author.pseudonym if author else "")
-    above = row.item.group.title if row.item.group else ""
-    return ShownQuestion(number, note_below(title, above), best, row)
+    author = row.best_answer.worker if row.best_answer else None
+    return ShownQuestion(
+        number,
+        question=row.item.question,
+        group=row.item.group.title if row.item.group else "",
+        best=row.best_text or "",  # type: ignore[attr-defined]
+        best_author=author.pseudonym if author else "",
+        score=row,
+        url=f"{url}{keep}",
+    )
+
+
+def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
+    """Return the questions for a link: how far their answers agree, and no answer."""
+    page = page_of(scores(run), query.get(SharedItems.PAGE))
+    return SharedItems(page, table(run, page, numbers_and_least(run)[0]))
 
 
 def groups_of(task: Task) -> list[tuple[int, str]]:

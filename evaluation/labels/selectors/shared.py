@@ -5,19 +5,26 @@ Items with their labels are shown where the requester allowed it for this link.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import count
+from crowdqc.numbers import count, score
 from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import ItemLabel, LabelDecision, Run
+from evaluation.results.cells import empty_cell
+from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import arrange
+from evaluation.results.shared_items import SharedItems
+from evaluation.results.tables import plain_table
 from evaluation.runs.results import votes_used
 from evaluation.runs.selectors import lists as reads
 
@@ -59,36 +66,68 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class SharedItem:
+class SharedLabel:
     """An item as a link shows it: its text, the label, and how many workers gave each."""
 
     text: str
+    votes: str
     label: str
     by_hand: bool
     certainty: float | None
-    votes: str
 
 
-def item_page(run: Run, page: Any) -> Page:
-    """Return a page of the items in their order, as ``SharedItem``."""
-    rows = ItemLabel.objects.filter(run=run).select_related("item")
-    shown = Paginator(rows.order_by("item__position", "item_id"), PER_PAGE).get_page(page)
+def _certainty(row: SharedLabel) -> SafeString | str:
+    if row.by_hand:
+        return _("by hand")
+    return empty_cell() if row.certainty is None else score(row.certainty, 2)
+
+
+ITEMS = (
+    head_column(
+        "text",
+        gettext_lazy("Item"),
+        html=lambda row: format_html('<span dir="auto">{}</span>', row.text),
+        classes="grow",
+    ),
+    Column.text(
+        "votes",
+        gettext_lazy("Votes"),
+        gettext_lazy("Votes"),
+        html=lambda row: format_html("<bdi>{}</bdi>", row.votes),
+        classes="full",
+    ),
+    Column.text(
+        "label",
+        gettext_lazy("Label"),
+        gettext_lazy("Label"),
+        html=lambda row: format_html("<bdi>{}</bdi>", row.label),
+        classes="l1r",
+    ),
+    Column.number("certainty", gettext_lazy("Certainty"), html=_certainty),
+)
+
+
+def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
+    """Return the items for a link, in their order, without those of known answers."""
+    rows = ItemLabel.objects.filter(run=run, item__expected__isnull=True).select_related("item")
+    page = Paginator(rows.order_by("item__position", "item_id"), PER_PAGE).get_page(
+        query.get(SharedItems.PAGE)
+    )
     field = ShownField.of(reads.figures_of(run, *study.FIGURES))
-    found = list(shown.object_list)
+    found = list(page.object_list)
     by_hand = decisions.standing(field.name, [row.item_id for row in found])
-    listed: list[Any] = [_shared_item(row, field, by_hand.get(row.item_id)) for row in found]
-    shown.object_list = listed
-    return shown
+    listed = [_shared_label(row, field, by_hand.get(row.item_id)) for row in found]
+    return SharedItems(page, plain_table(_("Items with their labels"), ITEMS, listed))
 
 
-def _shared_item(row: ItemLabel, field: ShownField, decision: LabelDecision | None) -> SharedItem:
+def _shared_label(row: ItemLabel, field: ShownField, decision: LabelDecision | None) -> SharedLabel:
     votes = row.extra.get("votes", {})
     given = [f"{label} {count(votes[code])}" for code, label in field.options if votes.get(code)]
     label = decision.label if decision else row.label
-    return SharedItem(
+    return SharedLabel(
         text=row.item.question or row.item.key,
+        votes=", ".join(given),
         label=field.word(label) if label else "",
         by_hand=decision is not None,
         certainty=None if decision else row.extra.get("posterior"),
-        votes=", ".join(given),
     )

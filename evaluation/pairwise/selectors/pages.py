@@ -28,6 +28,7 @@ from evaluation.models import ItemLabel, Run, RunFigure, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors import votes as pair_votes
+from evaluation.pairwise.selectors.boards import default_dimension
 from evaluation.pairwise.selectors.columns import pair_link
 from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.pairwise.selectors.runs import ShownRun, dimensions
@@ -46,6 +47,7 @@ from evaluation.results.cells import (
 )
 from evaluation.results.columns import Column, Format, head_column
 from evaluation.results.findings import Action, Finding
+from evaluation.results.shared_items import SharedItems
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -295,12 +297,10 @@ def pair_list(
     return {
         "page": shown,
         "findings": [pairs_verdict(hard, len(told)), _read_hard(run, dimension, hard)],
-        "table": plain_table(
-            gettext("Pairs with their estimated label, how sure it is, and the votes behind it"),
-            _list_columns(len(dimensions(task)), checked=bool(told)),
+        "table": _pair_table(
             rows,
+            _list_columns(len(dimensions(task)), checked=bool(told)),
             sorts=_sorts(dimension, chosen, keep),
-            classes="data two-line pair-table",
         )
         if rows
         else None,
@@ -308,6 +308,33 @@ def pair_list(
         "topics": topics(run, dimension),
         "split": (hard, len(told)),
     }
+
+
+def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
+    """Return the pairs for a link in the order of the task, on one dimension."""
+    asked = [(one.name, one.label) for one in dimensions(run.task)]
+    names = [name for name, _label in asked]
+    wanted = query.get(SharedItems.DIMENSION)
+    chosen = wanted if wanted in names else default_dimension(dimensions(run.task))
+    labels = _labels(run, chosen, Filters(sort="topic"), {})
+    page = Paginator(labels, PER_PAGE).get_page(query.get(SharedItems.PAGE))
+    rows = _list_rows(run.task, run, chosen, page, {}, keep="")
+    table = _pair_table(rows, _list_columns(len(asked), checked=False)) if rows else None
+    return SharedItems(page, table, asked, chosen)
+
+
+def _pair_table(
+    rows: Sequence[PairRow],
+    columns: Sequence[Column],
+    sorts: Mapping[str, Mapping[str, str]] | None = None,
+) -> ResultTable:
+    return plain_table(
+        gettext("Pairs with their estimated label, how sure it is, and the votes behind it"),
+        columns,
+        rows,
+        sorts=sorts or {},
+        classes="data two-line pair-table",
+    )
 
 
 def pairs_verdict(hard: int, pairs: int) -> Finding:

@@ -101,7 +101,7 @@ SHARES = (
     head_column(
         "name",
         _("Whose"),
-        html=lambda row: link(row.url, row.name) if row.url else bold(row.name),
+        html=lambda row: link(row.url, row.name),
         classes="nowrap",
     ),
     PLOT,

@@ -24,9 +24,11 @@ from evaluation.methods.core.units import LEAST, MEAN
 from evaluation.methods.rescaling.ratings import DEFAULTS
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.names import is_generated_id
-from evaluation.results.cells import bold, link
+from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.results.cells import link
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn
+from evaluation.results.shared_items import SharedItems
 from evaluation.results.tables import ResultTable, plain_table
 
 PER_PAGE = 50
@@ -35,7 +37,7 @@ BEGINNING = 80  # characters of a text
 
 def _beginning(row: EstimateRow) -> SafeString:
     """The beginning of a text, which may take several lines, with the way to its item."""
-    return link(row.url, row.name, "") if row.url else bold(row.name)
+    return link(row.url, row.name, "")
 
 
 COLUMNS = (
@@ -47,8 +49,13 @@ COLUMNS = (
 )
 
 
-def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], ResultTable]:
-    """Return a page of a run's texts, the highest mean on the scale first (four queries)."""
+def texts(
+    run: Run, scale: AskedDimension, page: Any, *, public: bool = False
+) -> tuple[Page[Any], ResultTable]:
+    """Return a page of a run's texts, the highest mean on the scale first (four queries).
+
+    ``public``: of texts that workers wrote it has the id alone.
+    """
     scores = CandidateScore.objects.filter(run=run, dimension=scale.name)
     ordered = scores.order_by("-estimate", "candidate_id").values_list(
         "candidate_id", "estimate", "n"
@@ -66,7 +73,9 @@ def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], Result
         low, high, why = _interval(run, mean, values, scale.points)
         place = places.get(pk, 0)
         url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
-        name, detail = name_text(text.text, text.key, items.get(place, ""))
+        by_worker = text.author_id is not None or text.source_answer_id is not None
+        words = "" if public and by_worker else text.text
+        name, detail = name_text(words, text.key, items.get(place, ""))
         rows.append(EstimateRow(name, mean, low, high, n, detail=detail, why=why, url=url))
     axis = Scale.around([value for row in rows for value in (row.low, row.high, row.estimate)])
     title = _("Mean of every text on %(scale)s, with 95%% CIs over raters") % {"scale": scale.label}
@@ -78,6 +87,15 @@ def texts(run: Run, scale: AskedDimension, page: Any) -> tuple[Page[Any], Result
         classes="data two-line coefficients",
     )
     return shown, table
+
+
+def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
+    """Return the texts for a link with their means on one scale, the highest first."""
+    scales = dimensions(run.task)
+    wanted = query.get(SharedItems.DIMENSION)
+    scale = next((one for one in scales if one.name == wanted), scales[0])
+    page, table = texts(run, scale, query.get(SharedItems.PAGE), public=True)
+    return SharedItems(page, table, [(one.name, one.label) for one in scales], scale.name)
 
 
 def name_text(text: str, key: str, item: str) -> tuple[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.cache import cache
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -41,26 +42,34 @@ MOST_KEPT = 4 * 1024 * 1024  # bytes of a bundle that is held in memory
 _ONE = threading.Lock()  # a crowd that comes at once has a board rendered once a process
 
 
-def html_of(share: RunShare, context: dict[str, Any]) -> str:
-    """The page, without the context of a request: no session, no navigation, no token of a form."""
-    # An empty request: nothing of who asked first, nor of their query, is kept for others.
-    return render_to_string(_shared_page(share.run).template, {"request": HttpRequest(), **context})
+def html_of(share: RunShare, context: dict[str, Any], query: QueryDict | None = None) -> str:
+    """The page, without the context of a request: no session, no navigation, no token of a form.
+
+    ``query`` is kept by its links to other pages; a page that is kept for others has none.
+    """
+    request = HttpRequest()
+    if query is not None:
+        request.GET = query
+    return render_to_string(_shared_page(share.run).template, {"request": request, **context})
 
 
-def context_of(share: RunShare, page: Any) -> dict[str, Any]:
-    """Return the context shared by all formats of a shared run."""
+def context_of(share: RunShare, page: Any, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context shared by all formats of a shared run.
+
+    ``page``: of its board; ``query`` names a page of the items, where the link lists them.
+    """
     run = share.run
     title = reads.title_of(run.task)
     offered = share.slug != "" and bundle_of(share) is not None
     own = _shared_page(run)
-    items = own.items(run, page) if own.items and share.lists_items else None
+    items = own.items(run, query) if own.items and share.lists_items else None
     return {
         "share": share,
         "run": run,
         "title": title,
         "bundle": offered,
         "items": items,
-        **own.context(run, None if items else page),
+        **own.context(run, page),
     }
 
 
@@ -86,7 +95,7 @@ def cached_form(share: RunShare, form: str, page: int) -> tuple[bytes, str]:
         with _ONE:
             found = cache.get(f"{key}:{form}:{at}")
             if found is None:
-                context = context_of(share, at)
+                context = context_of(share, at, {})
                 body = _rendered(share, form, context).encode()
                 found = (body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
                 pages = context["page"].paginator.num_pages if "page" in context else 1

@@ -105,8 +105,8 @@ def shared_results(request: HttpRequest, secret: str) -> HttpResponse:
         limits.SHARED, limits.client_network(request), "Too many requests from this address."
     )
     share = selectors.get_shared(secret)
-    context = pages.context_of(share, request.GET.get("page"))
-    response = HttpResponse(pages.html_of(share, context))
+    context = pages.context_of(share, request.GET.get("page"), request.GET)
+    response = HttpResponse(pages.html_of(share, context, request.GET))
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response
 
