@@ -8,20 +8,28 @@ from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotation.files.reading.media import looks_like_media
+from annotation.files.reading.media_files import pack_files
 from annotation.files.reading.sources import Source, of_upload
 from annotation.formats.uploads import selectors
 from annotation.models import ImportFile
 from crowdqc.errors import Invalid, Missing
 from crowdqc.files.cells import csv_lines
-from crowdqc.numbers import parse_whole
+from crowdqc.numbers import parse_whole, plural
 
 
 def uploaded(request: HttpRequest) -> tuple[str, Source]:
-    """Name and content of the file of a form. Invalid where none was chosen."""
-    upload = request.FILES.get("file")
-    if upload is None:
+    """Name and content of the file of a form; several, or an image, as one archive.
+
+    Invalid where none was chosen.
+    """
+    uploads = [(one.name or "", of_upload(one)) for one in request.FILES.getlist("file")]
+    if not uploads:
         raise Invalid(_("No file was chosen."), fields={"file": _("Choose a file.")})
-    return upload.name or "", of_upload(upload)
+    name, source = uploads[0]
+    if len(uploads) > 1:
+        return plural(len(uploads), "file"), pack_files(uploads)
+    return name, pack_files(uploads) if looks_like_media(source.head()) else source
 
 
 def typed_address(request: HttpRequest) -> str:

@@ -99,6 +99,7 @@ class Format:
     markdown: tuple[str, ...] = ()  # fields that pages show as Markdown
     seen_in: str | None = None  # its rows stand in the builder, in this part (the first)
     replaces_examples: bool = False  # its rows are items: those of the draft's template go
+    names_files: bool = False  # its rows name images or sound, which may come with the table
     of_task: Callable[[Task], Importer] | None = field(default=None, repr=False)
     # Files that are no tables: how they are opened as one, and records that came as objects. Their
     # columns are the format's own, so that nobody maps them; ``hidden`` are not shown.
@@ -386,6 +387,7 @@ FORMATS: dict[str, Format] = {
                 gettext_lazy("Import items"),
                 gettext_lazy("key, text, gold; other columns kept"),
             ),
+            names_files=True,
             markdown=("text",),
             seen_in="text",
             replaces_examples=True,

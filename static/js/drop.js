@@ -6,7 +6,9 @@ document.querySelectorAll("form[data-drop]").forEach((form) => {
   const button = form.querySelector("[data-drop-submit]");
   const send = () => {
     if (!input.files.length) return;
-    if (!("parts" in form.dataset && sendInParts(form, input.files[0]))) form.requestSubmit();
+    const [file, ...more] = input.files;
+    const isTable = !more.length && !/^(image|audio)\//.test(file.type);
+    if (!("parts" in form.dataset && isTable && sendInParts(form, file))) form.requestSubmit();
   };
   input.addEventListener("change", send);
   form.classList.add("sends");

@@ -38,6 +38,7 @@ from crowdqc.errors import Conflict, Invalid
 MAX_FILES = 100  # in one upload
 # A page waits while an upload is decoded: 25 million pixels of a few kB take up to 4 seconds.
 MAX_PIXELS_AT_ONCE = 4 * MAX_PIXELS
+MAX_PIXELS_OF_JOB = 80 * MAX_PIXELS  # in one archive, which a job decodes within its minutes
 
 
 def check_kind(task: Task, media: Media | MediaFile, name: str) -> None:
@@ -113,6 +114,35 @@ def upload_media(
     return kept
 
 
+def store_files(
+    *, by: User, task: Task, files: Iterable[tuple[str, bytes]], size: int
+) -> list[MediaFile]:
+    """Store files (name, bytes) that a job reads one by one, all or none, and make no items.
+
+    ``size`` are their bytes together. Invalid names the file that cannot be taken.
+    """
+    quotas.require_storage(task.project, size)
+    kept, pixels = [], 0
+    with transaction.atomic():
+        for name, data in files:
+            pixels += pixels_of(data)
+            if pixels > MAX_PIXELS_OF_JOB:
+                raise _too_many_pixels(name, MAX_PIXELS_OF_JOB)
+            media = read_media(data, name)
+            check_kind(task, media, name)
+            kept.append(store_media(by=by, project=task.project, media=media, name=name))
+    return kept
+
+
+def _too_many_pixels(name: str, most: int) -> Invalid:
+    return refused(
+        name,
+        gettext("is one too many: an upload has %(most)s million pixels at most")
+        % {"most": most // 10**6},
+        gettext("Upload fewer at once."),
+    )
+
+
 def _bare_name(given: str) -> str:
     """A file's name without the folders that a browser may send."""
     return PurePath(given.replace("\\", "/")).name.replace("\x00", "")
@@ -132,13 +162,7 @@ def _check_amount(by: User, project: Project, files: Sequence[tuple[str, bytes]]
     for name, data in files:
         pixels += pixels_of(data)
         if pixels > MAX_PIXELS_AT_ONCE:
-            most = MAX_PIXELS_AT_ONCE // 10**6
-            raise refused(
-                name,
-                gettext("is one too many: an upload has %(most)s million pixels at most")
-                % {"most": most},
-                gettext("Upload fewer at once."),
-            )
+            raise _too_many_pixels(name, MAX_PIXELS_AT_ONCE)
     quotas.require_storage(project, sum(len(data) for _, data in files))
     limits.require_try(
         limits.PIXELS,
@@ -151,29 +175,38 @@ def _check_amount(by: User, project: Project, files: Sequence[tuple[str, bytes]]
 def _make_items(by: User, task: Task, files: list[MediaFile]) -> None:
     """An item at the end of the draft for each file that none of its items shows."""
     draft, group = lock_draft(task, by=by), default_group(task, by=by)
-    items = task.items.in_version(draft.number)
-    shown = set(items.filter(media__isnull=False).values_list("media_id", flat=True))
-    new = {file.pk: file for file in files if file.pk not in shown}
-    taken = set(task.items.values_list("key", flat=True))
     last = task.items.order_by("-position").values_list("position", flat=True).first() or 0
-    rows = []
-    for number, file in enumerate(new.values(), 1):
+    Item.objects.bulk_create(
+        Item(
+            task=task,
+            group=group,
+            key=key,
+            question="",
+            media=file,
+            position=last + STEP * number,
+            since=draft.number,
+        )
+        for number, (key, file) in enumerate(propose_keys(task, draft.number, files), 1)
+    )
+
+
+def propose_keys(
+    task: Task, version: int, files: Iterable[MediaFile]
+) -> list[tuple[str, MediaFile]]:
+    """Return each file that no item of the version shows, with an id after its name."""
+    items = task.items.in_version(version).filter(media__isnull=False)
+    shown = set(items.values_list("media_id", flat=True))
+    taken = set(task.items.values_list("key", flat=True))
+    found = {}
+    for file in files:
+        if file.pk in shown or file.pk in found:
+            continue
         key = PurePath(file.name).stem.strip()[:80]
         if not key or key in taken:
             key = f"{key[:60]}-{file.sha256[:12]}".lstrip("-")
         taken.add(key)
-        rows.append(
-            Item(
-                task=task,
-                group=group,
-                key=key,
-                question="",
-                media=file,
-                position=last + STEP * number,
-                since=draft.number,
-            )
-        )
-    Item.objects.bulk_create(rows)
+        found[file.pk] = (key, file)
+    return list(found.values())
 
 
 @transaction.atomic

@@ -105,6 +105,12 @@ def read_media(data: bytes, name: str) -> Media:
             raise refused(name, _("cannot be read as an image"), KINDS) from error
 
 
+def looks_like_media(head: bytes) -> bool:
+    """Whether a file with these first bytes is to be read as an image or as sound."""
+    is_wave = head[:4] == b"RIFF" and head[8:12] == b"WAVE"
+    return is_wave or head[:3] == b"ID3" or _is_frame(head) or bool(_image_format(head))
+
+
 @contextmanager
 def taking_turns() -> Iterator[None]:
     """Read the images of a request; TooMuch at once where two requests of this process do."""

@@ -15,6 +15,7 @@ from annotation.authoring.selectors.examples import has_examples
 from annotation.files.reading.importer import Sheet
 from annotation.files.reading.sheet import check_size, read, spooled
 from annotation.files.reading.sources import of_bytes
+from annotation.formats.actions.media import open_upload
 from annotation.formats.registry import get_format
 from annotation.formats.selectors.imports import CheckedFile, check_rows, examine_candidates
 from annotation.models import Project, Task, User
@@ -83,7 +84,16 @@ def import_content(
         by=by,
         task=task,
         kind=kind,
-        sheet=spooled(get_format(kind).open_table(of_bytes(content), name)),
+        sheet=spooled(
+            open_upload(
+                get_format(kind),
+                by=by,
+                task=task,
+                source=of_bytes(content),
+                name=name,
+                reading=None,
+            )
+        ),
         name=name,
         mapping=mapping,
         leave_out_bad=leave_out_bad,

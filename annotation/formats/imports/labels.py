@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -130,7 +131,7 @@ class LabelItems(Importer):
             "file",
             gettext_lazy("File"),
             False,
-            ("image", "audio", "filename", "file_name", "url"),
+            ("image", "audio", "picture", "photo", "filename", "file_name", "path", "url"),
             WHAT,
         ),
     )
@@ -139,8 +140,8 @@ class LabelItems(Importer):
         "Every other column is kept with its item. An item without an id gets one "
         "made of its text. An item with a known answer is mixed in among the "
         "others; its answers do not count towards the labels wanted. Where items are "
-        "images or recordings, File names one that was uploaded in the builder, or is "
-        "the address of one, and Text describes it."
+        "images or recordings, File names one that was uploaded, before or with the "
+        "table, or is the address of one, and Text describes it."
     )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
@@ -222,12 +223,15 @@ def _file_of(reader: Reader, row: Row, known: KnownItems) -> tuple[int | None, s
             return reader.refuse(
                 row, "file", _("This address cannot be used."), *error.fields.values()
             )
+    bare = PurePosixPath(said.replace("\\", "/")).name
+    if said not in known.files and bare in known.files:
+        said = bare  # with the folder that it is in elsewhere
     if said not in known.files:
         near = closest_name(said, known.files)
         mend = (
             _("Did you mean %(near)s?") % {"near": near}
             if near
-            else gettext_noop("Upload it in the builder first.")
+            else gettext_noop("Upload it first, or with the table.")
         )
         reader.refuse(row, "file", _("The project has no file of this name."), mend)
     return known.files[said], ""

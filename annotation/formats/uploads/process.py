@@ -24,6 +24,7 @@ from annotation.files.reading.tables import Reading, open_table
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import import_sheet
+from annotation.formats.actions.media import open_upload
 from annotation.formats.imports.tables.base import LOOKED_AT
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import get_format, recognise_table
@@ -217,10 +218,17 @@ def _read_rows(file: ImportFile) -> None:
     """
     file.parts.all().delete()
     source, stored = source_of(file), file.stored_id
-    if file.task_id is None:
+    if file.task is None:
         table = unfold(open_table(source, file.name, reading=reading_of(file)))
     else:
-        table = get_format(file.kind).open_table(source, file.name, reading_of(file))
+        table = open_upload(
+            get_format(file.kind),
+            by=file.uploaded_by,
+            task=file.task,
+            source=source,
+            name=file.name,
+            reading=reading_of(file),
+        )
     places: dict[str, int] = {}
     rows, unreadable = _Parts(file, Kind.ROWS), _Parts(file, Kind.UNREADABLE)
     first: list[Any] = []

@@ -29,6 +29,7 @@ from annotation.formats.forms import (
 from annotation.formats.registry import Format, format_for, kinds_of, recognise_upload
 from annotation.formats.uploads import actions, selectors
 from annotation.models import ImportFile, Role, Task, User
+from annotation.task_types.labels.content import FILES
 from crowdqc.errors import DomainError, Invalid, LimitExceeded, Missing
 from crowdqc.numbers import parse_whole
 from crowdqc.web.htmx import page_or_fragment
@@ -55,12 +56,14 @@ def task_import(request: HttpRequest, project_id: int, task_id: int, kind: str) 
         else:
             return redirect("task_import_file", project_id, task_id, file.pk)
     most, one = limits.current(), format_for(task, kind)
+    content = task.version_or_draft().settings.get("content", "")
     context = {
         "access": access,
         "project": task.project,
         "task": task,
         "title": task.version_or_draft().title,
-        "content": task.version_or_draft().settings.get("content", ""),
+        "content": content,
+        "takes_files": one.names_files and content in FILES,
         "kind": kind,
         "format": one,
         "error": error,

@@ -1,0 +1,48 @@
+"""Uploads of images or sound: the files are stored, and what is read on is a table of them."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from annotation.authoring.actions.media import propose_keys, store_files
+from annotation.files.reading.media_files import open_media
+from annotation.files.reading.sources import Source, of_bytes
+from annotation.files.reading.tables import Reading, Table
+from annotation.formats.registry import Format
+from annotation.models import MediaFile, Task, User
+from annotation.task_types.labels.content import FILES
+from crowdqc.errors import Invalid
+from crowdqc.files.cells import csv_text
+from crowdqc.numbers import plural
+
+
+def open_upload(
+    format: Format, *, by: User, task: Task, source: Source, name: str, reading: Reading | None
+) -> Table:
+    """Open an upload as a table; where it holds files of items, store these in the project.
+
+    Without a table of its own, the files become one: a row each, with an id after its name.
+    Invalid names the file that cannot be taken.
+    """
+    version = task.versions.latest("number")
+    if not format.names_files or version.settings.get("content") not in FILES:
+        return format.open_table(source, name, reading)
+    with open_media(source, name) as files:
+        if files is None:
+            return format.open_table(source, name, reading)
+        kept = store_files(by=by, task=task, files=files, size=files.size)
+        name, source = files.table or ("files.csv", _table_of(task, version.number, kept))
+    table = format.open_table(source, name, reading)
+    table.notes.append(_("%(files)s uploaded.") % {"files": plural(len(kept), "file")})
+    return table
+
+
+def _table_of(task: Task, version: int, kept: list[MediaFile]) -> Source:
+    proposed = propose_keys(task, version, kept)
+    if not proposed:
+        raise Invalid(
+            _("The items of the task show these files already."),
+            fields={"file": _("Choose other files.")},
+        )
+    rows = [["item_id", "file"], *([key, file.name] for key, file in proposed)]
+    return of_bytes(csv_text(rows).encode())
