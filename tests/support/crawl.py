@@ -8,7 +8,7 @@ that nothing is wrong, ``tests/support/screens.py`` takes pictures on the way.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from django.urls import Resolver404, resolve
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.support.page_scripts import ABOUT, BEYOND, LINKS, SERIOUS
+from tests.support.page_scripts import ABOUT, BEYOND, LINKS, SERIOUS, TARGETS
 
 PASSWORD = "crowdqc-demo"
 EMPTY = "An empty project"
@@ -29,8 +29,9 @@ HEIGHT = 900
 COLOURS = ["color-contrast", "link-in-text-block"]
 # Loads axe, and says whether the page is dark.
 AXE = f"{Axe().axe_script}; matchMedia('(prefers-color-scheme: dark)').matches"
+FORCED = "matchMedia('(forced-colors: active)').matches"
 # The kinds of elements whose contrast was read in a colour scheme, by this process.
-_known: dict[str, set[int]] = {"light": set(), "dark": set()}
+_known: dict[str, set[int]] = defaultdict(set)
 # How Chromium's console begins what it says of an answer with an error, or of none.
 FAILED_REQUEST = "Failed to load resource"
 # What htmx says of a request that the next page cut off; one that fails has other names.
@@ -121,16 +122,25 @@ def violations(page: Page, schemes: tuple[str, ...] = ("light", "dark")) -> list
     page.wait_for_load_state()
     found = []
     now = "dark" if page.evaluate(AXE) else "light"
+    forced = "forced " if page.evaluate(FORCED) else ""
     # First as it stands, since each change draws it anew.
     for scheme in sorted(schemes, key=lambda scheme: scheme != now):
         if scheme != now:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             now = scheme
         only = COLOURS if scheme == "dark" else None
-        wrong, kinds = page.evaluate(SERIOUS, [only, list(_known[scheme])])
-        found += [f"{scheme}: {one}" for one in wrong]
+        colours = f"{forced}{scheme}"
+        wrong, kinds = page.evaluate(SERIOUS, [only, list(_known[colours])])
+        found += [f"{colours}: {one}" for one in wrong]
         if not wrong:  # else each page that shows it is named
-            _known[scheme].update(kinds)
+            _known[colours].update(kinds)
+    return found
+
+
+def small_targets(page: Page) -> list[str]:
+    """What on the page, as it stands, is too small for a finger."""
+    page.wait_for_load_state()
+    found: list[str] = page.evaluate(TARGETS)
     return found
 
 

@@ -94,6 +94,36 @@ BEYOND = """() => {
     .slice(0, 3)
     .map((one) => `${one.tagName.toLowerCase()}.${one.getAttribute("class") || ""}`);
 }"""
+# What a finger hits too little of: less than 24 px of a link, a button or a field, and less than 44
+# of a button that looks like one or of a choice. What stands in a line of text is as tall as that.
+TARGETS = """() => {
+  const kinds = "a[href], button, input:not([type=hidden]), select, textarea, summary";
+  const found = [];
+  for (const one of document.querySelectorAll(kinds)) {
+    const own = one.matches("[type=checkbox], [type=radio]") && one.closest("label") || one;
+    if (!own.checkVisibility({ visibilityProperty: true }) || own.closest("[inert]")) continue;
+    own.scrollIntoView({ block: "center", behavior: "instant" });
+    const [box] = own.getClientRects();
+    if (!box || box.width <= 2 || box.height <= 2) continue;  // for screen readers alone
+    const text = own.parentElement.textContent.trim() !== own.textContent.trim();
+    if (own.matches("p a, li a, dd a, .note a, .help-mark") && text) continue;
+    const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+    const hits = (at) => {
+      const met = document.elementFromPoint(x, at);
+      return met !== null && (own.contains(met) || met.contains(own) && met.matches("label"));
+    };
+    if (!hits(y)) continue;  // another thing lies over it, or it is scrolled away
+    let [up, down] = [0, 0];
+    while (up < 30 && hits(y - up - 1)) up += 1;
+    while (down < 30 && hits(y + down + 1)) down += 1;
+    const main = own.matches("button:not(.link), .button:not(.link), label, select, textarea");
+    const least = main && !own.closest(".segmented") ? 44 : 24;
+    const tall = up + down + 1;
+    if (tall < least - 1 || box.width < 20)
+      found.push(`${own.outerHTML.slice(0, 90)}: ${Math.round(box.width)} by ${tall} px`);
+  }
+  return found;
+}"""
 # How long its answer took, the buttons of its header, and its crumbs.
 ABOUT = """() => {
   const [{ responseEnd, requestStart }] = performance.getEntriesByType("navigation");
