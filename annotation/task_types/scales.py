@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,6 +14,8 @@ from crowdqc.errors import Invalid
 MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
 MAX_ASKED, MAX_IDS = 20, 20_000
 MAX_POINTS = 101  # of a scale, from 0 to 100
+FACTORS = (10, 100)  # by which a scale stores decimals
+DECIMAL = re.compile(r"[+-]?\d{1,9}(?:[.,]\d{1,30})?(?:[eE][+-]?\d{1,2})?")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -29,6 +32,28 @@ def name_of(label: str, taken: Sequence[str]) -> str:
     while name in taken:
         name, number = f"{base[: MAX_NAME - 4]}_{number}", number + 1
     return name
+
+
+def scaled(written: str, factor: int = 1) -> int | None:
+    """A number as a file writes it, times ``factor``; None where that is no whole number.
+
+    3.50 and 3,5 times 10 are 35.
+    """
+    if DECIMAL.fullmatch(written) is None:
+        return None
+    number = Fraction(written.replace(",", ".")) * factor
+    return number.numerator if number.denominator == 1 else None
+
+
+def written_points(scale: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the points of a scale of decimals as files write them; () of any other scale."""
+    factor = scale.get("factor", 1)
+    return tuple(
+        point["label"]
+        if scaled(point["label"], factor) == point["value"]
+        else f"{point['value'] / factor:g}"
+        for point in (scale["points"] if factor > 1 else ())
+    )
 
 
 def text(raw: Mapping[str, Any], field: str, where: str, most: int = MAX_TEXT) -> str:

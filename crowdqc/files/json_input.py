@@ -32,19 +32,36 @@ class Unreadable(DomainError):
         self.says = says
 
 
+class WrittenFloat(float):
+    """A decimal number whose ``str`` is what the JSON wrote: 3.50, not 3.5."""
+
+    __slots__ = ("written",)
+    written: str
+
+    def __str__(self) -> str:
+        return self.written
+
+
 def read_json(
-    raw: str | bytes, *, any_text: bool = False, replace: bool = False, empty_nan: bool = False
+    raw: str | bytes,
+    *,
+    any_text: bool = False,
+    replace: bool = False,
+    empty_nan: bool = False,
+    as_written: bool = False,
 ) -> Any:
     """Parse JSON; raise Unreadable, with the field where there is one.
 
     ``any_text``: for callers that mend what people typed instead of refusing it. ``replace`` puts
     U+FFFD for each half of a character and each NUL, so that offsets into texts stay right.
-    ``empty_nan`` takes NaN, by which some programs write a missing value, as null.
+    ``empty_nan`` takes NaN, by which some programs write a missing value, as null. ``as_written``
+    gives decimal numbers as ``WrittenFloat``.
     """
     constant = _missing_or_refused if empty_nan else _constant
     try:
         text = raw if isinstance(raw, str) else raw.decode()
-        value = json.loads(text, parse_constant=constant, parse_int=_integer, parse_float=_float)
+        decimal = _written_float if as_written else _float
+        value = json.loads(text, parse_constant=constant, parse_int=_integer, parse_float=decimal)
     except RecursionError:
         raise Unreadable("It is nested too deeply.", f"{DEEPEST} levels at most.") from None
     except json.JSONDecodeError as error:
@@ -88,6 +105,12 @@ def _float(text: str) -> float:
     if not math.isfinite(value):
         raise Unreadable(f"{text[:20]} is too large a number.", "A smaller number.")
     return value
+
+
+def _written_float(text: str) -> WrittenFloat:
+    number = WrittenFloat(_float(text))
+    number.written = text if len(text) <= MOST_DIGITS else float.__repr__(number)
+    return number
 
 
 def _walk(value: Any, *, texts: bool) -> None:

@@ -235,7 +235,7 @@ def arranged_ratings(
     value = np.full((len(people), len(read.asked)), np.nan)
     for at, row in enumerate(people):
         for k, one in enumerate(read.asked):
-            value[at, k] = read.votes[row.answer_id].get(one.name, np.nan)
+            value[at, k] = read.votes[row.answer_id].get(one.name, np.nan) / one.factor
     data = Ratings.build(
         [workers.index(row.worker_id) for row in people if row.worker_id is not None],
         [place[read.items[row.item_id].first_id] for row in people],
@@ -247,7 +247,7 @@ def arranged_ratings(
         systems=[names[pk] for pk in sources],
         scales=[one.name for one in read.asked],
         columns=_columns(metadata, _items_of(read, used), [texts[pk].topic for pk in used]),
-        points=[one.points for one in read.asked],
+        points=[[point / one.factor for point in one.points] for one in read.asked],
     )
     return RatingsDataset(
         data,

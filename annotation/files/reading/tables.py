@@ -265,7 +265,7 @@ def _one_object(source: Source, encoding: Encoding) -> objects.Rows | None:
         return None
     text = "".join(lines(source, encoding, source.size + 1))
     try:
-        raw: Any = read_json(text, any_text=True, empty_nan=True)
+        raw: Any = read_json(text, any_text=True, empty_nan=True, as_written=True)
     except Unreadable:
         return None
     return objects.read(raw)
@@ -492,7 +492,7 @@ def _head(line: str) -> list[str]:
 
 def _object(line: str, limits: Limits, head: list[str]) -> dict[str, str]:
     try:
-        raw: Any = read_json(line, any_text=True, empty_nan=True)
+        raw: Any = read_json(line, any_text=True, empty_nan=True, as_written=True)
     except Unreadable as error:
         raise ValueError(error.says) from error
     if head and isinstance(raw, list) and len(raw) <= len(head):

@@ -11,6 +11,7 @@ SLASHES = re.compile(
     r"(?:,? (\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?",
     re.IGNORECASE,
 )
+EPOCH = re.compile(r"\d*\.?\d+(?:[eE]\+?\d{1,2})?|\d+\.", re.ASCII)
 LEAST_EPOCH = 1e8  # seconds; smaller numbers are no moments
 UNITS = ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))  # below, and how many of it a second has
 
@@ -42,7 +43,7 @@ def is_day_first(values: Iterable[str]) -> bool | None:
 
 
 def _from_number(raw: str) -> dt.datetime | None:
-    if not raw.replace(".", "", 1).isdigit() or float(raw) < LEAST_EPOCH:
+    if EPOCH.fullmatch(raw) is None or float(raw) < LEAST_EPOCH:
         return None
     number = float(raw)
     per_second = next((per for most, per in UNITS if number < most), 1)

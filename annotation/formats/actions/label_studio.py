@@ -432,6 +432,9 @@ def _labels(task: Task) -> Labels:
         for row in version.settings.get("scales", [])
     }
     return {
-        one.name: {**words.get(one.name, {}), **{str(point): point for point in one.points}}
+        one.name: {
+            **words.get(one.name, {}),
+            **dict(zip(one.written or map(str, one.points), one.points, strict=True)),
+        }
         for one in version_items(version)
     }

@@ -331,9 +331,10 @@ def _labelled(task: Task, dimension: str) -> dict[tuple[int, int], _Found]:
 
 def _code(label: str, one: AskedDimension) -> tuple[str, int] | None:
     """Code and ordinal of a label as a file has it; None where the task has no such label."""
-    number = parse_whole(label, low=-LARGEST)
     if one.points:
-        return (str(number), number) if number is not None and number in one.points else None
+        point = one.parse_point(label)
+        return None if point is None else (str(point), point)
+    number = parse_whole(label, low=-LARGEST)
     code = (
         label
         if label in STORED

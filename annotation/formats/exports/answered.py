@@ -17,6 +17,7 @@ from annotation.task_types.checklist.type import list_of
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.think_aloud.type import ATTRIBUTE
 from annotation.work.snapshots import attributes
+from annotation.work.snapshots.judgments import version_items
 
 CHUNK = 2000
 WHO = ("worker", "system", "prompt_strategy", "replicate")
@@ -169,6 +170,7 @@ def rating_table(task: Task, form: str, dimension: str = "") -> Table:
 
 
 def _ratings(task: Task, named: dict[str, str]) -> Iterator[Row]:
+    written = {one.name: one.written_codes for one in version_items(task.version_or_draft())}
     rows = Answer.objects.filter(item__task=task, worker__isnull=False, stage="main").order_by("pk")
     stored = rows.values_list(
         "pk", "item__key", "worker__pseudonym", "answered_at", "counts", "version__number"
@@ -185,7 +187,7 @@ def _ratings(task: Task, named: dict[str, str]) -> Iterator[Row]:
         points: dict[int, dict[str, Any]] = defaultdict(dict)
         chosen = ChoiceValue.objects.filter(**own, field__in=named)
         for pk, field, value in chosen.values_list("answer_id", "field", "ordinal"):
-            points[pk][named[field]] = value
+            points[pk][named[field]] = written[field].get(str(value), value)
         shown: dict[int, list[int]] = defaultdict(list)
         spans = SpanValue.objects.filter(**own, field=EVIDENCE).order_by("answer_id", "start")
         for pk, start in spans.values_list("answer_id", "start"):

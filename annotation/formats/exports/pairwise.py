@@ -5,7 +5,7 @@ Every export is streamed, names people by pseudonym, and has a fixed order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from annotation.models import Answer, Candidate, Task
 from annotation.task_types import get_type
 from annotation.task_types.pairwise.sides import left_right, replicate_of
 from annotation.work.snapshots import judgments
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Invalid
 from crowdqc.web.terms import Words
 
@@ -84,8 +85,9 @@ def judgment_table(task: Task, form: str, dimension: str = "") -> Table:
     A pair's values are as stored (first, neutral, second); ``flipped`` says how it was shown, and
     a model's replicates are numbered within each order. The importer of judgments reads it.
     """
-    names = [one.name for one in judgments.version_items(task.current)] if task.current else []
-    return Table((*HEAD, *map(column_of, names), *TAIL), _judgments(task, names))
+    asked = judgments.version_items(task.current) if task.current else []
+    names = [column_of(one.name) for one in asked]
+    return Table((*HEAD, *names, *TAIL), _judgments(task, asked))
 
 
 def candidate_table(task: Task, form: str, dimension: str = "") -> Table:
@@ -342,7 +344,8 @@ def count_left_out(task: Task, slug: str, dimension: str = "") -> dict[str, int]
     return {**found, **one.left_out(task, dimension)}
 
 
-def _judgments(task: Task, names: list[str]) -> Iterator[tuple[Any, ...]]:
+def _judgments(task: Task, asked: Sequence[AskedDimension]) -> Iterator[tuple[Any, ...]]:
+    written = [(one.name, one.written_codes) for one in asked]
     whose = answered.authors_of(task)
     answers = Answer.objects.filter(
         item__task=task, item__expected__isnull=True, stage=Answer.Stage.MAIN
@@ -374,6 +377,6 @@ def _judgments(task: Task, names: list[str]) -> Iterator[tuple[Any, ...]]:
                 None if by_worker else strategy,
                 replicate_of(replicate),
                 None if place is None else place + 1,
-                *map(said[pk].get, names),
+                *(codes.get(said[pk].get(name), said[pk].get(name)) for name, codes in written),
                 *whether,
             )

@@ -224,16 +224,16 @@ class Lines:
         """The same of points of scales. Raises Refused."""
         codes = {}
         for name, word in self._read_words(row).items():
-            points = self.asked[name].points
-            if not is_whole_number(word) or int(word) not in points:
-                told = ", ".join(map(str, points))
+            asked = self.asked[name]
+            if (point := asked.parse_point(word)) is None:
+                told = ", ".join(asked.written or map(str, asked.points))
                 self.reader.refuse(
                     row,
                     name,
                     _("The scale has no such point."),
                     _("It has %(told)s.") % {"told": told},
                 )
-            codes[self.asked[name].name] = str(int(word))
+            codes[asked.name] = str(point)
         return self.describe_choices(codes), tuple(
             (name, code, int(code)) for name, code in codes.items()
         )

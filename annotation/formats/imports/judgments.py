@@ -52,7 +52,6 @@ from annotation.formats.imports.judgment_lines import (
     Key,
     KnownJudgments,
     Lines,
-    is_whole_number,
 )
 from annotation.formats.imports.published.study_json import NAMES
 from crowdqc.numbers import plural
@@ -224,10 +223,9 @@ class Judgments(Importer):
                 if not value or not left[column]:
                     continue
                 filled.add(column)
-                points = self.asked[near[column]].points if near[column] else ()
                 if value not in WORDS:
                     left[column].discard("word")
-                if not (is_whole_number(value) and int(value) in points):
+                if not near[column] or self.asked[near[column]].parse_point(value) is None:
                     left[column].discard("point")
         return {one: near[one] for one in near if one in filled and left[one]}
 

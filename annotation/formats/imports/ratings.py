@@ -31,6 +31,7 @@ from annotation.files.reading.importer import (
     span,
 )
 from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
+from annotation.task_types.scales import scaled
 from annotation.task_types.sentences import sentences
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole, plural
@@ -251,8 +252,11 @@ class Ratings(Importer):
         column, points = self.columns[name], self.scales[name]["points"]
         raw = reader.value(row, column)
         by_name = {str(point["label"]).casefold(): point["value"] for point in points}
-        by_value = {str(point["value"]): int(point["value"]) for point in points}
-        value = by_value.get(raw, by_name.get(raw.casefold()))
+        factor = self.scales[name].get("factor", 1)
+        by_value = {f"{point['value'] / factor:g}": int(point["value"]) for point in points}
+        value = by_name.get(raw.casefold())
+        if (number := scaled(raw, factor)) in by_value.values():
+            value = number
         if value is None:
             value = by_value.get(YES_NO.get(raw.casefold(), ""))
         if value is None:

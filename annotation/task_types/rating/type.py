@@ -17,6 +17,7 @@ from annotation.task_types.rating import explanation
 from annotation.task_types.rating.explanation import EVIDENCE, EXPLANATION, FEEDBACK
 from annotation.task_types.rating.label_studio import RatingsInLabelStudio
 from annotation.task_types.scales import (
+    FACTORS,
     MAX_LABEL,
     MAX_POINTS,
     answered_lines,
@@ -358,7 +359,10 @@ def _scales(raw: Any) -> list[dict[str, Any]]:
             )
         points.sort(key=lambda point: point["value"])
         described = text(row, "description", where)
-        found.append({**parse_label(row, where, taken), "description": described, "points": points})
+        one = {**parse_label(row, where, taken), "description": described, "points": points}
+        if row.get("factor") in FACTORS:
+            one["factor"] = row["factor"]
+        found.append(one)
     if not found:
         raise Invalid(_("There is nothing to rate."), fields={"scales": _("One at least.")})
     return found

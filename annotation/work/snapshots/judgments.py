@@ -6,6 +6,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db.models import Case, CharField, Count, Q, QuerySet, Sum, Value, When
@@ -28,6 +29,7 @@ from annotation.task_types import get_type
 from annotation.task_types.labels.fields import SINGLE_CODES
 from annotation.task_types.labels.fields import codes_of as codes_offered
 from annotation.task_types.pairwise.sides import STORED
+from annotation.task_types.scales import scaled, written_points
 
 CHUNK = 20_000
 HEADER = (
@@ -96,6 +98,18 @@ class AskedDimension:
     neutral: bool = True
     points: tuple[int, ...] = ()
     codes: tuple[str, ...] = ()  # what a field of labels offers
+    factor: int = 1  # by which points that are decimals are stored
+    written: tuple[str, ...] = ()  # those points as files write them
+
+    @cached_property
+    def written_codes(self) -> dict[str | None, str]:
+        """Stored points that files write otherwise: 3.50 for 35 of tenths."""
+        return dict(zip(map(str, self.points), self.written, strict=False))
+
+    def parse_point(self, said: str) -> int | None:
+        """Return the point that a file writes so; None where the scale has none."""
+        value = scaled(said, self.factor)
+        return value if value in self.points else None
 
 
 def version_items(version: TaskVersion) -> list[AskedDimension]:
@@ -103,7 +117,11 @@ def version_items(version: TaskVersion) -> list[AskedDimension]:
     if "scales" in version.settings:
         return [
             AskedDimension(
-                row["name"], row["label"], points=tuple(p["value"] for p in row["points"])
+                row["name"],
+                row["label"],
+                points=tuple(p["value"] for p in row["points"]),
+                factor=row.get("factor", 1),
+                written=written_points(row),
             )
             for row in version.settings["scales"]
         ]
@@ -132,7 +150,7 @@ def pooled_versions(task: Task) -> list[int]:
 
 
 def _dimension_key(one: AskedDimension) -> tuple[Any, ...]:
-    return one.name, one.neutral, one.points, one.codes
+    return one.name, one.neutral, one.points, one.codes, one.factor
 
 
 def _known_aside(task: Task) -> Q:

@@ -80,6 +80,7 @@ class OfJudgments:
                         "label": one.label,
                         "neutral": one.neutral,
                         "points": one.points,
+                        **({"factor": one.factor} if one.factor > 1 else {}),
                     }
                     for one in read.asked
                 ]
@@ -116,7 +117,13 @@ def _read(files: Mapping[str, bytes]) -> judged.SnapshotParts:
         row.pop("metadata", None)
         items[row["item_id"]] = ItemRow(**row)
     asked = [
-        AskedDimension(one["name"], one["label"], one["neutral"], tuple(one["points"]))
+        AskedDimension(
+            one["name"],
+            one["label"],
+            one["neutral"],
+            tuple(one["points"]),
+            factor=one.get("factor", 1),
+        )
         for one in read_value(files[ASKED])
     ]
     keys = {pk: row.print for pk, row in items.items()}

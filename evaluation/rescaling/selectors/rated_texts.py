@@ -69,8 +69,10 @@ def texts(
     rows = []
     for pk, mean, n in shown.object_list:
         ratings, text = said.get(pk, {}), known[pk]
-        values = np.array([one for own in ratings.values() for one in own], dtype=float)
-        low, high, why = _interval(run, mean, values, scale.points)
+        values = np.array([one for own in ratings.values() for one in own]) / scale.factor
+        low, high, why = _interval(
+            run, mean, values, [point / scale.factor for point in scale.points]
+        )
         place = places.get(pk, 0)
         url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
         by_worker = text.author_id is not None or text.source_answer_id is not None
@@ -128,7 +130,7 @@ def _ratings(run: Run, scale: str, ids: Sequence[int]) -> Mapping[int, dict[int,
 
 
 def _interval(
-    run: Run, mean: float, values: np.ndarray[Any, Any], points: Sequence[int]
+    run: Run, mean: float, values: np.ndarray[Any, Any], points: Sequence[float]
 ) -> tuple[float | None, float | None, Words]:
     """Bounds of a text's mean over its raters, or why there are none."""
     spread = mean_spread(values, "ratings")

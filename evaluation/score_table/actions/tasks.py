@@ -107,14 +107,13 @@ def make_ratings(
     *, by: User, project: Project, title: str, checked: CheckedRows, column: str, name: str
 ) -> Made:
     """A rating task whose scale has the scores of the table as points."""
-    factor = checked.about["factor"]
-    scores = checked.about["scores"]
-    points = [{"value": score, "label": f"{score / factor:g}"} for score in scores]
+    points = [{"value": score, "label": written} for score, written in checked.about["scores"]]
     scale = {
         "name": SCALE,
-        "label": (column[:60] or "Score") + (f" (× {factor})" if factor > 1 else ""),
+        "label": column[:60] or "Score",
         "question": "How good is it?",
         "points": points,
+        "factor": checked.about["factor"],
     }
     fields = {"settings": {"layout": "text", "scales": [scale]}}
     task = import_task(by=by, project=project, type="rating", title=title, fields=fields)

@@ -99,6 +99,12 @@ def dimension_of(task: Task, name: str) -> str:
     return name
 
 
+def _written_codes(task: Task, dimension: str) -> dict[str | None, str]:
+    """Stored points of a scale of decimals as files write them; {} of any other dimension."""
+    asked = judgments.version_items(task.current) if task.current else []
+    return next((one.written_codes for one in asked if one.name == dimension), {})
+
+
 def votes(task: Task, dimension: str) -> Iterator[Vote]:
     """People's votes on one dimension, in the order in which they were stored."""
     for worker, item, code, ordinal, flipped, at, first, second in judgments.votes(task, dimension):
@@ -184,8 +190,14 @@ def labels(task: Task, form: str, dimension: str = "") -> Table:
     Labels are those of the pair as it is stored (first, neutral, second), or points of the scale.
     """
     name = dimension_of(task, dimension)
+    written = _written_codes(task, name)
     rows = (
-        {"task": vote.item, "worker": vote.worker, "label": vote.code} for vote in votes(task, name)
+        {
+            "task": vote.item,
+            "worker": vote.worker,
+            "label": written.get(vote.code, vote.code),
+        }
+        for vote in votes(task, name)
     )
     return Table(LABELS, rows)
 
@@ -220,8 +232,11 @@ def matrix(task: Task, form: str, dimension: str = "") -> Table:
     """
     cells: dict[str, dict[str, Any]] = {}
     items: dict[str, None] = {}
-    for vote in votes(task, dimension_of(task, dimension)):
-        cells.setdefault(vote.worker, {}).setdefault(vote.item, vote.ordinal)
+    name = dimension_of(task, dimension)
+    written = _written_codes(task, name)
+    for vote in votes(task, name):
+        value = written.get(vote.code, vote.ordinal)
+        cells.setdefault(vote.worker, {}).setdefault(vote.item, value)
         items[vote.item] = None
     units = sorted(items)
     rows = (

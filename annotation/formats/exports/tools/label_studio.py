@@ -160,7 +160,11 @@ def _result(
 
     for name, (code, ordinal) in row["choices"].items():
         if name in asked:
-            add(name, *looks.choice(code, ordinal, asked[name].points))
+            written = asked[name].written_codes.get(code)
+            if written is not None:
+                add(name, CHOICES, {"choices": [written]})
+            else:
+                add(name, *looks.choice(code, ordinal, asked[name].points))
         else:
             add(name, CHOICES, {"choices": [code]})
     for name, texts in row["texts"].items():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -20,7 +21,7 @@ from annotation.files.reading.importer import (
     note_spelling,
 )
 from annotation.files.reading.rows import Problem
-from annotation.files.reading.values import NUMBER, SPACES, UNSEEN, composed, plain_number
+from annotation.files.reading.values import NUMBER, SPACES, UNSEEN, composed, plain_value
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 
 LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
@@ -100,8 +101,8 @@ def fixed(rows: Iterable[Row], fixes: Fixes) -> Iterator[Row]:
 class Spellings(Iterable[Row]):
     """Rows in which a name or label has one spelling; what is changed is said once a field.
 
-    Names are ``composed``; 1.0 is 1 where a field holds only numbers and both forms, and TRUE
-    is true where it holds only truth values.
+    Names are ``composed``. 1.0 and 1 are one where a field holds only numbers, TRUE and true
+    where it holds only truth values: the form is used that the file writes most often, or first.
     """
 
     def __init__(
@@ -147,27 +148,31 @@ class _Kind:
 
     def __init__(self) -> None:
         self.numbers = self.truths = True
-        self.points: set[bool] = set()
-        self.cases: set[str] = set()
+        self.written: Counter[str] = Counter()  # while they are numbers or truth values
 
     def look(self, said: str) -> None:
         """Take one more value into account."""
         if not said:
             return
-        if self.numbers:
-            self.numbers = NUMBER.fullmatch(said) is not None
-            self.points.add("." in said)
-        if self.truths:
-            self.truths = said.casefold() in ("true", "false")
-            self.cases.add(said[:2])
+        if self.numbers or self.truths:
+            self.numbers = self.numbers and NUMBER.fullmatch(said) is not None
+            self.truths = self.truths and said.casefold() in ("true", "false")
+            self.written[said] += 1
+
+    @cached_property
+    def forms(self) -> dict[str, str]:
+        """The usual form of each number or truth value that is written in another one, too."""
+        usual: dict[str, str] = {}
+        found: dict[str, str] = {}
+        for said, _n in self.written.most_common() if self.numbers or self.truths else ():
+            if (use := usual.setdefault(plain_value(said), said)) != said:
+                found[said] = use
+        self.written.clear()
+        return found
 
     def spell(self, said: str) -> str:
         """The one spelling of a value."""
-        if self.truths and len({*map(str.casefold, self.cases)}) < len(self.cases):
-            return said.casefold()
-        if self.numbers and len(self.points) > 1:
-            return plain_number(said)
-        return composed(said)
+        return self.forms.get(said) or composed(said)
 
 
 def unread(reader: Reader, row: Row) -> dict[str, str]:

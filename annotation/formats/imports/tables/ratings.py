@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
@@ -20,13 +18,12 @@ from annotation.formats.imports.tables.base import (
     TableReader,
     unread,
 )
-from annotation.task_types.scales import MAX_POINTS
+from annotation.task_types.scales import DECIMAL, MAX_POINTS, scaled
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
 SCORES = ("rating", "points", "stars", "grade", "likert")
 RATED = "a text or its id"
-NUMBER = re.compile(r"([+-]?\d{1,9})(?:[.,](\d{1,30}))?")
 HIGHEST = 100
 MOST_PLACES = 2  # of decimals, which are stored times 10 or 100
 
@@ -78,7 +75,7 @@ class RatingTable(TableReader):
             return Fit(False, lacks)
         scores = {row.values.get(mapping["score"], "").strip() for row in rows} - {""}
         column = mapping["score"]
-        if not scores or not all(NUMBER.fullmatch(score) for score in scores):
+        if not scores or not all(DECIMAL.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a number") % {"column": column})
         if len(scores) > MAX_POINTS:
             return Fit(
@@ -122,6 +119,7 @@ class RatingTable(TableReader):
                 last.take(row, (values["worker"], item), one)
         times.note()
         scores, items, workers = Counter[int](), Counter[str](), Counter[str]()
+        written = _written(reader, rows, factor)
         for _line, one in last.good():
             reader.checked.good.append(one, len(one["text"]))
             scores[one["score"]] += 1
@@ -131,7 +129,7 @@ class RatingTable(TableReader):
             raise self._points_error(reader.column("score"), len(scores))
         low, high = min(items.values(), default=0), max(items.values(), default=0)
         reader.checked.about |= {
-            "scores": sorted(scores),
+            "scores": [(score, written[score]) for score in sorted(scores)],
             "factor": factor,
             "low": low,
             "facts": [
@@ -167,32 +165,30 @@ class RatingTable(TableReader):
     @staticmethod
     def _score(reader: Reader, row: Row, factor: int) -> int:
         said = reader.needed(row, "score", gettext_noop("No score"), gettext_noop("Left out."))
-        found = _points(said, factor)
+        found = scaled(said, factor)
         if found is None or abs(found) > HIGHEST * factor:
             wrong = _("Not a number from −%(highest)s to %(highest)s") % {"highest": HIGHEST}
-            if found is None and NUMBER.fullmatch(said):
+            if found is None and DECIMAL.fullmatch(said):
                 wrong = _("More than %(most)s decimals") % {"most": MOST_PLACES}
             reader.refuse(row, "score", wrong, _("Left out."))
         return found
 
 
-def _points(said: str, factor: int) -> int | None:
-    """A score times a factor; None where that is no whole number."""
-    if NUMBER.fullmatch(said) is None:
-        return None
-    points = Fraction(said.replace(",", ".")) * factor
-    return points.numerator if points.denominator == 1 else None
-
-
 def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
-    """Return the factor that makes all scores whole numbers; the reader notes it."""
+    """Return the factor that makes all scores whole numbers."""
     given = {reader.value(row, "score") for row in rows}
-    numbers = [said for said in given if NUMBER.fullmatch(said)]
+    numbers = [said for said in given if DECIMAL.fullmatch(said)]
     for places in range(MOST_PLACES + 1):
         factor = 10**places
-        if all(_points(said, factor) is not None for said in numbers):
+        if all(scaled(said, factor) is not None for said in numbers):
             break
-    if factor > 1:
-        note = _("%(column)s has decimals: the task stores them times %(factor)s.")
-        reader.checked.notes.append(note % {"column": reader.column("score"), "factor": factor})
     return factor
+
+
+def _written(reader: Reader, rows: Iterable[Row], factor: int) -> dict[int, str]:
+    """Each score as the file writes it most often, or first: 3.50 for 35 times 10."""
+    found: dict[int, str] = {}
+    for said, _n in Counter(reader.value(row, "score") for row in rows).most_common():
+        if (score := scaled(said, factor)) is not None:
+            found.setdefault(score, said)
+    return found
