@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,11 +29,20 @@ from annotation.models import (
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskVersion
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into, reserve_ids, split_with_refresh
+from annotation.records.actions.bulk import (
+    Batch,
+    Encoded,
+    copy_into,
+    encode_rows,
+    reserve_ids,
+    split_rows,
+    write_batches,
+)
 from annotation.work.actions.leases import lock_items
 from crowdqc.errors import Conflict
 
 BATCH = 2000
+AT_ONCE = 2_500  # answers of a batch, of which two are in memory with their texts
 Rows = Collection[Mapping[str, Any]]  # gone through more than once, so no iterator
 MOST = 30_000  # answers of one assignment: places are small numbers
 
@@ -70,26 +80,27 @@ def import_system_answers(*, by: User, task: Task, rows: Rows, name: str = "") -
             if key not in there:
                 yield key, row["answer"]
 
-    total = 0
-    for part in split_with_refresh(new()):
-        ids = reserve_ids(Answer, len(part))
-        copy_into(
-            Answer,
-            ("id", "system_id", "item_id", "replicate"),
-            ((pk, *key) for pk, (key, _) in zip(ids, part, strict=True)),
-            version_id=version.pk,
-            answered_at=now,
-        )
-        _write_texts(ids, (text for _, text in part))
-        total += len(part)
+    ids = reserve_ids(Answer, sum(1 for _ in new()))
+    same = {"version_id": version.pk, "answered_at": now}
+
+    def batches() -> Iterator[Batch]:
+        left = iter(ids)
+        for part in split_rows(new(), AT_ONCE):
+            own = list(itertools.islice(left, len(part)))
+            keys = [(pk, *key) for pk, (key, _) in zip(own, part, strict=True)]
+            names = ("id", "system_id", "item_id", "replicate")
+            answers = encode_rows(Answer, names, keys, lazy=False, **same)
+            yield Batch(len(part), [answers, _encode_texts(own, [text for _, text in part])])
+
+    total = write_batches(batches())
     record(by=by, project=task.project, action="systems.import", on=task, file=name, new=total)
     return total
 
 
-def _write_texts(ids: Sequence[int], texts: Iterable[str]) -> None:
-    copy_into(
-        TextValue, ("answer_id", "text"), zip(ids, texts, strict=True), field="answer", index=0
-    )
+def _encode_texts(ids: Sequence[int], texts: Sequence[str]) -> Encoded:
+    # Texts may be long, so that they are encoded as they are written.
+    rows = zip(ids, texts, strict=True)
+    return encode_rows(TextValue, ("answer_id", "text"), rows, field="answer", index=0)
 
 
 @transaction.atomic
@@ -128,7 +139,8 @@ def import_answers(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
             for worker, item in [(workers[row["worker_id"]], items[row["item_id"]])]
             if not len(there) or (worker, item) not in there
         )
-        _write(version, bundles, new, now)
+        ids = iter(reserve_ids(Answer, total))
+        write_batches(_batches(version, bundles, new, ids, now))
     record(by=by, project=task.project, action="answers.import", on=task, file=name, new=total)
     return total
 
@@ -171,36 +183,39 @@ def _bundles(
     return found
 
 
-def _write(
+def _batches(
     version: TaskVersion,
     bundles: Mapping[int, Sequence[int]],
     new: Iterable[tuple[int, int, Mapping[str, Any]]],
+    ids: Iterator[int],
     now: dt.datetime,
-) -> None:
+) -> Iterator[Batch]:
     """Entries, answers and texts of (worker, item, row), some thousands at a time."""
     place = Counter[int]()
-    for part in split_with_refresh(new):
+    for part in split_rows(new, AT_ONCE):
         placed = []
         for worker, item, row in part:
             bundle, position = divmod(place[worker], MOST)
             place[worker] += 1
             placed.append((bundles[worker][bundle], worker, item, position, row))
-        ids = reserve_ids(Answer, len(placed))
-        copy_into(
-            AssignmentItem,
-            ("assignment_id", "item_id", "position"),
-            ((bundle, item, position) for bundle, _, item, position, _ in placed),
-        )
-        copy_into(
-            Answer,
-            ("id", "assignment_id", "worker_id", "item_id", "order_shown", "answered_at", "meta"),
+        own = list(itertools.islice(ids, len(placed)))
+        items = [(bundle, item, position) for bundle, _, item, position, _ in placed]
+        answers = [
             (
-                (
-                    *(pk, bundle, worker, item, position, row.get("submitted_at") or now),
-                    json.dumps(row["meta"]) if row.get("meta") else None,
-                )
-                for pk, (bundle, worker, item, position, row) in zip(ids, placed, strict=True)
-            ),
-            version_id=version.pk,
+                *(pk, bundle, worker, item, position, row.get("submitted_at") or now),
+                json.dumps(row["meta"]) if row.get("meta") else None,
+            )
+            for pk, (bundle, worker, item, position, row) in zip(own, placed, strict=True)
+        ]
+        names = ("assignment_id", "item_id", "position")
+        yield Batch(
+            len(placed),
+            [
+                encode_rows(AssignmentItem, names, items, lazy=False),
+                encode_rows(Answer, ANSWER, answers, lazy=False, version_id=version.pk),
+                _encode_texts(own, [row["answer"] for *_, row in placed]),
+            ],
         )
-        _write_texts(ids, (row["answer"] for *_, row in placed))
+
+
+ANSWER = ("id", "assignment_id", "worker_id", "item_id", "order_shown", "answered_at", "meta")

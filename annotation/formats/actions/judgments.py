@@ -10,7 +10,7 @@ import datetime as dt
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -37,10 +37,17 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState, TaskVersion
-from annotation.records.actions.bulk import copy_into, reserve_ids, split_with_refresh
+from annotation.records.actions.bulk import (
+    Batch,
+    copy_into,
+    encode_rows,
+    reserve_ids,
+    split_rows,
+    write_batches,
+)
 from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import ORDINALS, to_canonical
-from annotation.work.actions.answers import write_values_by_id
+from annotation.work.actions.answers import encode_values
 from crowdqc.errors import Conflict
 
 # Votes written at a time. What the database counts of them it counts once a time: with 2,000 an
@@ -272,31 +279,32 @@ def add_votes(
         for number, where in enumerate(new.bundles)
     }
     take_slots(new.slots)
-    bundles = _bundles(version, told, now)
-    done = 0
-    for part in split_with_refresh(new, AT_ONCE):
-        placed = [
-            (vote, bundles[vote.author, vote.bundle], told[vote.author, vote.bundle])
-            for vote in part
-        ]
-        copy_into(
-            AssignmentItem,
-            ("assignment_id", "item_id", "position", "flipped", "holds"),
-            (
+    bundles, ids = _bundles(version, told, now), iter(reserve_ids(Answer, len(new)))
+
+    def batches() -> Iterator[Batch]:
+        for part in split_rows(new, AT_ONCE):
+            placed = [
+                (pk, vote, bundles[vote.author, vote.bundle], told[vote.author, vote.bundle])
+                for vote, pk in zip(part, ids, strict=False)
+            ]
+            items = [
                 (bundle, vote.item, vote.position, vote.flipped, not vote.uncounted)
-                for vote, bundle, _ in placed
-            ),
-        )
-        ids = reserve_ids(Answer, len(part))
-        copy_into(
-            Answer,
-            ("id", *ANSWER),
-            ((pk, *_answer(*one)) for pk, one in zip(ids, placed, strict=True)),
-            version_id=version.pk,
-        )
-        write_values_by_id(zip(ids, map(_values, part), strict=True))
-        done += len(part)
-        advance(done)
+                for _, vote, bundle, _ in placed
+            ]
+            answers = [(pk, *_answer(vote, at, when)) for pk, vote, at, when in placed]
+            names = ("assignment_id", "item_id", "position", "flipped", "holds")
+            yield Batch(
+                len(part),
+                [
+                    encode_rows(AssignmentItem, names, items, lazy=False),
+                    encode_rows(
+                        *(Answer, ("id", *ANSWER), answers), lazy=False, version_id=version.pk
+                    ),
+                    *encode_values((pk, _values(vote)) for pk, vote, *_ in placed),
+                ],
+            )
+
+    write_batches(batches(), advance)
     return Added(len(new), len(votes) - len(new))
 
 
@@ -310,23 +318,15 @@ def add_model_votes(
     given = Answer.objects.filter(item__task=task, system__isnull=False)
     for key in given.values_list("system_id", "item_id", "replicate").iterator():
         there.add(key)
-    new = (vote for vote in votes if (vote.author, vote.item, vote.replicate) not in there)
-    done = 0
-    for part in split_with_refresh(new, AT_ONCE):
-        ids = reserve_ids(Answer, len(part))
-        copy_into(
-            Answer,
-            (
-                "id",
-                "item_id",
-                "system_id",
-                "replicate",
-                "flipped",
-                "counts",
-                "uncounted_reason",
-                "answered_at",
-            ),
-            (
+
+    def is_new(vote: Vote) -> bool:
+        return (vote.author, vote.item, vote.replicate) not in there
+
+    ids = iter(reserve_ids(Answer, sum(map(is_new, votes))))
+
+    def batches() -> Iterator[Batch]:
+        for part in split_rows(filter(is_new, votes), AT_ONCE):
+            answers = [
                 (
                     pk,
                     vote.item,
@@ -337,14 +337,32 @@ def add_model_votes(
                     vote.uncounted,
                     vote.at or now,
                 )
-                for pk, vote in zip(ids, part, strict=True)
-            ),
-            version_id=version.pk,
-        )
-        write_values_by_id(zip(ids, map(_values, part), strict=True))
-        done += len(part)
-        advance(done)
+                for vote, pk in zip(part, ids, strict=False)
+            ]
+            yield Batch(
+                len(part),
+                [
+                    encode_rows(Answer, OF_SYSTEM, answers, lazy=False, version_id=version.pk),
+                    *encode_values(
+                        (row[0], _values(vote)) for row, vote in zip(answers, part, strict=True)
+                    ),
+                ],
+            )
+
+    done = write_batches(batches(), advance)
     return Added(done, len(votes) - done)
+
+
+OF_SYSTEM = (
+    "id",
+    "item_id",
+    "system_id",
+    "replicate",
+    "flipped",
+    "counts",
+    "uncounted_reason",
+    "answered_at",
+)
 
 
 ANSWER = (

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Model
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -31,7 +31,7 @@ from annotation.models.assignments import AssignmentState
 from annotation.notifications.actions.notices import notify
 from annotation.notifications.actions.webhooks import emit
 from annotation.records.actions.audit import record
-from annotation.records.actions.bulk import copy_into
+from annotation.records.actions.bulk import Encoded, encode_rows
 from annotation.task_types import Values, get_type
 from annotation.work.actions import quiz, visits
 from annotation.work.actions.assignments import DONE
@@ -139,18 +139,23 @@ def write_values(pairs: Iterable[tuple[Answer, Values]]) -> None:
 
 def write_values_by_id(pairs: Iterable[tuple[int, Values]]) -> None:
     """Store values of new answers given by their ids."""
+    for table in encode_values(pairs):
+        table.write()
+
+
+def encode_values(pairs: Iterable[tuple[int, Values]]) -> list[Encoded]:
+    """Encode values of new answers, given by their ids, for COPY; no table without rows."""
     texts, choices, spans = [], [], []
     for pk, values in pairs:
         texts += [(pk, *text) for text in values.texts]
         choices += [(pk, *choice) for choice in values.choices]
         spans += [(pk, *span) for span in values.spans]
-    # An empty list costs no query.
-    if texts:
-        copy_into(TextValue, ("answer_id", "field", "index", "text"), texts)
-    if choices:
-        copy_into(ChoiceValue, ("answer_id", "field", "code", "ordinal"), choices)
-    if spans:
-        copy_into(SpanValue, ("answer_id", "field", "index", "target", "start", "end"), spans)
+    tables: Iterable[tuple[type[Model], tuple[str, ...], list[Any]]] = (
+        (TextValue, ("answer_id", "field", "index", "text"), texts),
+        (ChoiceValue, ("answer_id", "field", "code", "ordinal"), choices),
+        (SpanValue, ("answer_id", "field", "index", "target", "start", "end"), spans),
+    )
+    return [encode_rows(model, names, rows, lazy=False) for model, names, rows in tables if rows]
 
 
 def submit_assignment(
