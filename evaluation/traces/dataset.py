@@ -6,26 +6,34 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import (
     BooleanField,
     Case,
     Count,
+    DateTimeField,
     ExpressionWrapper,
     IntegerField,
     Q,
+    QuerySet,
     Value,
     When,
 )
+from django.db.models.functions import Coalesce, TruncWeek
+from django.utils import timezone
 
 from annotation.models import Project, Trace, TraceSource
 from annotation.traces.selectors import Review, live_sources, reviews_of
 from annotation.traces.settings import read_settings
+from evaluation.methods.core.base import IntArray
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.traces.rates import NO_JUDGE, Draws, Population, Votes
 
 LOW_SCORE = "low_score"
+MOST_WEEKS = 8  # that have a rate of their own, the last one being this week
+WEEK = dt.timedelta(weeks=1)
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,15 @@ class TraceStudy:
     """Traces of a project's sources, and what people and judges say of them.
 
     ``size``: settled traces. ``left_out``: reviews by people who had seen a judge or others first.
+    ``weeks``: Mondays, each with the traces that began in its week; ``week`` (n,) of a draw, -1 for
+    an earlier one.
     """
 
     sources: Sequence[TraceSource]
     population: Population
     draws: Draws
+    weeks: Mapping[dt.date, Population]
+    week: IntArray
     size: int
     drawn: int
     complete: int
@@ -82,35 +94,83 @@ def verdict_rule(sources: Sequence[TraceSource]) -> Case:
     )
 
 
+def with_week(rows: QuerySet[Trace]) -> QuerySet[Any]:
+    """Traces with the ``monday`` of the week in which they began (UTC); None of an earlier week.
+
+    Clocks of senders differ: of a week that lies ahead it is None, too.
+    """
+    today = timezone.now().date()
+    this = dt.datetime.combine(today - dt.timedelta(days=today.weekday()), dt.time(), dt.UTC)
+    recent = Q(began__gte=this - (MOST_WEEKS - 1) * WEEK, began__lt=this + WEEK)
+    monday = Case(
+        When(recent, then=TruncWeek("began", tzinfo=dt.UTC)),
+        default=None,
+        output_field=DateTimeField(),
+    )
+    return rows.annotate(began=Coalesce("started_at", "first_seen_at")).annotate(monday=monday)
+
+
+class _Drawn(NamedTuple):
+    """A drawn trace as its row says."""
+
+    pk: int
+    source: int
+    stratum: str
+    inclusion: float | None
+    verdict: int
+    priority: int
+    held: int
+    wanted: int
+    monday: dt.datetime | None
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Strata and weeks by name, and how many traces they have."""
+
+    stratum: Mapping[tuple[int, str], int]
+    week: Mapping[dt.datetime, int]
+    population: Population
+    weeks: Mapping[dt.date, Population]
+
+
 def read_study(project: Project, sources: Sequence[TraceSource] | None = None) -> TraceStudy:
     """Read what is known of the traces of a project's live sources, or of these."""
     if sources is None:
         sources = list(live_sources(project))
-    rows = Trace.objects.filter(source__in=sources, inclusion__isnull=False)
+    drawn = _read_drawn(sources)
+    settled = Trace.objects.filter(source__in=sources, inclusion__isnull=False)
     counted = list(
-        rows.annotate(
+        with_week(settled)
+        .annotate(
             verdict=verdict_rule(sources),
             is_zero=ExpressionWrapper(Q(inclusion__lte=0), output_field=BooleanField()),
         )
         .order_by()
-        .values_list("source", "stratum", "verdict", "is_zero")
+        .values_list("source", "stratum", "verdict", "is_zero", "monday")
         .annotate(n=Count("pk"))
     )
-    names = sorted({(source, stratum) for source, stratum, *_ in counted})
+    names = sorted({row[:2] for row in counted} | {(row.source, row.stratum) for row in drawn})
     place = {name: number for number, name in enumerate(names)}
-    count = np.zeros((len(names), 3), dtype=np.int64)
-    outside = 0
-    for source, stratum, verdict, is_zero, n in counted:
+    seen = {row[4] for row in counted} | {row.monday for row in drawn}
+    mondays = sorted(one for one in seen if one is not None)
+    week = {monday: number for number, monday in enumerate(mondays)}
+    count = np.zeros((len(mondays) + 1, len(names), 3), dtype=np.int64)
+    outside = np.zeros(len(mondays) + 1, dtype=np.int64)
+    for source, stratum, verdict, is_zero, monday, n in counted:
         if is_zero:
-            outside += n
+            outside[week.get(monday, -1)] += n
         else:
-            count[place[source, stratum], verdict + 1] += n
-    return _with_reviews(sources, place, Population(count, _blind(names, place), outside))
+            count[week.get(monday, -1), place[source, stratum], verdict + 1] += n
+    blind = _blind(names, place)
+    whole = Population(count.sum(axis=0), blind, int(outside.sum()))
+    weeks = {
+        monday.date(): Population(count[at], blind, int(outside[at])) for monday, at in week.items()
+    }
+    return _with_reviews(sources, drawn, _Places(place, week, whole, weeks))
 
 
-def _blind(
-    names: Sequence[tuple[int, str]], place: Mapping[tuple[int, str], int]
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _blind(names: Sequence[tuple[int, str]], place: Mapping[tuple[int, str], int]) -> IntArray:
     """The first stratum that is the same but for the rule that looks at the judge."""
     first: dict[tuple[int, str], int] = {}
     for source, stratum in names:
@@ -125,51 +185,52 @@ def _blind(
     )
 
 
-def _with_reviews(
-    sources: Sequence[TraceSource],
-    place: Mapping[tuple[int, str], int],
-    population: Population,
-) -> TraceStudy:
-    found = list(
-        Trace.objects.filter(source__in=sources, item__isnull=False)
+def _read_drawn(sources: Sequence[TraceSource]) -> list[_Drawn]:
+    rows = Trace.objects.filter(source__in=sources, item__isnull=False)
+    names = ("item__priority", "item__held", "item__redundancy", "monday")
+    found = (
+        with_week(rows)
         .annotate(verdict=verdict_rule(sources))
-        .values_list(
-            "pk",
-            "source",
-            "stratum",
-            "inclusion",
-            "verdict",
-            "item__priority",
-            "item__held",
-            "item__redundancy",
-        )
+        .values_list("pk", "source", "stratum", "inclusion", "verdict", *names)
         .order_by("pk")
     )
+    return [_Drawn(*row) for row in found]
+
+
+def _with_reviews(
+    sources: Sequence[TraceSource],
+    drawn: Sequence[_Drawn],
+    known: _Places,
+) -> TraceStudy:
     by_trace: dict[int, list[Review]] = defaultdict(list)
-    for review in reviews_of([row[0] for row in found], sources):
+    for review in reviews_of([row.pk for row in drawn], sources):
         by_trace[review.trace].append(review)
-    rows: list[tuple[float, float, int, int, int]] = []
+    rows: list[tuple[float, float, int, int, int, int]] = []
     votes: list[tuple[int, int, bool]] = []
     tally = Counter[str]()
-    for pk, source, stratum, inclusion, verdict, priority, held, wanted in found:
-        given = by_trace.get(pk, [])
-        tally["left_out"] += sum(one.saw for one in given)
+    for one in drawn:
+        given = by_trace.get(one.pk, [])
+        tally["left_out"] += sum(review.saw for review in given)
         decided = [
-            (one.worker, one.fails) for one in given if not one.saw and one.fails is not None
+            (review.worker, review.fails)
+            for review in given
+            if not review.saw and review.fails is not None
         ]
-        is_complete = held >= wanted and len(given) >= wanted
+        is_complete = one.held >= one.wanted and len(given) >= one.wanted
         tally["complete"] += is_complete
         tally["unsure"] += is_complete and not decided
-        if not inclusion:
+        if not one.inclusion:
             continue
         value = float("nan")
         if is_complete and decided:
             value = majority([fails for _, fails in decided])
             votes += [(len(rows), worker, fails) for worker, fails in decided]
-        rows.append((value, inclusion, place[source, stratum], verdict, priority))
-    columns = np.array(rows, dtype=np.float64).reshape(-1, 5)
+        at = -1 if one.monday is None else known.week[one.monday]
+        stratum = known.stratum[one.source, one.stratum]
+        rows.append((value, one.inclusion, stratum, one.verdict, one.priority, at))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 6)
     cast = np.array(votes, dtype=np.int64).reshape(-1, 3)
-    strata, verdicts, priorities = columns[:, 2:].astype(np.int64).T
+    strata, verdicts, priorities, weeks_of = columns[:, 2:].astype(np.int64).T
     draws = Draws(
         columns[:, 0],
         columns[:, 1],
@@ -181,10 +242,12 @@ def _with_reviews(
     first = Trace.objects.filter(source__in=sources).order_by("first_seen_at")
     return TraceStudy(
         sources=sources,
-        population=population,
+        population=known.population,
         draws=draws,
-        size=population.size,
-        drawn=len(found),
+        weeks=known.weeks,
+        week=weeks_of,
+        size=known.population.size,
+        drawn=len(drawn),
         complete=tally["complete"],
         left_out=tally["left_out"],
         unsure=tally["unsure"],

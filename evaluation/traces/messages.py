@@ -119,13 +119,23 @@ MESSAGES = Catalogue(
             ),
             NOTE,
         ),
+        "trace_weeks_alike": Message(_("These weeks cannot be separated."), NOTE),
+        "trace_week_worse": Message(
+            _("%(week)s fails more than the other weeks, by %(points)s points (95%% CI %(span)s)."),
+            NOTE,
+            needs_sure=True,
+        ),
+        "trace_week_better": Message(
+            _("%(week)s fails less than the other weeks, by %(points)s points (95%% CI %(span)s)."),
+            NOTE,
+            needs_sure=True,
+        ),
         "traces_method": Message(
             _("Each review counts by the probability with which its trace was drawn."),
             NOTE,
             _(
                 "The rate is post-stratified by rule and verdict of the judge, with Wilson "
-                "intervals of each cell. With a backlog, reviews of a priority stand for all "
-                "draws of it. A judge that is wrong makes the interval wider, not false."
+                "intervals of each cell. A judge that is wrong makes the interval wider, not false."
             ),
         ),
     }

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from django.db.models import Count, Min
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotation.models import Project, Trace
 from annotation.models.tasks import TaskState
 from annotation.traces.selectors import SourceRow, list_sources, waiting_traces
-from crowdqc.numbers import count, duration, interval, percent, plural, score
+from crowdqc.numbers import count, duration, interval, percent, plural, score, short_date
+from evaluation.charts.weeks import WeekRow, rates_by_week
 from evaluation.methods.agreement.coefficients import alpha_interval
 from evaluation.methods.agreement.counts import Estimate
 from evaluation.methods.core.base import DataError
 from evaluation.methods.core.inference import Claim
 from evaluation.methods.traces.rates import LEAST, VERSION, Rates, estimate_rates
+from evaluation.methods.traces.weeks import Week, estimate_weeks
 from evaluation.results.findings import Action, Finding
 from evaluation.traces.dataset import TraceStudy, read_study
 from evaluation.traces.messages import MESSAGES
@@ -49,6 +53,19 @@ class TraceResult:
     closed_a_day: float
     drawn_a_day: float
     dropped: int
+
+    @cached_property
+    def weeks(self) -> Mapping[dt.date, Week]:
+        """What is known of each week, by its Monday."""
+        study = self.study
+        inside = study.week >= 0
+        found = estimate_weeks(
+            study.draws.take(inside),
+            study.week[inside],
+            list(study.weeks.values()),
+            with_judge=self.has_judge,
+        )
+        return dict(zip(study.weeks, found, strict=True))
 
     @property
     def rate(self) -> Claim:
@@ -131,6 +148,54 @@ def findings_of(result: TraceResult, project: Project) -> Iterator[Finding | Non
         yield MESSAGES.find("traces_unsure", n=result.study.unsure)
     if result.rates.people.has_interval:
         yield MESSAGES.find("traces_method")
+
+
+def week_label(monday: dt.date) -> str:
+    """Days of a week: 2–8 Nov."""
+    sunday = monday + dt.timedelta(days=6)
+    if monday.month == sunday.month:
+        return f"{monday.day}–{short_date(sunday)}"
+    return f"{short_date(monday)}–{short_date(sunday)}"
+
+
+def week_findings(result: TraceResult) -> list[Finding]:
+    """Which weeks differ from the others, or that they cannot be separated; needs two weeks."""
+    compared = {
+        monday: week.difference
+        for monday, week in result.weeks.items()
+        if week.difference.has_interval
+    }
+    found = [
+        MESSAGES.find(
+            "trace_week_worse" if claim.direction > 0 else "trace_week_better",
+            claim=claim,
+            week=week_label(monday),
+            points=f"{100 * abs(claim.estimate):.1f}",
+            span=interval(*_away_from_zero(claim), 1),
+        )
+        for monday, claim in compared.items()
+        if claim.is_sure
+    ]
+    return found or ([MESSAGES.find("trace_weeks_alike")] if compared else [])
+
+
+def _away_from_zero(claim: Claim) -> tuple[float, float]:
+    """Bounds of a difference of one direction in points, without their sign."""
+    ends = (100 * abs(claim.low), 100 * abs(claim.high))
+    return min(ends), max(ends)
+
+
+def week_chart(result: TraceResult) -> SafeString | None:
+    """The rate of each week as a drawing; None where no week has one."""
+    rows = [
+        WeekRow(week_label(monday), week.rate.estimate, week.rate.low, week.rate.high)
+        if week.rate.has_interval
+        else WeekRow(week_label(monday))
+        for monday, week in result.weeks.items()
+    ]
+    if all(row.rate is None for row in rows):
+        return None
+    return rates_by_week(rows, whole=result.rate.estimate)
 
 
 def _span(claim: Claim) -> str:

@@ -34,6 +34,8 @@ def trace_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "result": result,
         "screen": arrange(results.findings_of(result, access.project)),
         "figures": results.key_figures(result) if result.study.size else [],
+        "chart": results.week_chart(result),
+        "weeks": results.week_findings(result),
         "recipe": result.recipe() if result.rates.people.n else [],
     }
     return list_page(request, access, trace_listing(access), "evaluation/traces/list.html", context)

@@ -1,6 +1,6 @@
 """Coverage of the failure rate of traces under uneven draws.
 
-``python -m tests.studies.trace_rates``.
+``python -m tests.studies.trace_rates``, and ``... trace_rates 200 weeks`` for rates by week.
 
 Populations of traces with a judge of known quality; traces are drawn by rules for random ones,
 errors and low scores. The queue hands out by priority (judges disagree, near the threshold, errors,
@@ -11,11 +11,15 @@ Each is reviewed by one or more of some reviewers, who may differ in how much th
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from evaluation.methods.core.base import FloatArray
 from evaluation.methods.traces.rates import Draws, Population, Rates, Votes, estimate_rates
+from evaluation.methods.traces.weeks import Week, estimate_weeks
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,23 @@ CROWDS = {
 }
 
 
+def alarms(crowd: Crowd, rng: np.random.Generator) -> FloatArray:
+    """How often each reviewer calls a passing trace a failure."""
+    if not crowd.strict:
+        return np.zeros(crowd.reviewers)
+    return rng.beta(1.0, 1 / crowd.strict - 1, crowd.reviewers)
+
+
 def simulate(crowd: Crowd, rng: np.random.Generator) -> tuple[Rates, float]:
     """One population, its draws and reviews: the estimates, and the share that really fails."""
+    draws, population, truth = draw(crowd, rng, alarms(crowd, rng))
+    return estimate_rates(draws, population), truth
+
+
+def draw(
+    crowd: Crowd, rng: np.random.Generator, alarm: FloatArray
+) -> tuple[Draws, Population, float]:
+    """One population with its draws and reviews, and the share that really fails."""
     n = crowd.size
     fails = rng.random(n) < crowd.fails
     error = rng.random(n) < np.where(fails, 0.3, 0.05)
@@ -69,16 +88,13 @@ def simulate(crowd: Crowd, rng: np.random.Generator) -> tuple[Rates, float]:
     count = np.zeros((4, 3), dtype=np.int64)
     np.add.at(count, (stratum, verdict + 1), 1)
     reviewer = rng.integers(crowd.reviewers, size=len(chance))
-    alarm = np.zeros(crowd.reviewers)
-    if crowd.strict:
-        alarm = rng.beta(1.0, 1 / crowd.strict - 1, crowd.reviewers)
     value = np.where(fails[drawn] | (rng.random(len(chance)) < alarm[reviewer]), 1.0, 0.0)
     votes = Votes(np.flatnonzero(done), reviewer[done], value[done])
     value[~done] = np.nan
     draws = Draws(value, inclusion[drawn], stratum[drawn], verdict[drawn], priority, votes)
-    rates = estimate_rates(draws, Population(count, np.array([0, 1, 0, 1])))
     truth = float(fails.mean())
-    return rates, truth + (1 - truth) * crowd.strict
+    population = Population(count, np.array([0, 1, 0, 1]))
+    return draws, population, truth + (1 - truth) * crowd.strict
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,78 @@ def measure(crowd: Crowd, times: int, seed: int = 40) -> Coverage:
     )
 
 
+@dataclass(frozen=True)
+class WeekCoverage:
+    """How often all weeks' intervals hold at once, and how often a week is said to differ."""
+
+    all_weeks: float
+    differs: float
+    reviews: float
+
+
+WEEKS = 4
+
+
+def measure_weeks(crowd: Crowd, times: int, *, worse: float = 1.0, seed: int = 41) -> WeekCoverage:
+    """Measure over ``times`` series of weeks; the last fails ``worse`` times as often."""
+    rng = np.random.default_rng(seed)
+    found = [simulate_weeks(crowd, rng, worse) for _ in range(times)]
+    return WeekCoverage(
+        float(
+            np.mean(
+                [
+                    all(one.rate.low <= truth <= one.rate.high for one, truth in weeks)
+                    for weeks in found
+                ]
+            )
+        ),
+        float(np.mean([any(one.difference.is_sure for one, _ in weeks) for weeks in found])),
+        float(np.mean([one.rate.n for weeks in found for one, _ in weeks])),
+    )
+
+
+def simulate_weeks(
+    crowd: Crowd, rng: np.random.Generator, worse: float
+) -> list[tuple[Week, float]]:
+    """Weeks of a crowd with the same reviewers, each with the share that really fails."""
+    alarm = alarms(crowd, rng)
+    parts = [draw(crowd, rng, alarm) for _ in range(WEEKS - 1)]
+    parts.append(draw(replace(crowd, fails=worse * crowd.fails), rng, alarm))
+    starts = np.cumsum([0, *(len(part[0].value) for part in parts)])
+
+    def joined(read: Callable[[Draws], Any]) -> Any:
+        return np.concatenate([read(part[0]) for part in parts])
+
+    draws = Draws(
+        joined(lambda one: one.value),
+        joined(lambda one: one.inclusion),
+        joined(lambda one: one.stratum),
+        joined(lambda one: one.verdict),
+        joined(lambda one: one.priority),
+        Votes(
+            joined(lambda one: one.votes.trace)
+            + np.repeat(starts[:-1], [len(part[0].votes.trace) for part in parts]),
+            joined(lambda one: one.votes.reviewer),
+            joined(lambda one: one.votes.value),
+        ),
+    )
+    week = np.repeat(np.arange(WEEKS), np.diff(starts))
+    weeks = estimate_weeks(draws, week, [part[1] for part in parts], with_judge=True)
+    return [(one, part[2]) for one, part in zip(weeks, parts, strict=True)]
+
+
+def main_weeks(times: int) -> None:
+    """Print a table of weeks."""
+    print(f"{'crowd':22s} reviews  all weeks  false verdict  seen")
+    for name, crowd in CROWDS.items():
+        one = measure_weeks(crowd, times)
+        seen = measure_weeks(crowd, times, worse=3.0).differs
+        print(
+            f"{name:22s} {one.reviews:7.0f}      {one.all_weeks:.3f}          "
+            f"{one.differs:.3f}  {seen:.3f}"
+        )
+
+
 def main(times: int) -> None:
     """Print a table."""
     print(f"{'crowd':22s} reviews  people  width   both  width   bias")
@@ -127,4 +215,4 @@ def main(times: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    (main_weeks if "weeks" in sys.argv else main)(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

@@ -29,7 +29,7 @@ from evaluation.runs.study_state import Collection, Slots, StudyState
 
 PACKAGES = (
     *("checklists", "free_text", "labels", "live", "pairwise", "people", "replacement"),
-    *("rescaling", "runs", "writing"),
+    *("rescaling", "runs", "traces", "turns", "writing"),
 )
 OUTSTANDING = {"open_answers", "paused_answers", "closed_answers", "too_few_workers"}
 

@@ -23,8 +23,6 @@ from annotation.models import (
     TraceView,
 )
 from annotation.task_types.labels.rules import PREFIX
-from annotation.traces.actions.queue import create_queue
-from annotation.traces.actions.sources import create_source
 from annotation.work.actions import answers
 from evaluation.traces.dataset import read_study
 from evaluation.traces.listing import trace_listing
@@ -34,22 +32,6 @@ from tests.annotation.traces.test_settling import settle_all
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project() -> Project:
-    return factories.make_project()
-
-
-@pytest.fixture
-def source(project: Project) -> TraceSource:
-    """A source whose traces are all drawn, for two reviews each."""
-    rules = {"rules": [{"kind": "random", "share": 1.0}], "budget": 0}
-    source, token = create_source(by=project.owner, project=project, name="shop", settings=rules)
-    source.token = token  # type: ignore[attr-defined]
-    create_queue(by=project.owner, source=source, reviews=2)
-    source.refresh_from_db()
-    return source
 
 
 def receive(source: TraceSource, *spans: Mapping[str, object]) -> None:

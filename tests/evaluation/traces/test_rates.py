@@ -154,6 +154,8 @@ def finding_of(draws: Draws, population: Population) -> Finding:
         sources=(),
         population=population,
         draws=draws,
+        weeks={},
+        week=np.full(len(draws.value), -1),
         size=population.size,
         drawn=len(draws.value),
         complete=len(draws.reviewed.value),
