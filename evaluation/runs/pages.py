@@ -86,7 +86,10 @@ def kept_run(request: HttpRequest, run: Run | None, mark: str = "&") -> str:
 def method_frame(task: Task, run: Run | None, *, view: str, method: str) -> dict[str, Any]:
     """Return what the page of another method shows of its run."""
     active = reads.active_of(task, method)
-    study = read_state(task, run, active=active) if run is not None else None
+    study = None
+    if run is not None:
+        since = schedules.count_new_answers(task, run) if type_of(method).automatic else None
+        study = read_state(task, run, active=active, new_answers=since)
     return {
         "task": task,
         "title": reads.title_of(task),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from annotation.models import Task
 from crowdqc.errors import Invalid
-from evaluation.models import Run, RunFigure, RunSchedule
+from evaluation.models import Run, RunFigure, RunSchedule, RunState
 from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
@@ -37,20 +37,27 @@ def default_recipe(task: Task) -> Recipe:
     return _complete_recipe(task, chosen or {}, DEFAULT_SEED)
 
 
-def recipe_in_force(task: Task) -> Recipe:
+def recipe_in_force(task: Task, method: str = "") -> Recipe:
     """The official run's recipe, by which it is computed anew; the default one before that.
 
-    Raises Invalid where this installation cannot compute by it any more.
+    Of another ``method`` than the task's own it is that of its newest finished run. Raises Invalid
+    where this installation cannot compute by it any more.
     """
+    if method and method != main_method(task):
+        done = task.runs.filter(method=method, state=RunState.DONE, lane="").order_by("-pk").first()
+        if done is None:
+            return _complete_recipe(task, {}, DEFAULT_SEED, method)
+        return _complete_recipe(task, done.params, done.seed, method)
     official = official_run(task)
     if official is None:
         return default_recipe(task)
     return _complete_recipe(task, official.params, official.seed)
 
 
-def _complete_recipe(task: Task, options: Mapping[str, Any], seed: int) -> Recipe:
+def _complete_recipe(task: Task, options: Mapping[str, Any], seed: int, method: str = "") -> Recipe:
     """The recipe as a run stores it: with options that the method has got since."""
-    return Recipe(run_types.run_types()[main_method(task)].clean_params(options), seed)
+    kind = run_types.run_types()[method or main_method(task)]
+    return Recipe(kind.clean_params(options), seed)
 
 
 def is_default(run: Run) -> bool:

@@ -109,6 +109,10 @@ class RunType:
         The method that is fitted, or the way of asking models.
     shapes, what
         The answers that it is for, by shape and in words.
+    suits
+        Whether a task of such a shape asks what the runs are about.
+    automatic
+        Whether its runs start by themselves beside those of the task's own method.
     steps
         What its progress names, in their order.
     compute
@@ -168,6 +172,8 @@ class RunType:
     compute: Callable[[Run, Recorder], Any] = _compute_nothing
     write: Callable[[Run, Any], Outcome] = _write_nothing
     fail: Callable[[Run, Any], str] = _did_not_converge
+    suits: Callable[[Task], bool] = lambda task: True
+    automatic: bool = False
     own: tuple[Param, ...] = ()
     stored: tuple[str, ...] | None = None
     initial: Callable[[Task], Mapping[str, Any]] = lambda task: {}
@@ -206,8 +212,8 @@ class RunType:
         return Params(self.slug, (*self.own, *self.recipe.options.options))
 
     def fits(self, task: Task) -> bool:
-        """Whether the task's answers are of a shape that these runs are for."""
-        if get_type(task.type).shape not in self.shapes:
+        """Whether the task's answers are what these runs are for."""
+        if get_type(task.type).shape not in self.shapes or not self.suits(task):
             return False
         if self.plugin and self.plugin not in enabled_plugins(task.project_id):
             return False
@@ -283,8 +289,13 @@ def methods_of(task: Task) -> list[tuple[Method, Params]]:
     ]
 
 
+def automatic_methods(task: Task) -> list[str]:
+    """The methods whose runs start by themselves beside those of the task's own method."""
+    return [slug for slug, kind in run_types().items() if kind.automatic and kind.fits(task)]
+
+
 def fits(task: Task, method: str) -> bool:
-    """Whether the task's answers are of a shape that runs of this method are for."""
+    """Whether the task's answers are what runs of this method are for."""
     return type_of(method).fits(task)
 
 

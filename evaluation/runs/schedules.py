@@ -86,9 +86,9 @@ def last_run(task: Task, official: Run | None = None) -> Run | None:
     return rows.defer("snapshot__answer_ids").order_by("-id").first()
 
 
-def _last_by(task: Task, recipe: Recipe) -> Run | None:
+def _last_by(task: Task, method: str, recipe: Recipe) -> Run | None:
     """The latest run by a recipe: what a trial by another one has seen says nothing of it."""
-    rows = task.runs.filter(method=main_method(task), params=recipe.params, seed=recipe.seed)
+    rows = task.runs.filter(method=method, params=recipe.params, seed=recipe.seed)
     return rows.select_related("snapshot").defer("snapshot__answer_ids").order_by("-id").first()
 
 
@@ -148,11 +148,14 @@ def change_schedule(
     return schedule
 
 
-def due(task: Task, schedule: RunSchedule, now: dt.datetime) -> str:
-    """Why a run by the recipe in force is due now ("answers" or "schedule"); empty if none is."""
+def due(task: Task, schedule: RunSchedule, now: dt.datetime, method: str = "") -> str:
+    """Why a run by the recipe in force is due now ("answers" or "schedule"); empty if none is.
+
+    ``method``: the task's own, unless another one is named.
+    """
     if not schedule.enabled:
         return ""
-    last = _last_by(task, recipe_in_force(task))
+    last = _last_by(task, method or main_method(task), recipe_in_force(task, method))
     if last is not None and last.state in runs.ACTIVE:
         return ""
     if last is None:
@@ -189,17 +192,25 @@ def start_due() -> list[Run]:
     tasks = (
         Task.objects.filter(type__in=judged_types())
         .exclude(state=TaskState.DRAFT)
-        .select_related("project", "run_schedule")
+        .select_related("project", "run_schedule", "current")
     )
     started = []
     for task in tasks:
-        own = getattr(task, "run_schedule", None)
-        schedule = own or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
-        try:
-            why = due(task, schedule, now)
-            if why:
-                recipe = recipe_in_force(task)
-                started.append(runs.start(by=None, task=task, trigger=why, **recipe._asdict()))
-        except (Conflict, Invalid) as refused:  # somebody was faster, or its encoder is gone
-            logger.info("task %s: %s", task.pk, refused.message)
+        for method in ("", *run_types.automatic_methods(task)):
+            run = _start_if_due(task, method, now)
+            if run is not None:
+                started.append(run)
     return started
+
+
+def _start_if_due(task: Task, method: str, now: dt.datetime) -> Run | None:
+    own = getattr(task, "run_schedule", None)
+    schedule = own or RunSchedule(task=task, after_answers=DEFAULT_AFTER)
+    try:
+        why = due(task, schedule, now, method)
+        if why:
+            recipe = recipe_in_force(task, method)
+            return runs.start(by=None, task=task, method=method, trigger=why, **recipe._asdict())
+    except (Conflict, Invalid) as refused:  # somebody was faster, or its encoder is gone
+        logger.info("task %s: %s", task.pk, refused.message)
+    return None

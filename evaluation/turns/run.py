@@ -119,10 +119,10 @@ def choices(task: Task) -> dict[str, list[tuple[str, str]]]:
 def refuse(task: Task, params: Mapping[str, Any]) -> None:
     """Raise Invalid where the task has no such field about turns, or the field no such option."""
     known = {one.name: one for one in collected.turn_fields(task.current)}
-    if not known or (params[FIELD.name] and params[FIELD.name] not in known):
-        listed = ", ".join(known) or gettext("The task asks none about turns.")
+    if params[FIELD.name] and params[FIELD.name] not in known:
         raise Invalid(
-            gettext("The task has no such field about turns."), fields={FIELD.name: listed}
+            gettext("The task has no such field about turns."),
+            fields={FIELD.name: ", ".join(known)},
         )
     field = known[params[FIELD.name]] if params[FIELD.name] else next(iter(known.values()))
     if params[GOOD.name] and params[GOOD.name] not in field.codes:
@@ -143,6 +143,8 @@ RUNS = RunType(
     (SNAPSHOT, FITTING),
     compute,
     write,
+    suits=lambda task: bool(collected.turn_fields(task.current)),
+    automatic=True,
     own=(FIELD, GOOD),
     choices=choices,
     refuse=refuse,

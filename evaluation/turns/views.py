@@ -14,7 +14,7 @@ from annotation.models import Task
 from annotation.work.snapshots.turns import turn_fields
 from crowdqc.errors import Missing
 from evaluation.results.files import csv_of
-from evaluation.results.findings import arrange
+from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import method_frame, number_of, send_csv
 from evaluation.runs.selectors import lists as run_reads
 from evaluation.turns import selectors as reads
@@ -43,7 +43,9 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             tables=reads.tables_of(run, figures),
             summary=figures["summary"],
             recipe=run_reads.recipe_pairs(run, figures.get("recipe")),
-            screen=arrange([reads.verdict_of(figures), *reads.warnings_of(figures)]),
+            screen=page_screen(
+                context["study_state"], [reads.verdict_of(figures), *reads.warnings_of(figures)]
+            ),
         )
     return render(request, "evaluation/turns/results.html", context)
 

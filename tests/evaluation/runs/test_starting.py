@@ -14,6 +14,7 @@ from annotation.models import Task
 from annotation.task_types import TYPES, get_type
 from evaluation.registry import ADAPTERS, IMPORTED, RUN_TYPES
 from evaluation.runs.run_types import RunType
+from tests.annotation.chats.made import PROBLEM, make_chat_task
 from tests.support import factories
 from tests.support.everything import ROUTES
 from tests.support.studies import thinking
@@ -39,7 +40,8 @@ def task_of_each_type(db: None) -> list[Task]:
         tasks.create_task(by=project.owner, project=project, type=slug, title=slug)
         for slug in TYPES
     ]
-    return [*made, thinking.make_think(project, settings={"recording": "offered"})]
+    asked_of_turns = make_chat_task(project, fields=[PROBLEM])
+    return [*made, asked_of_turns, thinking.make_think(project, settings={"recording": "offered"})]
 
 
 def page_of(kind: RunType) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import uuid
 
@@ -10,16 +11,18 @@ import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.chats.units import units_of
-from annotation.models import ChoiceValue, Task
+from annotation.models import Answer, Assignment, ChoiceValue, Task
 from annotation.work.actions import answers
+from annotation.work.actions.answers import set_counts
 from annotation.work.snapshots import turns as collected
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.turns.method import Turns, fit, share_row
 from evaluation.methods.turns.survival import product_limit, survival
-from evaluation.models import RunState
-from evaluation.runs import engine
+from evaluation.models import Run, RunState
+from evaluation.runs import engine, run_types, schedules
 from evaluation.turns.dataset import to_arrays
 from tests.annotation.chats.made import PROBLEM, make_chat, make_chat_task
 from tests.support.factories import claim, make_worker
@@ -65,6 +68,59 @@ def test_run_finds_where_conversations_go_wrong() -> None:
     for key, wrong in WRONG_FROM.items():
         for unit in units_of(make_chat())["assistant"]:
             assert labels[key, unit] == ("made_up" if int(unit) >= wrong else "none")
+
+
+def start_due(task: Task) -> list[Run]:
+    """Start what is due once nobody has answered for a minute."""
+    moment = timezone.now() - dt.timedelta(minutes=1)
+    Assignment.objects.filter(task=task).update(submitted_at=moment)
+    return [run for run in schedules.start_due() if run.method == "turn_study"]
+
+
+@pytest.mark.django_db
+def test_a_run_of_turns_starts_by_itself_under_the_schedule_of_the_task() -> None:
+    task = answered()
+    [run] = start_due(task)
+    assert (run.trigger, run.started_by) == ("answers", None)
+    assert start_due(task) == []  # it is waiting already
+    engine.execute(run.pk)
+    assert start_due(task) == []  # nothing is new
+    schedules.change_schedule(
+        by=task.project.owner, task=task, enabled=True, after_answers=1, every_minutes=None
+    )
+    first = Answer.objects.filter(item__task=task).first()
+    set_counts(by=task.project.owner, answer=first, counts=False, reason="off the point")
+    page = reverse("turn_results", args=[task.project_id, task.pk])
+    client = Client()
+    client.force_login(task.project.owner)
+    assert 'data-finding="answers_since_run"' in client.get(page).content.decode()
+    [again] = start_due(task)
+    assert again.pk != run.pk
+
+
+@pytest.mark.django_db
+def test_a_run_of_turns_by_itself_takes_the_options_of_the_one_before() -> None:
+    task = answered()
+    run = engine.start(
+        by=task.project.owner, task=task, method="turn_study", params={"good": "made_up"}
+    )
+    engine.execute(run.pk)
+    schedules.change_schedule(
+        by=task.project.owner, task=task, enabled=True, after_answers=1, every_minutes=None
+    )
+    first = Answer.objects.filter(item__task=task).first()
+    set_counts(by=task.project.owner, answer=first, counts=False, reason="off the point")
+    [again] = start_due(task)
+    assert again.params["good"] == "made_up"
+
+
+@pytest.mark.django_db
+def test_no_run_of_turns_starts_where_nothing_is_asked_about_turns() -> None:
+    plain = {"name": "kind", "label": "Kind", "question": "Kind?", "kind": "choose_one",
+             "options": [{"value": "a", "label": "A"}, {"value": "b", "label": "B"}]}  # fmt: skip
+    task = make_chat_task(fields=[plain])
+    assert run_types.automatic_methods(task) == [] and not run_types.fits(task, "turn_study")
+    assert run_types.automatic_methods(make_chat_task(fields=[PROBLEM])) == ["turn_study"]
 
 
 @pytest.mark.django_db
