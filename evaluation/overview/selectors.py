@@ -290,7 +290,7 @@ def figures(found: Facts) -> list[dict[str, Any]]:
     cost: dict[str, Any] = {"label": _("Cost so far"), "value": money(found.spent, currency)}
     if budget:
         cost.update(
-            of=_("of %(budget)s")
+            of=_("of the project’s %(budget)s")
             % {"budget": money(budget, currency, whole=budget == int(budget))},
             done=found.spent,
             total=budget,

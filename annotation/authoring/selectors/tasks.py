@@ -379,9 +379,9 @@ def versions_of(task: Task) -> list[VersionRow]:
     """All versions, newest first; the number of queries does not grow with them."""
     versions = list(task.versions.select_related("published_by").order_by("number"))
     answers = dict(
-        Answer.objects.filter(version__task=task, worker__isnull=False)
+        AnswerCount.objects.filter(version__task=task, worker__isnull=False, known=False)
         .values_list("version_id")
-        .annotate(n=Count("pk"))
+        .annotate(answers=Sum("n"))
     )
     began: dict[int, set[str]] = {}
     ended: dict[int, set[str]] = {}
