@@ -418,7 +418,7 @@ def _cells(
             shown = shape.delimiter.join(values)[:MAX_SHOWN]
             wrong = _("The names of the columns are repeated here.")
             yield Problem(line, "", shown, wrong, _("Left out."))
-        elif any("\x00" in value for value in values):
+        elif "\x00" in "".join(values):
             yield _unstorable(line, dict(zip(columns, values, strict=False)))
         else:
             yield Row(line, dict(zip(columns, map(unprotect_cell, values), strict=False)))

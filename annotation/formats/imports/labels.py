@@ -324,8 +324,17 @@ class Labels(Importer):
         usual = next((row["name"] for row in known.fields if row["kind"] == CHOOSE_ONE), "")
         usual = usual or next((row["name"] for row in known.fields if row["kind"] == SPANS), "")
         said_of = Remembered(reader, SAID, partial(_read_value, reader, asked=asked, usual=usual))
-        said_in = _Grouped()
+        said_in, mapped = _Grouped(), reader.mapping
+        names = [*(one.name for one in (*AUTHOR, *AFTER)), *SAID]
+        usual_cells = {"time", "gold"}.isdisjoint(mapped)
+        rest_of = Remembered[Any](reader, names)  # what rows say but for their item
         for row in rows:
+            rest = rest_of.known(row) if usual_cells else None
+            if rest is not None and (item := item_of.known(row)) is not None:
+                (author, about), uncounted, said = rest
+                key = (author, item)
+                said_in.add(key, (row, key, about, (uncounted, None, {}), said))
+                continue
             with reader:
                 item, (author, about) = reader.read_all(
                     partial(item_of, row), partial(author_of, row)
@@ -341,8 +350,8 @@ class Labels(Importer):
                 except Refused:
                     said_in.spoil(key)
                     continue
-                told = {"item": item, "uncounted": uncounted, "at": at, "expected": expected}
-                said_in.add(key, (row, key, {**about, **told}, said))
+                rest_of.remember(row, ((author, about), uncounted, said))
+                said_in.add(key, (row, key, about, (uncounted, at, expected), said))
         settle, counts = _Settling(reader, known), AuthorCounts()
         for place, key, one in said_in.answers(reader):
             with reader.together([row.line for row in one.rows], "answer"):
@@ -353,9 +362,8 @@ class Labels(Importer):
         reader.checked.facts += counts.facts()
 
 
-Line = tuple[
-    Row, Any, dict[str, Any], tuple[str, str, Span | None]
-]  # row, key, about, what is said
+# Row, key, about its author, (uncounted, at, expected), what is said.
+Line = tuple[Row, Any, dict[str, Any], tuple[Any, ...], tuple[str, str, Span | None]]
 
 
 class _Grouped:
@@ -393,13 +401,15 @@ class _Grouped:
         parts = 1 + self._most_open() // MOST_OPEN
         for part in range(parts):
             left, found = array("I", self.counts), dict[int, ReadLabels]()
-            for place, (row, key, about, (name, said, span)) in self.lines:
+            for place, (row, key, author, (uncounted, at, expected), what) in self.lines:
                 if place % parts != part:
                     continue
                 with reader:
-                    mine = found.setdefault(place, ReadLabels(about))
-                    mine.about["expected"] = mine.about["expected"] or about["expected"]
-                    mine.take(reader, row, name, said, span)
+                    if (mine := found.get(place)) is None:
+                        about = {**author, "item": key[1], "uncounted": uncounted, "at": at}
+                        mine = found[place] = ReadLabels({**about, "expected": expected})
+                    mine.about["expected"] = mine.about["expected"] or expected
+                    mine.take(reader, row, *what)
                 left[place] -= 1
                 if not left[place]:
                     yield place, key, found.pop(place)

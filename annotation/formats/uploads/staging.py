@@ -42,6 +42,8 @@ def pack_rows(rows: list[list[Any]]) -> bytes:
 
 def packed_row(row: Row, places: dict[str, int]) -> list[Any]:
     """Return line and values of a row in the order of ``places``; new columns are added there."""
+    if [*row.values] == [*places]:
+        return [row.line, *row.values.values()]
     values: list[Any] = [row.line]
     for name, value in row.values.items():
         place = places.setdefault(name, len(places)) + 1
