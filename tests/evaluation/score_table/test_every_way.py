@@ -53,6 +53,12 @@ LOSSY = {
         f"{HEAD}\nw0,i0,a\nw0,i0,b\nw1,i0,a\nw1,i1,\nw0,i1,a,b,c\nw1,i1,b\nw0,i1,b\n",
         "votes.csv",
     ),
+    "a matrix with an empty row": (
+        "item,w1,w2,w3\n"
+        + "".join(f"i{n},{('yes', 'no')[n % 2]},no,yes\n" for n in range(20))
+        + "i99,,,\n",
+        "matrix.csv",
+    ),
     "nothing to compare": (f"{HEAD}\nw0,i0,a\nw1,i0,a\n", "votes.csv"),
     "no columns": ("system,score,rank\nowl,.91,1\nwren,.83,2\ntern,.52,3\n", "board.csv"),
     "battles": (

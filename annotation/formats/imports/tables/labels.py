@@ -287,6 +287,10 @@ class LabelMatrix(LabelTable):
             for value in sorted(empty):
                 text = _("Keep “%(value)s” as a label") % {"value": value}
                 offer(reader, "label", value, value, text)
+        for row in rows:
+            if all(row.values.get(name, "").strip() in none | {""} for name in shared):
+                left_out = Problem(row.line, "", "", _(NONE["label"]), _("Left out."))
+                checked.problems.append(left_out)
         self.read_spelled(reader, long, known or {})
         if _are_counts(rows, shared):
             text = _(
