@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from annotation.chats.model import Chat
 from crowdqc.web.terms import Words
@@ -17,6 +17,7 @@ PER: Mapping[str, Words] = {
     TURNS: gettext_lazy("Every turn"),
     CALLS: gettext_lazy("Each tool call"),
 }
+AMONG = (ASSISTANT, TURNS, CALLS)  # parts of which one can be chosen
 MARK = "@"  # between a field's name and its unit: "helpful@4", "correct@4c1"
 MOST_UNITS = 200  # of a field on one page
 LONGEST_UNIT = 8  # characters
@@ -48,6 +49,14 @@ def split_unit(name: str) -> tuple[str, str]:
     """Split a stored field into its name and its unit, "" for the whole."""
     field, _mark, unit = name.partition(MARK)
     return field, unit
+
+
+def unit_label(unit: str) -> str:
+    """Return the words for a unit, such as "Turn 4, call 1"."""
+    turn, _call, call = unit.partition("c")
+    if not call:
+        return gettext("Turn %(turn)s") % {"turn": turn}
+    return gettext("Turn %(turn)s, call %(call)s") % {"turn": turn, "call": call}
 
 
 def turn_of(unit: str) -> int:

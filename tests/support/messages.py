@@ -94,6 +94,8 @@ WORKERS = (
     "annotation/accounts/signing/",
     "annotation/authoring/selectors/steps.py",
     "annotation/chats/page.py",
+    "annotation/chats/steps.py",
+    "annotation/chats/units.py",
     "annotation/conversations/actions.py",
     "annotation/conversations/forms.py",
     "annotation/conversations/worker_views.py",

@@ -29,7 +29,7 @@ from crowdqc.numbers import parse_whole
 FIELDS, NOUN = "fields", "field"
 PLAIN = (
     *("label", "question", "kind", "low", "high", "step", "min", "max"),
-    *("per", "rule"),
+    *("per", "among", "rule"),
 )
 BOXES = ("required", "unsure", "shuffle", "corrects")
 OPTION = re.compile(r"(value|label|description|color)-(\d{1,3})")

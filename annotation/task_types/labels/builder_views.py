@@ -21,11 +21,12 @@ from annotation.authoring.views.builder.parts import (
     entry_of,
     segments,
 )
-from annotation.chats.units import PER
+from annotation.chats.units import AMONG, PER
 from annotation.models import Item
 from annotation.task_types.labels import page as labeling
 from annotation.task_types.labels.content import CONTENTS, CONVERSATION, FILES
 from annotation.task_types.labels.fields import (
+    CHOOSE_TURN,
     COLORS,
     COMPARISONS,
     CONDITIONAL,
@@ -57,7 +58,8 @@ class FieldRow:
         kind = str(KINDS[own["kind"]])
         if own["kind"] == SCALE:
             kind = gettext("Scale, %(low)s to %(high)s") % {"low": own["low"], "high": own["high"]}
-        return f"{kind} · {PER[own['per']]}" if own.get("per") else kind
+        about = own.get("per") or own.get("among")
+        return f"{kind} · {PER[about]}" if about else kind
 
     @property
     def shown_when(self) -> str:
@@ -174,12 +176,17 @@ class LabelsBuilder(BuilderParts):
         found: dict[str, Any] = {
             "settings": build.version.settings,
             "rows": rows,
-            "kinds": KINDS.items(),
+            "kinds": [
+                (kind, words)
+                for kind, words in KINDS.items()
+                if kind != CHOOSE_TURN or build.version.settings["content"] == CONVERSATION
+            ],
             "comparisons": COMPARISONS.items(),
             "colors": COLORS,
             "text_rules": text_rules(build.task.project_id),
             "contents": CONTENTS.items(),
             "parts_of_chat": PER.items(),
+            "parts_to_choose": [(part, PER[part]) for part in AMONG],
             "import_kind": "chats"
             if build.version.settings["content"] == CONVERSATION
             else "label_items",

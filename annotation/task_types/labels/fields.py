@@ -10,7 +10,17 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.chats.units import ASSISTANT, LAST, LONGEST_UNIT, MARK, PER, TURNS, WHOLE
+from annotation.chats.units import (
+    AMONG,
+    ASSISTANT,
+    LAST,
+    LONGEST_UNIT,
+    MARK,
+    PER,
+    TURNS,
+    WHOLE,
+    unit_label,
+)
 from annotation.files.reading.values import plain_value
 from annotation.task_types.base import whole_number
 from annotation.task_types.scales import MAX_LABEL, MAX_POINTS, name_of, text, truth
@@ -21,7 +31,7 @@ from crowdqc.web.terms import Words
 CHOOSE_ONE, CHOOSE_SEVERAL = "choose_one", "choose_several"
 SCALE, NUMBER = "scale", "number"
 SHORT_TEXT, LONG_TEXT = "short_text", "long_text"
-SPANS, RANK = "spans", "rank"
+SPANS, RANK, CHOOSE_TURN = "spans", "rank", "choose_turn"
 KINDS: Mapping[str, Words] = {
     CHOOSE_ONE: gettext_lazy("Choose one"),
     CHOOSE_SEVERAL: gettext_lazy("Choose several"),
@@ -31,6 +41,7 @@ KINDS: Mapping[str, Words] = {
     LONG_TEXT: gettext_lazy("Long text"),
     SPANS: gettext_lazy("Text span"),
     RANK: gettext_lazy("Rank"),
+    CHOOSE_TURN: gettext_lazy("Choose a turn"),
 }
 WITH_OPTIONS = frozenset({CHOOSE_ONE, CHOOSE_SEVERAL, SPANS, RANK})
 TEXTS = frozenset({SHORT_TEXT, LONG_TEXT})
@@ -151,6 +162,8 @@ def _field(row: Mapping[str, Any], where: str, taken: list[str], before: Sequenc
         **_mark(row),
     }
     found |= _units(row, where, name, kind)
+    if kind == CHOOSE_TURN:
+        found["among"] = _among(row, where)
     found["ask_if"] = _conditions(row.get("ask_if") or [], where, before)
     _check_options(found, where)
     _check_units(found, where, before)
@@ -182,6 +195,17 @@ def _units(row: Mapping[str, Any], where: str, name: str, kind: str) -> Row:
     return {"per": per, **({"corrects": True} if corrects else {})}
 
 
+def _among(row: Mapping[str, Any], where: str) -> str:
+    """The parts of a conversation of which a field chooses one."""
+    among = str(row.get("among") or ASSISTANT)
+    if among not in AMONG:
+        raise Invalid(
+            _("%(where)s: there is no part %(per)s.") % {"where": where, "per": repr(among[:40])},
+            fields={where: ", ".join(AMONG)},
+        )
+    return among
+
+
 def _check_units(field: Row, where: str, before: Sequence[Row]) -> None:
     """Invalid where a field depends on one that is asked about other parts than its own."""
     per = {row["name"]: row.get("per", WHOLE) for row in before}
@@ -199,7 +223,7 @@ def item_fields(settings: Mapping[str, Any]) -> list[Row]:
 
     ``settings``: the version's with the item's over them, whose ``units`` come from its
     conversation. A field of a unit is named "NAME@UNIT" and has the unit under "unit"; its
-    conditions look at the same unit.
+    conditions look at the same unit. A field that chooses a turn has the units as options.
     """
     units = settings.get("units") or {}
     found: list[Row] = []
@@ -207,7 +231,7 @@ def item_fields(settings: Mapping[str, Any]) -> list[Row]:
     for row in settings["fields"]:
         per = row.get("per", WHOLE)
         if not per:
-            found.append(row)
+            found.append(_with_turns(row, units))
             continue
         for unit in units.get(per, ()):
             conditions = [
@@ -221,6 +245,16 @@ def item_fields(settings: Mapping[str, Any]) -> list[Row]:
                 {**row, "name": f"{row['name']}{MARK}{unit}", "unit": unit, "ask_if": conditions}
             )
     return found
+
+
+def _with_turns(row: Row, units: Mapping[str, Sequence[str]]) -> Row:
+    if row["kind"] != CHOOSE_TURN:
+        return row
+    options = [
+        {"value": unit, "label": unit_label(unit), "description": "", "color": ""}
+        for unit in units.get(row["among"], ())
+    ]
+    return {**row, "options": options, "required": row["required"] and bool(options)}
 
 
 def _name(row: Mapping[str, Any], where: str, label: str, taken: list[str]) -> str:

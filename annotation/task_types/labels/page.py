@@ -28,6 +28,7 @@ from annotation.task_types.labels.content import (
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
     CHOOSE_SEVERAL,
+    CHOOSE_TURN,
     NUMBER,
     RANK,
     SCALE,
@@ -261,7 +262,13 @@ def _options(row: Mapping[str, Any], draft: Mapping[str, Any], seed: str) -> lis
 def hint(row: Mapping[str, Any]) -> str:
     """Return a short hint on how to answer a field, such as "choose one"."""
     low, high = row["min"], row["max"]
-    told = {CHOOSE_ONE: _("choose one"), SCALE: "", SPANS: "", RANK: _("rank all, 1 is best")}
+    told = {
+        CHOOSE_ONE: _("choose one"),
+        CHOOSE_TURN: _("choose one"),
+        SCALE: "",
+        SPANS: "",
+        RANK: _("rank all, 1 is best"),
+    }
     said = told.get(row["kind"], "")
     if row["kind"] == CHOOSE_SEVERAL:
         some = _("choose %(how_many)s") % {"how_many": _range_words(low, high)}

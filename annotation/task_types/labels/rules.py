@@ -20,6 +20,7 @@ from annotation.task_types.base import Values
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
     CHOOSE_SEVERAL,
+    CHOOSE_TURN,
     LONG_TEXT,
     NOTHING,
     NUMBER,
@@ -340,6 +341,7 @@ def _marked(one: Field, raw: str, length: int | None) -> Answered:
 
 SINGLE = {
     CHOOSE_ONE: _chosen,
+    CHOOSE_TURN: _chosen,
     SCALE: _chosen,
     NUMBER: _number,
     SHORT_TEXT: _text,

@@ -277,7 +277,7 @@ class Labels(TaskType):
         return tuple(
             (
                 *(row["name"], row["kind"], tuple(option["value"] for option in row["options"])),
-                *([row["per"]] if row.get("per") else []),
+                *filter(None, (row.get("per"), row.get("among"))),
             )
             for row in settings["fields"]
         )
@@ -370,7 +370,8 @@ def _missing_conversations(items: Any, settings: Mapping[str, Any]) -> list[Miss
             return []
         wrong = gettext("Item %(key)s has no conversation") % {"key": lacking.key}
         return [Missing(wrong, "text", lacking.key)]
-    per = [n for n, row in enumerate(settings["fields"], 1) if row.get("per")]
+    rows = enumerate(settings["fields"], 1)
+    per = [n for n, row in rows if row.get("per") or row.get("among")]
     if not per:
         return []
     wrong = gettext("Field %(number)s is about turns, and items show no conversations")

@@ -35,6 +35,15 @@ OUTCOME_FIELDS: tuple[dict[str, Any], ...] = (
         ],
     },
     {
+        "name": "where",
+        "label": "Wrong first",
+        "question": "Where does it go wrong first?",
+        "kind": "choose_turn",
+        "among": "assistant",
+        "required": False,
+        "ask_if": [{"field": "outcome", "is": "is", "values": ["fail"]}],
+    },
+    {
         "name": "reason",
         "label": "Kind of failure",
         "question": "What kind of failure?",

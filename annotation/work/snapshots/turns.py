@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
@@ -11,11 +11,13 @@ from django.utils.translation import gettext
 from annotation.chats.storage import UNITS, chat_of
 from annotation.chats.units import CALLS, MARK, split_unit, turn_of
 from annotation.models import Answer, ChoiceValue, Item, Task, TaskVersion
-from annotation.task_types.labels.fields import CHOOSE_ONE
+from annotation.task_types.labels.fields import CHOOSE_ONE, CHOOSE_TURN, UNSURE
+from annotation.task_types.labels.rules import is_field_active
 from annotation.work.snapshots.labels import LabelField, counting_rows
 from crowdqc.errors import Conflict
 
 CHUNK = 20_000
+CHOSEN, BEFORE = "first", "before"  # codes of the turn that is named, and of those before it
 
 
 class TurnVote(NamedTuple):
@@ -42,17 +44,18 @@ class SystemTurn(NamedTuple):
 
 
 def turn_fields(version: TaskVersion | None) -> list[LabelField]:
-    """List the fields about turns or calls in which one option is chosen."""
-    rows: Sequence[Mapping[str, Any]] = version.settings.get("fields", []) if version else []
+    """List the fields about turns or calls: one option of each, or the first that goes wrong."""
     return [
-        LabelField(
-            row["name"],
-            row["label"],
-            tuple((one["value"], one["label"] or one["value"]) for one in row["options"]),
-        )
-        for row in rows
-        if row["kind"] == CHOOSE_ONE and row.get("per")
+        LabelField(row["name"], row["label"], _options_of(row))
+        for row in _rows(version)
+        if row["kind"] == CHOOSE_TURN or (row["kind"] == CHOOSE_ONE and row.get("per"))
     ]
+
+
+def _options_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    if row["kind"] == CHOOSE_TURN:
+        return ((CHOSEN, row["label"]), (BEFORE, gettext("before it, or never")))
+    return tuple((one["value"], one["label"] or one["value"]) for one in row["options"])
 
 
 def turn_field(task: Task, name: str = "") -> LabelField:
@@ -75,24 +78,13 @@ def votes_of_answers(task: Task, field: LabelField, ids: Collection[int]) -> lis
 
 
 def _votes(task: Task, field: LabelField, answers: Any) -> list[TurnVote]:
-    rows = ChoiceValue.objects.filter(
-        field__startswith=f"{field.name}{MARK}",
-        code__in=field.codes,
-        answer__in=answers,
-        answer__item__task=task,
-    ).values_list(
-        "answer_id",
-        "answer__item_id",
+    columns = (
         "answer__item__key",
         "answer__item__since",
         "answer__worker_id",
         "answer__answered_at",
-        "field",
-        "code",
     )
-    found = [
-        TurnVote(*row[:6], split_unit(row[6])[1], row[7]) for row in rows.iterator(chunk_size=CHUNK)
-    ]
+    found = [TurnVote._make(row) for row in _unit_codes(task, field, answers, columns)]
     first: dict[tuple[int, int, str], TurnVote] = {}
     for vote in sorted(found, key=lambda one: (one.answered_at, one.answer_id)):
         first.setdefault((vote.worker_id, vote.item_id, vote.unit), vote)
@@ -103,29 +95,70 @@ def _votes(task: Task, field: LabelField, answers: Any) -> list[TurnVote]:
 
 
 def system_turns(task: Task, field: LabelField) -> list[SystemTurn]:
-    """Return the labels that models gave to units, the first of each (one query)."""
-    rows = (
-        ChoiceValue.objects.filter(
-            field__startswith=f"{field.name}{MARK}",
-            code__in=field.codes,
-            answer__system__isnull=False,
-            answer__item__task=task,
-            answer__stage=Answer.Stage.MAIN,
-        )
-        .order_by("answer__replicate", "answer_id")
-        .values_list(
-            "answer__system__name",
-            "answer__system__prompt_strategy",
-            "answer__item_id",
-            "field",
-            "code",
-        )
+    """Return the labels that models gave to units, the first of each."""
+    answers = Answer.objects.filter(system__isnull=False, item__task=task, stage=Answer.Stage.MAIN)
+    columns = (
+        "answer__replicate",
+        "answer__system__name",
+        "answer__system__prompt_strategy",
     )
+    rows = sorted(_unit_codes(task, field, answers, columns), key=lambda row: (row[2], row[0]))
     found: dict[tuple[str, str, int, str], SystemTurn] = {}
-    for name, strategy, item, stored, code in rows.iterator(chunk_size=CHUNK):
-        unit = split_unit(stored)[1]
+    for _answer, item, _replicate, name, strategy, unit, code in rows:
         found.setdefault((name, strategy, item, unit), SystemTurn(name, strategy, item, unit, code))
     return list(found.values())
+
+
+def _unit_codes(
+    task: Task, field: LabelField, answers: Any, columns: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield answer, item, the columns, unit and code of each label of a unit in these answers."""
+    row = next((one for one in _rows(task.current) if one["name"] == field.name), None)
+    stored = ChoiceValue.objects.filter(answer__in=answers, answer__item__task=task)
+    names = ("answer_id", "answer__item_id", *columns, "field", "code")
+    if row is None or row["kind"] != CHOOSE_TURN:
+        values = stored.filter(field__startswith=f"{field.name}{MARK}", code__in=field.codes)
+        for *more, name, code in values.values_list(*names).iterator(chunk_size=CHUNK):
+            yield *more, split_unit(name)[1], code
+        return
+    about = {field.name, *(one["field"] for one in row["ask_if"])}
+    given: dict[tuple[Any, ...], dict[str, set[str]]] = {}
+    for *more, name, code in stored.values_list(*names).iterator(chunk_size=CHUNK):
+        held = given.setdefault(tuple(more), {})
+        asked, _point, option = name.partition(".")
+        if asked in about and code != "no":
+            held.setdefault(asked, set()).add(option or code)
+    items = {key[1] for key in given}
+    units = dict(Item.objects.filter(pk__in=items).values_list("pk", f"settings__{UNITS}"))
+    for key, held in given.items():
+        own: list[str] = (units[key[1]] or {}).get(row["among"], [])
+        for unit, code in first_turn_codes(row, held, own):
+            yield *key, unit, code
+
+
+def first_turn_codes(
+    row: Mapping[str, Any], held: Mapping[str, Collection[str]], units: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return what an answer says of units: that of the turn it names, and of those before it.
+
+    Nothing where it is unsure, or names none although it was asked; of all units that they are
+    well where the field was not asked, as its conditions do not hold.
+    """
+    if any(UNSURE in codes for codes in held.values()):
+        return []
+    [chosen] = held.get(row["name"], [""])
+    if chosen in units:
+        at = units.index(chosen)
+        return [*((unit, BEFORE) for unit in units[:at]), (chosen, CHOSEN)]
+    answered = {name: frozenset(codes) for name, codes in held.items()}
+    if not row["ask_if"] or is_field_active(row, answered):
+        return []
+    return [(unit, BEFORE) for unit in units]
+
+
+def _rows(version: TaskVersion | None) -> Sequence[Mapping[str, Any]]:
+    rows: Sequence[Mapping[str, Any]] = version.settings.get("fields", []) if version else []
+    return rows
 
 
 def place_key(unit: str) -> tuple[int, int]:
@@ -144,8 +177,8 @@ def asked_units(
     version: TaskVersion | None, field: str, item_ids: Collection[int]
 ) -> dict[tuple[int, str], AskedUnit]:
     """Return the units of items that a field is asked about, labelled or not: (item, unit)."""
-    rows = version.settings.get("fields", []) if version else []
-    per = next((row.get("per", "") for row in rows if row["name"] == field), "")
+    rows = [row for row in _rows(version) if row["name"] == field]
+    per = next((row.get("per") or row.get("among", "") for row in rows), "")
     items = Item.objects.filter(pk__in=list(item_ids))
     tools = _tools_called(item_ids) if per == CALLS else {}
     return {

@@ -19,6 +19,7 @@ from annotation.task_types.labels.content import FILES
 from annotation.task_types.labels.fields import (
     CHOOSE_ONE,
     CHOOSE_SEVERAL,
+    CHOOSE_TURN,
     COMPARISONS,
     NUMBER,
     RANK,
@@ -152,7 +153,7 @@ def _option(option: Field) -> str:
 
 def _answer_form(one: Field) -> str:
     kind, limits = one["kind"], hint({**one, "required": True})
-    if kind == CHOOSE_ONE:
+    if kind in (CHOOSE_ONE, CHOOSE_TURN):
         return "One of these values:"
     if kind == CHOOSE_SEVERAL:
         return f"A list of these values ({limits}):"
@@ -239,7 +240,7 @@ def _form_of(one: Field) -> Any:
     """The type of one field's value, with the values that it offers."""
     kind = one["kind"]
     found: Any
-    if kind in (CHOOSE_ONE, SCALE, *LISTS):
+    if kind in (CHOOSE_ONE, CHOOSE_TURN, SCALE, *LISTS):
         codes: list[Any] = list(codes_of(one))
         word: Any = Annotated[str, Described(json_schema_extra={"enum": codes})]
         found = list[word] if kind in LISTS else word

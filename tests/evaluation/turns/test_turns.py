@@ -24,9 +24,16 @@ from evaluation.methods.turns.survival import product_limit, survival
 from evaluation.models import Run, RunState
 from evaluation.runs import engine, run_types, schedules
 from evaluation.turns.dataset import to_arrays
-from tests.annotation.chats.made import PROBLEM, make_chat, make_chat_task
+from tests.annotation.chats.made import PROBLEM, SOLVED, make_chat, make_chat_task
 from tests.support.factories import claim, make_worker
 
+WHERE = {
+    "name": "where",
+    "question": "Where does it go wrong first?",
+    "label": "Wrong first",
+    "kind": "choose_turn",
+    "ask_if": [{"field": "solved", "is": "is", "values": ["no"]}],
+}
 WRONG_FROM = {"c-0": 5, "c-1": 3, "c-2": 99, "c-3": 5, "c-4": 99, "c-5": 3}
 
 
@@ -47,6 +54,57 @@ def answered(n: int = 6, workers: int = 4) -> Task:
             }
         answers.submit_assignment(by=worker.user, assignment=found, key=uuid.uuid4(), drafts=drafts)
     return task
+
+
+@pytest.mark.django_db
+def test_a_turn_that_is_named_as_the_first_wrong_one_says_that_those_before_are_well() -> None:
+    task = make_chat_task(n=3, fields=[{**SOLVED, "unsure": True}, WHERE], redundancy=3)
+    said = {"c-0": ("no", "5"), "c-1": ("yes", ""), "c-2": ("unsure", "")}
+    for _number in range(3):
+        worker = make_worker(task.project)
+        found = claim(task, worker)
+        drafts = {
+            entry.item_id: {
+                key: value
+                for key, value in zip(("l-solved", "l-where"), said[entry.item.key], strict=True)
+                if value
+            }
+            for entry in found.entries.select_related("item")
+        }
+        answers.submit_assignment(by=worker.user, assignment=found, key=uuid.uuid4(), drafts=drafts)
+    [field] = collected.turn_fields(task.current)
+    votes = collected.turn_votes(task, field)
+    assert {(vote.item_key, vote.unit, vote.code) for vote in votes} == {
+        ("c-0", "3", "before"),
+        ("c-0", "5", "first"),
+        ("c-1", "3", "before"),
+        ("c-1", "5", "before"),
+    }
+    assert len(votes) == 12
+    run = engine.start(by=task.project.owner, task=task, method="turn_study", params={})
+    engine.execute(run.pk)
+    run.refresh_from_db()
+    assert run.state == RunState.DONE, run.error
+    client = Client()
+    client.force_login(task.project.owner)
+    file = client.get(reverse("turn_export", args=[task.project_id, task.pk])).content.decode()
+    labels = {
+        (row["item_id"], row["turn"]): row["label"] for row in csv.DictReader(io.StringIO(file))
+    }
+    assert labels["c-0", "5"] == "first" and labels["c-1", "5"] == "before"
+
+
+def test_what_an_answer_says_of_turns_needs_its_conditions() -> None:
+    row = {**WHERE, "among": "assistant"}
+    say = collected.first_turn_codes
+    assert say(row, {"solved": {"no"}, "where": {"4"}}, ["2", "4", "6"]) == [
+        ("2", "before"),
+        ("4", "first"),
+    ]
+    assert say(row, {"solved": {"yes"}}, ["2", "4"]) == [("2", "before"), ("4", "before")]
+    assert say(row, {"solved": {"no"}}, ["2", "4"]) == []  # asked, and not answered
+    assert say(row, {"solved": {"unsure"}}, ["2", "4"]) == []
+    assert say({**row, "ask_if": []}, {}, ["2"]) == []
 
 
 @pytest.mark.django_db
