@@ -24,6 +24,7 @@ REASONS = {
     "other_fields": "on a version that asks for something else",
     "no_text": "without a text",
     "not_on_panel": "by workers outside the panel",
+    "saw": "by people who had seen the judge or other reviews",
     "not_answered": "without an answer on this dimension",
     "one_source": "between two texts of one system",
     "no_weight": "by workers of unknown competence",

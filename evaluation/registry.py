@@ -41,6 +41,8 @@ from evaluation.rescaling import run as rescaling
 from evaluation.rescaling import scorer
 from evaluation.rescaling.selectors import rated_texts, rating_boards
 from evaluation.runs.run_types import RunType, SharedPage
+from evaluation.traces import run as trace_runs
+from evaluation.traces import shared as trace_shared
 from evaluation.turns import run as turn_runs
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
@@ -58,6 +60,7 @@ RUN_TYPES = {
         pair_runs.RATINGS,
         label_runs.RUNS,
         turn_runs.RUNS,
+        trace_runs.RUNS,
         replacement_runs.RUNS,
         replacement_texts.RUNS,
         writing_runs.RUNS,
@@ -102,6 +105,7 @@ SHARED = {
         "evaluation/labels/shared/page.html", label_shared.parts, label_shared.shared_items
     ),
     replacement_runs.RUNS.slug: REPLACEMENT,
+    trace_runs.RUNS.slug: SharedPage("evaluation/traces/shared.html", trace_shared.parts),
     replacement_texts.RUNS.slug: REPLACEMENT,
 }
 

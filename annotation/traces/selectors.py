@@ -20,18 +20,18 @@ from annotation.models import (
     TraceSource,
     TraceView,
 )
-from annotation.task_types.labels.fields import UNSURE
 from annotation.traces.settings import SourceSettings, read_settings
 from crowdqc.errors import Missing
 
 
 @dataclass(frozen=True)
 class Review:
-    """One review of a trace; ``fails`` None: unsure. ``saw``: the judge or others first."""
+    """One review of a trace; ``code`` as its answer has it. ``saw``: the judge or others first."""
 
     trace: int
+    answer: int
     worker: int
-    fails: bool | None
+    code: str
     at: dt.datetime
     saw: bool
 
@@ -119,20 +119,14 @@ def reviews_of(traces: Iterable[int], sources: Sequence[TraceSource]) -> list[Re
         .exclude(answer__in=left_out.values("pk"))
         .annotate(saw_at=Subquery(seen.values("at")[:1]))
         .values_list(
-            "answer__item__trace", "answer__item__trace__source", "answer__worker", "field", "code",
-            "answer__answered_at", "saw_at",
+            "answer__item__trace", "answer__item__trace__source", "answer", "answer__worker",
+            "field", "code", "answer__answered_at", "saw_at",
         )
         .order_by("answer__answered_at", "pk")
     )  # fmt: skip
     return [
-        Review(
-            trace,
-            worker,
-            None if code == UNSURE else code in failing[source].failing,
-            at,
-            saw_at is not None and saw_at < at,
-        )
-        for trace, source, worker, field, code, at, saw_at in rows
+        Review(trace, answer, worker, code, at, saw_at is not None and saw_at < at)
+        for trace, source, answer, worker, field, code, at, saw_at in rows
         if source in failing and failing[source].outcome == field
     ]
 

@@ -86,6 +86,42 @@ REPLACED = (
     ),
 )
 
+# Traces -----------------------------------------------------------------------------------------
+
+RATES = {
+    "both": "Fail, from the judge and people",
+    "people": "Fail, from people alone",
+    "agreement": "Judge agrees with people",
+}
+REVIEWED = {"n": "Traces"}
+TRACED = (
+    FigureTable(
+        "rates",
+        "Traces that fail",
+        measured("Share", counts=REVIEWED),
+        lambda row, found: RATES[row["slug"]],
+    ),
+    FigureTable(
+        "weeks",
+        "Traces that fail, by week, for all weeks at once",
+        measured("Share", counts=REVIEWED),
+        lambda row, found: f"week of {row['monday']}",
+        lambda row: not row["reason"],
+    ),
+    FigureTable(
+        "differences",
+        "Weeks minus the other weeks, for all weeks at once",
+        measured("Difference", counts=REVIEWED),
+        lambda row, found: f"week of {row['monday']}",
+    ),
+    FigureTable(
+        "agreement",
+        "Agreement of people",
+        measured("Alpha", "value", UNITS),
+        lambda row, found: "Krippendorff’s alpha",
+    ),
+)
+
 # Live evaluations ------------------------------------------------------------------------------
 
 

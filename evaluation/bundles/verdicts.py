@@ -18,6 +18,7 @@ from evaluation.pairwise.head import head_words, with_head
 from evaluation.replacement.selectors.verdicts import verdict_of
 from evaluation.rescaling.selectors.boards import raised_words
 from evaluation.runs.selectors.verdicts import Place, first_place
+from evaluation.traces.selectors import read_rates
 from evaluation.writing.selectors.facts import length_verdict, too_few_topics
 
 BY_VOTES = " by the votes; at equal length and style this is not shown"
@@ -103,6 +104,17 @@ def as_good_as_people(found: Bundled) -> str:
     ]
     told_of = ", ".join(passed) or "No model"
     return f"Shown to be as good as half of the people, at ε = {score(epsilon, 2)}: {told_of}."
+
+
+def share_that_fails(found: Bundled) -> str:
+    """Say how many traces fail, with the interval."""
+    figures = found.figures
+    name = "both" if read_rates(figures).uses_judge else "people"
+    row, place = figures["rates"][name], f"{FIGURES}:rates.{name}"
+    share, low, high = (number(row[key], f"{place}.{key}") for key in ("estimate", "low", "high"))
+    if row["low"] is None:
+        return format_html("Share of traces that fail: {}, without an interval.", share)
+    return format_html("Share of traces that fail: {} (95% CI {} to {}).", share, low, high)
 
 
 def people_agree_more(found: Bundled) -> str:

@@ -296,3 +296,30 @@ ABOUT["writing"] = MethodWords(
         "L. Gienapp and others, “The Viability of Crowdsourcing for RAG Evaluation”, 2025.",
     ),
 )
+ABOUT["trace_rates"] = MethodWords(
+    _("Share that fails"),
+    _("Share that fails"),
+    _(
+        "Traces were drawn with known probabilities and reviewed by people who saw neither the "
+        "judge nor each other. The share that fails is post-stratified by the rules that a trace "
+        "matches and by the judge’s verdict, which all traces have."
+    ),
+    _(
+        "95% intervals are Wilson’s of each cell, combined by recovered variances; they are wider "
+        "where reviewers differ. Those of weeks hold for all weeks at once (Bonferroni)."
+    ),
+    (
+        _("Errors of reviewers are not corrected."),
+        _("Kinds of traces that nobody reviewed are left out."),
+        _("With fewer than 3 equally active reviewers the rate is as these judged."),
+    ),
+    "",
+    figures.TRACED,
+    verdicts.share_that_fails,
+    references=(
+        "A. Fisch and others, “Stratified Prediction-Powered Inference”, 2024, arXiv:2406.04291.",
+        "G. Y. Zou and A. Donner, “Construction of Confidence Limits About Effect Measures”, "
+        "Statistics in Medicine 27, 2008.",
+        ALPHA,
+    ),
+)

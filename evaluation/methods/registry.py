@@ -24,6 +24,7 @@ from evaluation.methods.pairwise import method as pairwise
 from evaluation.methods.replacement import method as replacement
 from evaluation.methods.rescaling import learned, ratings
 from evaluation.methods.rescaling import method as rescaling
+from evaluation.methods.traces import method as traces
 from evaluation.methods.turns import method as turns
 from evaluation.methods.writing import method as writing
 
@@ -61,6 +62,7 @@ METHODS: dict[str, Method] = {
         roy.METHOD,
         text_methods.METHOD,
         text_references.METHOD,
+        traces.METHOD,
         turns.METHOD,
         writing.METHOD,
         *baselines.METHODS,

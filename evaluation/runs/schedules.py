@@ -193,6 +193,7 @@ def start_due() -> list[Run]:
         Task.objects.filter(type__in=judged_types())
         .exclude(state=TaskState.DRAFT)
         .select_related("project", "run_schedule", "current")
+        .prefetch_related("trace_sources")
     )
     started = []
     for task in tasks:

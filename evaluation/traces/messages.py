@@ -29,6 +29,11 @@ MESSAGES = Catalogue(
             VERDICT,
             _("An interval needs %(least)s reviewed traces."),
         ),
+        "traces_no_run": Message(
+            _("%(reviewed)s of %(traces)s are reviewed."),
+            VERDICT,
+            _("The rate is computed by itself, or when you start a run."),
+        ),
         "traces_uneven": Message(
             _("%(reviewed)s of %(traces)s are reviewed, too few of them drawn at random."),
             VERDICT,

@@ -16,10 +16,14 @@ from annotation.traces.actions.settle import read_spans
 from annotation.traces.selectors import find_trace_of, still_reviews
 from annotation.traces.settings import read_settings
 from annotation.traces.tree import build_chat
-from crowdqc.errors import NotAllowed
+from crowdqc.errors import Missing, NotAllowed
 from evaluation.results.findings import arrange
+from evaluation.runs.pages import number_of
+from evaluation.runs.selectors.recipes import recipe_pairs
+from evaluation.runs.sharing.selectors import menu_of
 from evaluation.traces import results
 from evaluation.traces.listing import row_of, trace_listing
+from evaluation.traces.selectors import week_chart, week_findings
 
 
 @login_required
@@ -29,15 +33,25 @@ def trace_list(request: HttpRequest, project_id: int) -> HttpResponse:
     access = get_access(request, project_id)
     if request.htmx:  # type: ignore[attr-defined]
         return list_page(request, access, trace_listing(access), "evaluation/traces/list.html", {})
-    result = results.read_result(access.project)
+    number, task_id = number_of(request), number_of(request, "task")
+    result = results.read_result(access.project, number=number, task_id=task_id)
+    found, run = result.estimates, result.run
+    if number is not None and run is None:
+        raise Missing(_("There is no such finished run on traces."))
     context = {
         "result": result,
+        "queues": results.queue_links(result),
         "screen": arrange(results.findings_of(result, access.project)),
-        "figures": results.key_figures(result) if result.study.size else [],
-        "chart": results.week_chart(result),
-        "weeks": results.week_findings(result),
-        "recipe": result.recipe() if result.rates.people.n else [],
+        "figures": results.key_figures(result) if result.size else [],
+        **menu_of(run),
     }
+    if found is not None and run is not None:
+        context |= {
+            "rate": found.rate.estimate,
+            "chart": week_chart(found),
+            "weeks": week_findings(found),
+            "recipe": recipe_pairs(run, result.figures["recipe"]),
+        }
     return list_page(request, access, trace_listing(access), "evaluation/traces/list.html", context)
 
 

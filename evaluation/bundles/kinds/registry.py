@@ -9,6 +9,7 @@ from evaluation.bundles.kinds.explanations import OfExplanations
 from evaluation.bundles.kinds.judgments import OfJudgments
 from evaluation.bundles.kinds.responses import OfResponses
 from evaluation.bundles.kinds.texts import OfTexts, OfVoters, OfWriters
+from evaluation.bundles.kinds.traces import OfTraces
 
 KINDS: dict[str, Kind] = {
     "aqer": OfTexts(),
@@ -21,4 +22,5 @@ KINDS: dict[str, Kind] = {
     "rescaling": OfExplanations(),
     "checklist": OfChecks(),
     "writing": OfResponses(),
+    "trace_rates": OfTraces(),
 }

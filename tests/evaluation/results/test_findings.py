@@ -107,7 +107,12 @@ def random_state(draw: random.Random) -> StudyState:
     working = draw.randint(0, wanted - given)
     version = SimpleNamespace(settings={}, number=1)
     task = SimpleNamespace(
-        pk=1, project_id=1, type="labels", current=version, project=SimpleNamespace(currency="EUR")
+        pk=1,
+        project_id=1,
+        type="labels",
+        current=version,
+        project=SimpleNamespace(currency="EUR"),
+        trace_sources=SimpleNamespace(all=tuple),
     )
     run = SimpleNamespace(project_id=1, task_id=1, number=3, method="labels", snapshot=None)
     state = StudyState(

@@ -38,6 +38,9 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import client_of, scored, text_of
 from tests.evaluation.labels.test_runs import scored as scored_labels
+from tests.evaluation.traces.conftest import make_source
+from tests.evaluation.traces.test_queue import run_on
+from tests.evaluation.traces.test_runs import reviewed
 from tests.support import factories
 from tests.support.access_finished import FINISHED, FINISHED_POST, QUERIES
 from tests.support.everything import ROUTES
@@ -62,6 +65,7 @@ def made(shared_rows: None) -> dict[str, int]:
     runs = (scored(pair_corpus.make_judged(topics=2, workers=8)), scored_labels(labelled))
     names = ("aqer", "ratings", "replacement", "replacement_texts")
     others = [run_of(method) for method in names]
+    others.append(run_on(reviewed(make_source(factories.make_project()), 40, workers=7)))
     return {run.method: run.pk for run in (*runs, *others)}
 
 

@@ -12,6 +12,8 @@ from rest_framework.test import APIClient
 from annotation.authoring.actions import tasks
 from annotation.models import Task
 from annotation.task_types import TYPES, get_type
+from annotation.traces.actions.queue import create_queue
+from annotation.traces.actions.sources import create_source
 from evaluation.registry import ADAPTERS, IMPORTED, RUN_TYPES
 from evaluation.runs.run_types import RunType
 from tests.annotation.chats.made import PROBLEM, make_chat_task
@@ -21,6 +23,7 @@ from tests.support.studies import thinking
 
 # Kinds that are neither a task's own, nor asked, nor follow another: the page that starts them.
 STARTED_AT = {
+    "trace_rates": "trace_list",
     "turn_study": "turn_results",
     "aqer_joint": "run_start",
     "aqer_study": "study_start",
@@ -40,6 +43,8 @@ def task_of_each_type(db: None) -> list[Task]:
         tasks.create_task(by=project.owner, project=project, type=slug, title=slug)
         for slug in TYPES
     ]
+    source, _token = create_source(by=project.owner, project=project, name="shop")
+    made.append(create_queue(by=project.owner, source=source, reviews=2))
     asked_of_turns = make_chat_task(project, fields=[PROBLEM])
     return [*made, asked_of_turns, thinking.make_think(project, settings={"recording": "offered"})]
 

@@ -17,6 +17,10 @@ def project() -> Project:
 
 @pytest.fixture
 def source(project: Project) -> TraceSource:
+    return make_source(project)
+
+
+def make_source(project: Project) -> TraceSource:
     """A source whose traces are all drawn, for two reviews each."""
     rules = {"rules": [{"kind": "random", "share": 1.0}], "budget": 0}
     source, token = create_source(by=project.owner, project=project, name="shop", settings=rules)

@@ -19,8 +19,8 @@ from annotation.authoring.actions import tasks
 from annotation.models import Role, Trace
 from annotation.traces.actions.queue import create_queue
 from annotation.traces.actions.sources import create_source
-from evaluation.traces.results import read_result
 from tests.annotation.traces.test_settling import settle_all
+from tests.evaluation.traces.test_queue import rates_of, run_on
 from tests.support import factories
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -64,8 +64,9 @@ def test_the_traced_application_gets_a_rate_that_holds_the_true_one(
     ]
     drawn = Trace.objects.filter(item__isnull=False).count()
     assert reviewers.main(live_server.url, invitation, task.pk, tokens) == 2 * drawn
-    result = read_result(project)
-    assert result.has_judge and result.rate.low <= truth <= result.rate.high
+    run_on(task)
+    result = rates_of(project)
+    assert result.uses_judge and result.rate.low <= truth <= result.rate.high
     client = Client()
     client.force_login(by)
     page = client.get(reverse("trace_list", args=[project.pk])).content.decode()

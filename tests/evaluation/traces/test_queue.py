@@ -24,9 +24,14 @@ from annotation.models import (
 )
 from annotation.task_types.labels.rules import PREFIX
 from annotation.work.actions import answers
-from evaluation.traces.dataset import read_study
+from evaluation.methods.traces.method import Traces
+from evaluation.models import Run, RunState
+from evaluation.results.findings import arrange
+from evaluation.runs import engine
+from evaluation.traces.dataset import FrozenTraces, read_traces, to_arrays
 from evaluation.traces.listing import trace_listing
 from evaluation.traces.results import findings_of, read_result
+from evaluation.traces.selectors import TraceRates
 from tests.annotation.traces.conftest import chat_span, otlp_span
 from tests.annotation.traces.test_settling import settle_all
 from tests.support import factories
@@ -83,8 +88,31 @@ def client_of(user: object) -> Client:
     return client
 
 
+def study_of(task: Task) -> tuple[FrozenTraces, Traces]:
+    """What a run would freeze now, and its arrays."""
+    frozen = read_traces(Task.objects.get(pk=task.pk))
+    return frozen, to_arrays(frozen)
+
+
+def run_on(task: Task) -> Run:
+    """A finished run on the traces of a queue."""
+    run = engine.start(by=task.project.owner, task=task, method="trace_rates")
+    engine.execute(run.pk)
+    run.refresh_from_db()
+    assert run.state == RunState.DONE, run.error
+    return run
+
+
+def rates_of(project: Project) -> TraceRates:
+    """What the newest run of the project says."""
+    found = read_result(project).estimates
+    assert found is not None
+    return found
+
+
 def codes(project: Project) -> list[str]:
-    return [one.code for one in findings_of(read_result(project), project) if one is not None]
+    found = arrange(findings_of(read_result(project), project))
+    return [one.code for one in found.findings]
 
 
 def test_a_trace_is_reviewed_by_two_people_and_the_majority_counts(
@@ -96,18 +124,19 @@ def test_a_trace_is_reviewed_by_two_people_and_the_majority_counts(
     workers = [factories.make_worker(project) for _ in range(2)]
     for worker in (*workers, *workers):
         review(task, worker, lambda trace: "fail" if number_of(trace) == 1 else "pass")
-    study = read_study(project)
-    assert (study.size, study.drawn, study.complete) == (2, 2, 2)
-    assert sorted(study.draws.reviewed.value) == [0.0, 1.0]
-    assert sorted(
-        zip(study.draws.reviewed.verdict, study.draws.reviewed.inclusion, strict=True)
-    ) == [
+    result = read_result(project)
+    assert (result.size, result.drawn, result.reviewed) == (2, 2, 2)
+    _frozen, data = study_of(task)
+    assert sorted(data.draws.reviewed.value) == [0.0, 1.0]
+    assert sorted(zip(data.draws.reviewed.verdict, data.draws.reviewed.inclusion, strict=True)) == [
         (0, 1.0),
         (1, 1.0),
     ]
+    assert codes(project) == ["traces_no_run"]
+    run_on(task)
     assert codes(project)[0] == "traces_few"
-    result = read_result(project)
-    assert result.rates.people.estimate == 0.5 and not result.rates.people.has_interval
+    people = rates_of(project).rates.people
+    assert people.estimate == 0.5 and not people.has_interval
 
 
 def test_enough_reviews_give_the_rate_with_people_alone_beside(
@@ -119,10 +148,11 @@ def test_enough_reviews_give_the_rate_with_people_alone_beside(
     workers = [factories.make_worker(project) for _ in range(2)]
     for worker in workers * 40:
         review(task, worker, lambda trace: "pass" if number_of(trace) % 4 else "fail")
-    result = read_result(project)
+    run_on(task)
+    result = rates_of(project)
     assert result.rate.estimate == pytest.approx(0.25)
-    assert result.has_judge and result.rates.agreement.estimate == 1.0
-    assert result.agreement is not None and result.agreement.estimate == 1.0
+    assert result.uses_judge and result.rates.agreement.estimate == 1.0
+    assert result.agreement is not None and result.agreement["value"] == 1.0
     assert codes(project)[0] == "traces_fail_both_few"
     page = client_of(project.owner).get(reverse("trace_list", args=[project.pk])).content.decode()
     assert "About 25.0% of 40 traces fail as judged by 2 reviewers (95% CI" in page
@@ -138,10 +168,12 @@ def test_unsure_and_split_reviews_are_counted_as_what_they_are(
     given = {1: iter(["fail", "pass"]), 2: iter(["unsure", "unsure"])}
     for worker in (one, one, two, two):
         review(task, worker, lambda trace: next(given[number_of(trace)]))
-    study = read_study(project)
-    assert list(study.draws.reviewed.value) == [0.5] and study.unsure == 1
-    assert list(study.draws.priority) == [30, 0] and np.isnan(study.draws.value[1])
-    votes = study.draws.votes
+    _frozen, data = study_of(task)
+    assert list(data.draws.reviewed.value) == [0.5]
+    assert list(data.draws.priority) == [30, 0] and np.isnan(data.draws.value[1])
+    votes = data.draws.votes
+    run_on(task)
+    assert rates_of(project).unsure == 1
     assert sorted(zip(votes.reviewer, votes.value, strict=True)) == [(one.pk, 1.0), (two.pk, 0.0)]
     assert "traces_unsure" in codes(project)
 
@@ -157,9 +189,10 @@ def test_whoever_saw_the_judge_first_is_left_out(source: TraceSource, project: P
     seeing = factories.make_worker(project, manager.user)
     review(task, seeing, "fail")
     review(task, factories.make_worker(project), "pass")
-    study = read_study(project)
-    assert study.left_out == 1 and list(study.draws.reviewed.value) == [0.0]
-    assert len(study.votes() or ()) == 1
+    frozen, data = study_of(task)
+    assert frozen.left_out == 1 and list(data.draws.reviewed.value) == [0.0]
+    assert len(data.votes or ()) == 1
+    run_on(task)
     assert "traces_saw" in codes(project)
 
 
@@ -182,7 +215,7 @@ def test_who_has_to_review_a_trace_sees_neither_judge_nor_reviews(
     for url in addresses:
         assert ".12" in client.get(url).content.decode()
     review(task, factories.make_worker(project), "pass")
-    assert read_study(project).left_out == 0
+    assert study_of(task)[0].left_out == 0
 
 
 def test_no_tab_or_order_tells_who_has_to_review_what_others_said(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from annotation.models import Project
-from evaluation.methods.core.base import DataError
+from evaluation.methods.core.base import DataError, Result
+from evaluation.methods.traces.method import RATES, Traces, fit
 from evaluation.methods.traces.rates import (
     NO_VOTES,
     Draws,
@@ -18,8 +19,7 @@ from evaluation.methods.traces.rates import (
     wilson,
 )
 from evaluation.results.findings import Finding
-from evaluation.traces.dataset import TraceStudy
-from evaluation.traces.results import TraceResult, findings_of
+from evaluation.traces.selectors import findings_of, read_rates
 from tests.studies.trace_rates import CROWDS, Crowd, measure, simulate
 
 
@@ -150,24 +150,22 @@ def test_no_failure_among_many_has_an_upper_bound() -> None:
 
 def finding_of(draws: Draws, population: Population) -> Finding:
     """The verdict that the page says of these draws."""
-    study = TraceStudy(
-        sources=(),
-        population=population,
-        draws=draws,
-        weeks={},
-        week=np.full(len(draws.value), -1),
-        size=population.size,
-        drawn=len(draws.value),
-        complete=len(draws.reviewed.value),
-        left_out=0,
-        unsure=0,
-        first=None,
-    )
-    rates = estimate_rates(draws, population)
-    result = TraceResult(study, rates, None, (), 0, None, 0.0, 0.0, 0)
-    found = next(findings_of(result, Project(pk=1)))
-    assert found is not None
-    return found
+    week = np.full(len(draws.value), -1)
+    result = fit(Traces(draws, population, week), rng=np.random.default_rng(1))
+    figures = figures_of(result)
+    figures["summary"]["traces"] = population.size
+    return next(findings_of(read_rates(figures)))
+
+
+def figures_of(result: Result) -> dict[str, Any]:
+    """Figures of a run without weeks."""
+    rows = result.estimates["rate"].rows()
+    told = {"left_out": 0, "unsure": 0, **result.diagnostics}
+    return {
+        "rates": dict(zip(RATES, rows, strict=True)),
+        **{name: [] for name in ("weeks", "differences", "agreement")},
+        "summary": told,
+    }
 
 
 def test_the_verdict_counts_covered_traces_and_names_few_reviewers() -> None:

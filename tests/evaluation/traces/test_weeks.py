@@ -19,6 +19,7 @@ from tests.evaluation.traces.test_queue import (
     open_queue,
     receive,
     review,
+    run_on,
 )
 from tests.studies.trace_rates import CROWDS, measure_weeks
 from tests.support import factories
@@ -84,6 +85,7 @@ def test_the_page_draws_weeks_and_names_the_one_that_differs(
 
     for worker in workers * 90:
         review(task, worker, outcome)
+    run_on(task)
     page = client_of(project.owner).get(reverse("trace_list", args=[project.pk]))
     [finding] = page.context["weeks"]
     assert (finding.code, finding.values["points"]) == ("trace_week_better", "65.0")
