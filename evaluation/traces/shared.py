@@ -43,11 +43,16 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     told = reads.figures_of(run, *FIGURES)
     found = read_rates(told)
     rates = found.rates
+    weeks = [
+        _row(week_label(monday), week.rate)
+        for monday, week in found.weeks.items()
+        if week.rate.has_interval
+    ]
     rows = [
         _row(_("Fail, from the judge and people"), rates.both),
         _row(_("Fail, from people alone"), rates.people),
         _row(_("Judge agrees with people"), rates.agreement),
-        *(_row(week_label(monday), week.rate) for monday, week in found.weeks.items()),
+        *weeks,
     ]
     rows = [row for row in rows if row.estimate is not None]
     counts = run.snapshot.counts if run.snapshot else {}

@@ -20,10 +20,10 @@ def source(project: Project) -> TraceSource:
     return make_source(project)
 
 
-def make_source(project: Project) -> TraceSource:
+def make_source(project: Project, name: str = "shop") -> TraceSource:
     """A source whose traces are all drawn, for two reviews each."""
     rules = {"rules": [{"kind": "random", "share": 1.0}], "budget": 0}
-    source, token = create_source(by=project.owner, project=project, name="shop", settings=rules)
+    source, token = create_source(by=project.owner, project=project, name=name, settings=rules)
     source.token = token  # type: ignore[attr-defined]
     create_queue(by=project.owner, source=source, reviews=2)
     source.refresh_from_db()

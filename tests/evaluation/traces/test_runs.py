@@ -24,6 +24,7 @@ from evaluation.runs import schedules
 from evaluation.runs.sharing.actions import share
 from evaluation.traces.dataset import read_traces, to_arrays
 from tests.evaluation.bundles.files import changed, written
+from tests.evaluation.traces.conftest import make_source
 from tests.evaluation.traces.test_queue import (
     client_of,
     judged,
@@ -131,6 +132,21 @@ def test_a_run_keeps_its_rate_when_more_traces_come(source: TraceSource, project
     assert "of 40 traces fail" in page.context["screen"].verdict.text
     assert page.context["result"].size == 41
     assert client.get(reverse("trace_list", args=[project.pk]), {"run": 99}).status_code == 404
+
+
+def test_each_queue_of_a_project_has_its_own_rate(source: TraceSource, project: Project) -> None:
+    client, address = client_of(project.owner), reverse("trace_list", args=[project.pk])
+    first = reviewed(source, 4)
+    start = f"{reverse('run_start', args=[project.pk, first.pk])}?method=trace_rates"
+    assert start in client.get(address).content.decode()
+    one = run_on(first)
+    other = make_source(project, "mail")
+    two = run_on(reviewed(other, 4))
+    page = client.get(address)
+    assert page.context["result"].run.pk == two.pk
+    [*_, link] = [row["url"] for row in page.context["queues"] if not row["current"]]
+    assert client.get(link).context["result"].run.pk == one.pk
+    assert two.task_id == other.task_id != first.pk
 
 
 def test_a_link_shows_rates_and_no_trace(source: TraceSource, project: Project) -> None:
