@@ -22,6 +22,7 @@ MAX_TEXT = 200_000  # characters of one text; a longer one is cut, which its par
 MAX_RESULT = 64_000  # characters of one tool result or argument
 MAX_IMAGE = 5 * 2**20  # characters of one image as a data address
 MAX_DOCUMENT = 16 * 2**20  # characters of a stored conversation
+CUT_BEFORE = re.compile(r"\(([\d,]+) characters left out\)$")
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 IMAGE_DATA = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
 # Controls but tab and line feed, marks that turn neighbouring text round, halves of surrogates.
@@ -191,22 +192,30 @@ def clean_text(text: str) -> str:
     return UNSAFE.sub("\ufffd", text)
 
 
+def count_left_out(text: str, most: int) -> int:
+    """Count the characters beyond ``most``, with those that a text says it was cut by before."""
+    if len(text) <= most:
+        return 0
+    before = CUT_BEFORE.search(text[-60:])
+    return len(text) - most + (int(before[1].replace(",", "")) if before else 0)
+
+
 def text_part(text: str) -> TextPart:
     """Make a text part within the limits."""
     clean = clean_text(text)
-    return TextPart(text=clean[:MAX_TEXT], cut=max(0, len(clean) - MAX_TEXT))
+    return TextPart(text=clean[:MAX_TEXT], cut=count_left_out(clean, MAX_TEXT))
 
 
 def result_part(text: str) -> TextPart:
     """Make the text of a tool's result within the limits."""
     clean = clean_text(text)
-    return TextPart(text=clean[:MAX_RESULT], cut=max(0, len(clean) - MAX_RESULT))
+    return TextPart(text=clean[:MAX_RESULT], cut=count_left_out(clean, MAX_RESULT))
 
 
 def reasoning_part(text: str) -> ReasoningPart:
     """Make a part of reasoning within the limits."""
     clean = clean_text(text)
-    return ReasoningPart(text=clean[:MAX_TEXT], cut=max(0, len(clean) - MAX_TEXT))
+    return ReasoningPart(text=clean[:MAX_TEXT], cut=count_left_out(clean, MAX_TEXT))
 
 
 def image_part(address: str, alt: str = "") -> ImagePart:
@@ -226,7 +235,7 @@ def unknown_part(name: str, content: Any) -> UnknownPart:
     """Keep something of an unknown kind as JSON."""
     clean = clean_text(json.dumps(content, ensure_ascii=False, default=str))
     return UnknownPart(
-        name=clean_text(name)[:80], text=clean[:MAX_RESULT], cut=max(0, len(clean) - MAX_RESULT)
+        name=clean_text(name)[:80], text=clean[:MAX_RESULT], cut=count_left_out(clean, MAX_RESULT)
     )
 
 
@@ -239,7 +248,7 @@ def tool_call(name: str, arguments: Any, *, id: str = "") -> ToolCall:
         id=clean_text(id)[:200],
         name=clean_text(name)[:200] or "?",
         arguments=clean[:MAX_RESULT],
-        arguments_cut=max(0, len(clean) - MAX_RESULT),
+        arguments_cut=count_left_out(clean, MAX_RESULT),
     )
 
 

@@ -15,6 +15,7 @@ from crowdqc.web.terms import Words
 
 DEEPEST = 8  # levels that are shown apart
 MANY = 60  # steps from which equal ones after each other share a row
+LONGEST = 200  # characters of an error that are shown
 NARROWEST = 1.5  # percent of the time line, so that a short step is seen
 KINDS: Mapping[str, Words] = {
     "agent": gettext_lazy("agent"),
@@ -41,6 +42,7 @@ class StepRow:
 
     span: Span
     name: str
+    message: str
     times: int
     bar: tuple[str, str] | None
     is_first_shown: bool = False
@@ -94,7 +96,8 @@ def view_steps(chat: Chat, *, facts: bool = False) -> StepsView:
     rows = [
         StepRow(
             span=run[0],
-            name=_without_models(run[0], models),
+            name=_without_models(run[0].name, models) or str(KINDS[run[0].kind]),
+            message=_without_models(run[0].message[:LONGEST], models),
             times=len(run),
             bar=_bar(run, total),
             is_first_shown=first in run,
@@ -160,9 +163,8 @@ def _named_in(attributes: str) -> Iterable[str]:
     return (str(read[name]) for name in MODEL_NAMES if read.get(name))
 
 
-def _without_models(span: Span, models: Sequence[str]) -> str:
-    """The name of a step without names of models; its kind where nothing is left."""
-    name = span.name
+def _without_models(text: str, models: Sequence[str]) -> str:
+    """The text of a step without names of models."""
     for model in models:
-        name = re.sub(re.escape(model), "", name, flags=re.IGNORECASE)
-    return " ".join(name.split()).strip(" /:-") or str(KINDS[span.kind])
+        text = re.sub(re.escape(model), "", text, flags=re.IGNORECASE)
+    return " ".join(text.split()).strip(" /:-")

@@ -92,6 +92,7 @@ RATES = {
     "both": "Fail, from the judge and people",
     "people": "Fail, from people alone",
     "agreement": "Judge agrees with people",
+    "these": "Fail, as these reviewers judge",
 }
 REVIEWED = {"n": "Traces"}
 TRACED = (

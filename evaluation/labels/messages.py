@@ -53,6 +53,9 @@ MESSAGES = Catalogue(
             _("Only %(right)s known answers match the estimated labels: check both before use."),
             ACTION,
         ),
+        "label_drawn_traces": Message(
+            _("These traces were drawn unevenly: Traces says how many of all fail."), ACTION
+        ),
         "label_weak_workers": Message(
             ngettext_lazy(
                 "%(n)s worker does worse than guessing or always gives one label.",

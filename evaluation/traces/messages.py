@@ -103,6 +103,11 @@ MESSAGES = Catalogue(
             WARNING,
             _("Raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: by default the oldest messages go first."),
         ),
+        "traces_reviewers": Message(
+            _("These %(reviewers)s alone give %(span)s; the rest of the doubt is about others."),
+            WARNING,
+            _("More reviewers make the interval narrower."),
+        ),
         "traces_uncovered": Message(
             _("%(share)s of traces could not be drawn or are of a kind that nobody reviewed."),
             WARNING,

@@ -13,12 +13,13 @@ from django.utils.translation import gettext as _
 from crowdqc.numbers import count, interval, percent, plural, score, short_date
 from evaluation.charts.weeks import WeekRow, rates_by_week
 from evaluation.methods.core.inference import Claim
-from evaluation.methods.traces.method import RATES, claim_of, uses_judge
-from evaluation.methods.traces.rates import LEAST, Rates
+from evaluation.methods.traces.method import RATES, claim_of
+from evaluation.methods.traces.rates import LEAST, Rates, uses_judge
 from evaluation.methods.traces.weeks import Week
 from evaluation.results.findings import Finding
 from evaluation.traces.messages import MESSAGES
 
+WIDER = 1.5  # times an interval about these reviewers, from which others are most of the doubt
 NO_INTERVAL = {
     "no_reviews": "traces_partly",
     "few_reviews": "traces_few",
@@ -46,7 +47,7 @@ class TraceRates:
     @property
     def uses_judge(self) -> bool:
         """Whether the verdict rests on the judge, too."""
-        return uses_judge(self.rates)
+        return uses_judge(self.rates.both, self.rates.judged)
 
     @property
     def rate(self) -> Claim:
@@ -57,7 +58,7 @@ class TraceRates:
 def read_rates(figures: Figures) -> TraceRates:
     """Read the figures of a run."""
     told = figures["summary"]
-    people, both, agreement = (claim_of(figures["rates"][name]) for name in RATES)
+    people, both, agreement, these = (claim_of(figures["rates"][name]) for name in RATES)
     weeks = {
         dt.date.fromisoformat(rate["monday"]): Week(claim_of(rate), claim_of(difference))
         for rate, difference in zip(figures["weeks"], figures["differences"], strict=True)
@@ -67,6 +68,7 @@ def read_rates(figures: Figures) -> TraceRates:
             people,
             both,
             agreement,
+            these,
             covered=told["covered"],
             judged=told["judged"],
             reviewers=told["reviewers"],
@@ -83,6 +85,8 @@ def read_rates(figures: Figures) -> TraceRates:
 def findings_of(found: TraceRates) -> Iterator[Finding]:
     """What a run says first: the rate, a warning on what it leaves out, and notes."""
     yield _verdict(found)
+    if (few := _few_reviewers(found)) is not None:
+        yield few
     missing = 1 - found.rates.covered
     if found.rates.people.has_interval and missing > 0.005:
         yield MESSAGES.find("traces_uncovered", share=percent(missing, 1))
@@ -92,6 +96,17 @@ def findings_of(found: TraceRates) -> Iterator[Finding]:
         yield MESSAGES.find("traces_unsure", n=found.unsure)
     if found.rates.people.has_interval:
         yield MESSAGES.find("traces_method")
+
+
+def _few_reviewers(found: TraceRates) -> Finding | None:
+    """Say how much of the doubt is about other reviewers, where it is most of it."""
+    claim, these = found.rate, found.rates.these
+    if not (claim.has_interval and these.has_interval):
+        return None
+    if claim.high - claim.low < WIDER * (these.high - these.low):
+        return None
+    reviewers = plural(found.rates.reviewers, "reviewer")
+    return MESSAGES.find("traces_reviewers", reviewers=reviewers, span=_span(these))
 
 
 def _span(claim: Claim) -> str:

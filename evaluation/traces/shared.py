@@ -51,6 +51,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
     rows = [
         _row(_("Fail, from the judge and people"), rates.both),
         _row(_("Fail, from people alone"), rates.people),
+        _row(_("Fail, as these reviewers judge"), rates.these),
         _row(_("Judge agrees with people"), rates.agreement),
         *weeks,
     ]

@@ -22,6 +22,8 @@ SYSTEMS = estimate_columns(
     _("Model"), _("Agrees with people"), count=Column.count("n", _("Turns and calls"), _("of"))
 )
 SURVIVAL = estimate_columns(
-    _("Until turn"), _("Still good"), count=Column.count("n", _("Conversations at this turn"))
+    _("Until judged turn"),
+    _("Still good"),
+    count=Column.count("n", _("Conversations at this turn")),
 )
 UNITS = stored("item_id", "turn", "label", "certainty", "chance_wrong")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, Task
+from annotation.work.snapshots.turns import CHOSEN
 from crowdqc.numbers import interval, percent, plural, score
 from evaluation.charts.boards import Scale
 from evaluation.methods.core.inference import Claim
@@ -41,6 +42,8 @@ def verdict_of(figures: Figures) -> Finding:
     """Say how many units are wrong, with the interval over conversations."""
     whole = next(row for row in figures["shares"] if row["what"] == "all")
     summary = figures["summary"]
+    if CHOSEN in summary["options"]:
+        return _first_wrong(figures)
     told = {
         "share": percent(whole["estimate"], 1),
         "units": plural(whole["units"], "turn or call", "turns and calls"),
@@ -56,13 +59,33 @@ def verdict_of(figures: Figures) -> Finding:
     return MESSAGES.find("turns_wrong", claim=claim, **told, span=span)
 
 
-def warnings_of(figures: Figures) -> list[Finding]:
-    """Warn where workers hardly agree."""
+def _first_wrong(figures: Figures) -> Finding:
+    """Say how many conversations go wrong, where people named the first turn that does."""
+    known = [row for row in figures["survival"] if row["low"] is not None]
+    if not known:
+        return MESSAGES.find("turns_few", least=LEAST_AT_RISK)
+    last = known[-1]
+    claim = Claim(
+        "turns_first_wrong", 1 - last["share"], 1 - last["high"], 1 - last["low"],
+        n=last["at_risk"], effective=float(last["at_risk"]),
+    )  # fmt: skip
+    return MESSAGES.find(
+        "turns_first_wrong",
+        claim=claim,
+        share=percent(claim.estimate, 1),
+        turns=plural(last["place"], "judged turn"),
+        span=interval(claim.low * 100, claim.high * 100, 1),
+    )
+
+
+def warnings_of(task: Task, figures: Figures) -> Iterator[Finding]:
+    """Warn where conversations were drawn unevenly, and where workers hardly agree."""
+    if task.trace_sources.exists():
+        yield MESSAGES.find("turns_drawn")
     alpha = figures["agreement"][0]
-    if alpha["high"] is None or alpha["high"] >= LOW_ALPHA:
-        return []
-    span = interval(alpha["low"], alpha["high"], 2)
-    return [MESSAGES.find("turns_low_agreement", alpha=score(alpha["value"], 2), span=span)]
+    if alpha["high"] is not None and alpha["high"] < LOW_ALPHA:
+        span = interval(alpha["low"], alpha["high"], 2)
+        yield MESSAGES.find("turns_low_agreement", alpha=score(alpha["value"], 2), span=span)
 
 
 def tables_of(run: Run, figures: Figures) -> list[ResultTable]:
@@ -98,7 +121,7 @@ def _table(title: str, columns: Sequence[Any], rows: Sequence[EstimateRow]) -> R
 
 
 def _share(row: Mapping[str, Any]) -> EstimateRow:
-    name = _("Turn %(place)s") % {"place": row["which"]}
+    name = _("Judged turn %(place)s") % {"place": row["which"]}
     return _estimate(name if row["what"] == "place" else row["which"] or _("other"), row)
 
 

@@ -44,7 +44,8 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
             summary=figures["summary"],
             recipe=run_reads.recipe_pairs(run, figures.get("recipe")),
             screen=page_screen(
-                context["study_state"], [reads.verdict_of(figures), *reads.warnings_of(figures)]
+                context["study_state"],
+                [reads.verdict_of(figures), *reads.warnings_of(task, figures)],
             ),
         )
     return render(request, "evaluation/turns/results.html", context)

@@ -247,7 +247,7 @@ def _options(row: Mapping[str, Any], draft: Mapping[str, Any], seed: str) -> lis
                 value=one["value"],
                 label=one.get("label") or one["value"],
                 description=one.get("description", ""),
-                key=str(shown) if shown <= KEYED else "",
+                key=_key(row["kind"], one["value"], shown),
                 place=at + 1,
                 name=name,
                 chosen=bool(held) if several else held == one["value"],
@@ -257,6 +257,13 @@ def _options(row: Mapping[str, Any], draft: Mapping[str, Any], seed: str) -> lis
             )
         )
     return found
+
+
+def _key(kind: str, value: str, shown: int) -> str:
+    """The digit that chooses an option: its place, or the number of the turn that it is."""
+    if kind == CHOOSE_TURN:
+        return value if len(value) == 1 else ""
+    return str(shown) if shown <= KEYED else ""
 
 
 def hint(row: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ OUTCOME_FIELDS: tuple[dict[str, Any], ...] = (
         "question": "Where does it go wrong first?",
         "kind": "choose_turn",
         "among": "assistant",
-        "required": False,
+        "required": True,
         "ask_if": [{"field": "outcome", "is": "is", "values": ["fail"]}],
     },
     {
@@ -134,6 +134,8 @@ def add_to_queue(
     if group is None:
         group = default_group(task, by=source.created_by)
     last = task.items.aggregate(m=Max("position"))["m"] or 0
+    content = item_content(keep_chat(source.project, chat), chat)
+    content["settings"]["meta"] = _draw_of(trace)
     trace.item = Item.objects.create(
         task=task,
         group=group,
@@ -142,9 +144,20 @@ def add_to_queue(
         since=version.number,
         redundancy=version.redundancy,
         priority=priority_of(facts, trace.scores, trace.drawn_by, fails_below=settings.fails_below),
-        **item_content(keep_chat(source.project, chat), chat),
+        **content,
     )
     return trace.item
+
+
+def _draw_of(trace: Trace) -> dict[str, str]:
+    """What exports say of a trace, so that its rate can be computed again; no worker sees it."""
+    return {
+        "trace_id": trace.trace_id,
+        "source": trace.source.name,
+        "drawn_by": trace.drawn_by,
+        "rules": trace.stratum,
+        "probability": "" if trace.inclusion is None else f"{trace.inclusion:.6g}",
+    }
 
 
 def _reviewable(chat: Chat) -> Chat:

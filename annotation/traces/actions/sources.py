@@ -55,6 +55,11 @@ def create_source(
         raise Conflict(_("There are %(most)s sources. End one first.") % {"most": MOST_SOURCES})
     if kind not in Kind.values:
         raise Invalid(_("There is no such kind."), fields={"kind": ", ".join(Kind.values)})
+    if sends_scores and kind == Kind.OTLP:
+        raise Invalid(
+            _("Scores can be sent to systems that are read."),
+            fields={"sends_scores": _("Choose Langfuse, LangSmith or Phoenix, or leave it out.")},
+        )
     source = TraceSource(
         project=project,
         kind=kind,

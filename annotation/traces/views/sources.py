@@ -151,7 +151,7 @@ def _make_queue(
         add_errors(form, error)
         return error.status
     messages.success(request, _("The review queue is a draft. Publish it to begin."))
-    return redirect("task", access.project.pk, task.pk)
+    return redirect("task_build", access.project.pk, task.pk)
 
 
 def _save_settings(

@@ -54,7 +54,7 @@ def turn_fields(version: TaskVersion | None) -> list[LabelField]:
 
 def _options_of(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if row["kind"] == CHOOSE_TURN:
-        return ((CHOSEN, row["label"]), (BEFORE, gettext("before it, or never")))
+        return ((CHOSEN, row["label"]), (BEFORE, gettext("well")))
     return tuple((one["value"], one["label"] or one["value"]) for one in row["options"])
 
 

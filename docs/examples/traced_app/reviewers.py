@@ -1,8 +1,9 @@
 """Simulated reviewers, to try a review queue alone.
 
-    python reviewers.py URL INVITATION TASK TOKEN TOKEN TOKEN
+    python reviewers.py INVITATION TASK TOKEN TOKEN TOKEN
 
-Each token is of an account of its own. Reviewers join by the invitation, read what people read, and
+INVITATION is the link as People shows it, TASK the number in the task's address, and each token of
+an account of its own. Reviewers join by the invitation, read what people read, and
 err in one of fifty reviews.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 import urllib.error
 import urllib.request
@@ -47,10 +49,13 @@ class Reviewer:
         number = self.call("GET", consent)["number"]
         self.call("POST", consent, {"number": number, "agreed": True})
 
-    def outcome_of(self, shown: str) -> str:
-        """Fail where the tool failed and the assistant says that it is done."""
+    def review(self, shown: str) -> dict[str, str]:
+        """Fail where the tool failed and the assistant says that it is done, at that turn."""
         fails = '"ok": false' in shown and "Done." in shown
-        return "fail" if fails != (self.rng.random() < ERRORS) else "pass"
+        if fails == (self.rng.random() < ERRORS):
+            return {"l-outcome": "pass"}
+        turns = re.findall(r"^\[(\d+)\] Assistant:", shown, re.MULTILINE)
+        return {"l-outcome": "fail", "l-where": turns[-1]}
 
     def review_all(self, task: int) -> int:
         """Review until there is nothing to claim; how many."""
@@ -61,16 +66,16 @@ class Reviewer:
             except urllib.error.HTTPError:
                 return done
             answers = {
-                str(entry["item"]): {"l-outcome": self.outcome_of(entry["question"])}
-                for entry in lease["entries"]
+                str(entry["item"]): self.review(entry["question"]) for entry in lease["entries"]
             }
             body = {"key": str(uuid.uuid4()), "answers": answers}
             self.call("POST", f"assignments/{lease['id']}/submit/", body)
             done += len(answers)
 
 
-def main(url: str, invitation: str, task: int, tokens: list[str]) -> int:
+def main(link: str, task: int, tokens: list[str]) -> int:
     """Let everybody with one of these tokens join and review; how many reviews."""
+    url, _, invitation = link.strip().strip("/").rpartition("/join/")
     done = 0
     for seed, token in enumerate(tokens):
         reviewer = Reviewer(url, token, seed)
@@ -81,4 +86,4 @@ def main(url: str, invitation: str, task: int, tokens: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

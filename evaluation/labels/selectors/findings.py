@@ -97,6 +97,9 @@ def actions_of(run: Run, figures: Figures, decided: int) -> Iterator[Finding]:
     ``decided``: the number of items on which methods differ and people decided.
     """
     summary = figures["summary"]
+    if run.task is not None and run.task.trace_sources.exists():
+        url = reverse("trace_list", args=[run.project_id])
+        yield MESSAGES.find("label_drawn_traces", action=Action(_("Open traces"), url))
     workers, items = (
         reverse(name, args=[run.project_id, run.task_id])
         for name in ("label_results", "label_items")

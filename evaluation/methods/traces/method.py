@@ -13,13 +13,19 @@ from evaluation.methods.core.base import DataError, Hooks, IntArray, Result, Tab
 from evaluation.methods.core.inference import Claim
 from evaluation.methods.core.params import LEVEL, Params, whole_number
 from evaluation.methods.core.votes import Labels
-from evaluation.methods.traces.rates import VERSION, Draws, Population, Rates, estimate_rates
+from evaluation.methods.traces.rates import (
+    VERSION,
+    Draws,
+    Population,
+    estimate_rates,
+    uses_judge,
+)
 from evaluation.methods.traces.weeks import estimate_weeks
 
 PARAMS = Params(
     "trace_rates", (whole_number("resamples", 500, 200, 20_000), LEVEL), version=VERSION
 )
-RATES = ("people", "both", "agreement")
+RATES = ("people", "both", "agreement", "these")
 ALPHA = ("value", "low", "high", "units", "reason")
 
 
@@ -49,20 +55,15 @@ def claim_of(row: Mapping[str, Any]) -> Claim:
     return Claim(**told | {name: np.nan if row[name] is None else row[name] for name in numbers})
 
 
-def uses_judge(rates: Rates) -> bool:
-    """Whether the judge scored enough traces to correct by."""
-    return rates.judged > 0.5 and rates.both.has_interval
-
-
 def fit(
     data: Traces, *, rng: np.random.Generator, hooks: Hooks | None = None, **params: Any
 ) -> Result:
     """Estimate the share of traces that fail, of all and by week, and how far people agree.
 
-    Estimates are rows of claims: ``rate`` (of people alone, with the judge, and the judge's
-    agreement with people), ``week`` and ``difference`` (of each week), and ``alpha``
-    (Krippendorff's). Diagnostics: ``Rates`` without its claims. Raises BadShape, DataError,
-    BadParameter.
+    Estimates are rows of claims: ``rate`` (of people alone, with the judge, the judge's agreement
+    with people, and as these reviewers judge), ``week`` and ``difference`` (of each week), and
+    ``alpha`` (Krippendorff's). Diagnostics: ``Rates`` without its claims. Raises BadShape,
+    DataError, BadParameter.
     """
     settings = PARAMS.settings(params)
     level = settings["level"]
@@ -72,7 +73,7 @@ def fit(
         data.draws.take(inside),
         data.week[inside],
         data.weeks,
-        with_judge=uses_judge(rates),
+        with_judge=uses_judge(rates.both, rates.judged),
         level=level,
     )
     columns = tuple(Claim.__dataclass_fields__)

@@ -60,7 +60,7 @@ from evaluation.methods.core.inference import (
     two_way_spread,
 )
 
-VERSION = "1.1"
+VERSION = "1.2"
 LEAST = 30  # fewest reviewed traces for an interval
 LEAST_EFFECTIVE = 10.0
 LEAST_COVERED = 0.9  # least share of traces of a kind that was reviewed, for an interval
@@ -152,8 +152,10 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The share of covered traces that fails, twice.
+    """The share of covered traces that fails: by people, with the judge, as these reviewers judge.
 
+    ``these`` is the better of the first two with an interval about these reviewers alone, which
+    leaves out how much others would differ from them.
     ``covered``: share of all traces whose kind was reviewed. ``judged``: share of these that the
     judge scored. ``agreement``: share of these of which the judge's verdict is that of people.
     ``reviewers``: how many reviewed, and how many equally active ones, by weight.
@@ -162,6 +164,7 @@ class Rates:
     people: Claim
     both: Claim
     agreement: Claim
+    these: Claim
     covered: float
     judged: float
     reviewers: int
@@ -190,8 +193,9 @@ def estimate_rates(draws: Draws, population: Population, *, level: float = 0.95)
     weight = (waiting / np.maximum(here, 1))[kind[done]] / reviewed.inclusion
     work = _work_of_reviewers(reviewed.votes, weight)
     effective = effective_clusters(work)
+    alone = replace(reviewed, votes=NO_VOTES)
     if effective < LEAST_REVIEWERS:
-        reviewed = replace(reviewed, votes=NO_VOTES)
+        reviewed = alone
     strata = len(population.blind)
     blind: FloatArray = np.bincount(population.blind, count.sum(axis=1), minlength=strata).astype(
         np.float64
@@ -213,15 +217,27 @@ def estimate_rates(draws: Draws, population: Population, *, level: float = 0.95)
         period=3,
         level=level,
     )
+    share = float(scored.sum() / max(count.sum(), 1))
+    if uses_judge(both, share):
+        cells, period, size = cell, 3, count.ravel()
+    else:
+        cells, period, size = own, 1, blind
+    these = _claim("failure_these", alone, weight, cells, size, period=period, level=level)
     return Rates(
         _if_covered(people, covered),
         _if_covered(both, covered),
         _if_covered(agreement, covered),
+        _if_covered(these, covered),
         covered=covered,
-        judged=float(scored.sum() / max(count.sum(), 1)),
+        judged=share,
         reviewers=len(work),
         effective_reviewers=effective,
     )
+
+
+def uses_judge(both: Claim, judged: float) -> bool:
+    """Whether the judge scored enough traces to correct by: a share, and an interval with it."""
+    return judged > 0.5 and both.has_interval
 
 
 def _check(draws: Draws, population: Population) -> None:

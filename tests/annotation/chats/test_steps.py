@@ -15,6 +15,7 @@ def test_a_trace_opens_at_the_first_answer_after_an_error() -> None:
     steps = view_steps(make_trace())
     assert (steps.number, steps.errors, steps.seconds) == (6, 2, 8.4)
     assert [row.name for row in steps.rows if row.is_first_shown] == ["write_answer"]
+    assert [row.message for row in steps.rows if row.message] == ["no answer from carrier"]
     assert [(row.indent, *(row.bar or ())) for row in steps.rows][:4] == [
         (0, "0.0", "100.0"),
         (1, "0.0", "10.7"),
@@ -30,10 +31,14 @@ def test_a_worker_does_not_see_which_model_made_a_step() -> None:
     attributes = json.dumps({"gen_ai.request.model": "birch-7b"})
     spans = (
         Span(id="a", name="chat alder-70b", kind="model", turn=1),
-        Span(id="b", name="BIRCH-7B", kind="model", attributes=attributes),
-    )
+        Span(
+            id="b", name="BIRCH-7B", kind="model", attributes=attributes, is_error=True,
+            message="birch-7b is overloaded",
+        ),
+    )  # fmt: skip
     chat = Chat(turns=(ANSWER,), spans=spans)
     assert [row.name for row in view_steps(chat).rows] == ["chat", "model"]
+    assert view_steps(chat).rows[1].message == "is overloaded"
     assert [row.name for row in view_steps(chat, facts=True).rows] == ["chat alder-70b", "BIRCH-7B"]
 
 

@@ -10,7 +10,8 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from annotation.models import Project, TraceSource
+from annotation.models import Item, Project, TraceSource
+from annotation.task_types.labels.rules import PREFIX
 from annotation.traces.actions.sources import create_source
 from tests.support import factories
 
@@ -40,6 +41,12 @@ def send(source_token: tuple[TraceSource, str]) -> Send:
         )
 
     return post
+
+
+def review_draft(item: Item, outcome: str) -> dict[str, str]:
+    """What a reviewer answers to an item of a queue; a failure begins at its first answer."""
+    turns = item.settings["units"].get("assistant", []) if outcome == "fail" else []
+    return {f"{PREFIX}outcome": outcome, **{f"{PREFIX}where": unit for unit in turns[:1]}}
 
 
 def otlp_span(

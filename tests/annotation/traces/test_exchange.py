@@ -23,6 +23,7 @@ from annotation.traces.actions import exchange
 from annotation.traces.actions.queue import create_queue
 from annotation.traces.actions.sources import create_source
 from annotation.work.actions import answers
+from tests.annotation.traces.conftest import review_draft
 from tests.annotation.traces.test_settling import settle_all
 from tests.support import factories
 from tests.support.servers.receiver import Got, Receiver, Reply, receiver
@@ -140,7 +141,7 @@ def review_all(source: TraceSource, outcome: str = "fail") -> None:
         worker = factories.make_worker(source.project)
         assignment = factories.claim(task, worker)
         drafts = {
-            entry.item_id: {f"{PREFIX}outcome": outcome, f"{PREFIX}note": "It lies."}
+            entry.item_id: {**review_draft(entry.item, outcome), f"{PREFIX}note": "It lies."}
             for entry in assignment.entries.all()
         }
         answers.submit_assignment(

@@ -63,7 +63,7 @@ def test_the_traced_application_gets_a_rate_that_holds_the_true_one(
         factories.api_token(factories.make_user(), ["work"], per_minute=6000) for _ in range(2)
     ]
     drawn = Trace.objects.filter(item__isnull=False).count()
-    assert reviewers.main(live_server.url, invitation, task.pk, tokens) == 2 * drawn
+    assert reviewers.main(f"{live_server.url}/join/{invitation}/", task.pk, tokens) == 2 * drawn
     run_on(task)
     result = rates_of(project)
     assert result.uses_judge and result.rate.low <= truth <= result.rate.high

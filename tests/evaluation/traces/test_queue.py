@@ -22,7 +22,6 @@ from annotation.models import (
     TraceSource,
     TraceView,
 )
-from annotation.task_types.labels.rules import PREFIX
 from annotation.work.actions import answers
 from evaluation.methods.traces.method import Traces
 from evaluation.models import Run, RunState
@@ -32,7 +31,7 @@ from evaluation.traces.dataset import FrozenTraces, read_traces, to_arrays
 from evaluation.traces.listing import trace_listing
 from evaluation.traces.results import findings_of, read_result
 from evaluation.traces.selectors import TraceRates
-from tests.annotation.traces.conftest import chat_span, otlp_span
+from tests.annotation.traces.conftest import chat_span, otlp_span, review_draft
 from tests.annotation.traces.test_settling import settle_all
 from tests.support import factories
 
@@ -73,7 +72,7 @@ def review(task: Task, worker: Membership, outcome: str | Callable[[Trace], str]
         by=worker.user,
         assignment=assignment,
         key=uuid.uuid4(),
-        drafts={entry.item_id: {f"{PREFIX}outcome": given}},
+        drafts={entry.item_id: review_draft(entry.item, given)},
     )
     return trace
 

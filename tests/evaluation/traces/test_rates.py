@@ -180,6 +180,29 @@ def test_the_verdict_counts_covered_traces_and_names_few_reviewers() -> None:
     assert finding_of(draws_of(reviewed, 0.1), population).code == "traces_fail_people"
 
 
+def test_doubt_about_other_reviewers_is_told_from_doubt_about_traces() -> None:
+    rng = np.random.default_rng(4)
+    n, reviewers = 600, 4
+    who = np.arange(n) % reviewers
+    value = (rng.random(n) < np.array([0.02, 0.05, 0.1, 0.3])[who]).astype(float)
+    votes = Votes(np.arange(n), who, value)
+    population = traces_of([6_000, 0, 0])
+    week = np.full(n, -1)
+    data = Traces(draws_of(list(value), 0.1, votes=votes), population, week)
+    figures = figures_of(fit(data, rng=np.random.default_rng(1)))
+    figures["summary"]["traces"] = population.size
+    rates = read_rates(figures)
+    codes = [one.code for one in findings_of(rates)]
+    assert "traces_reviewers" in codes
+    these, people = rates.rates.these, rates.rates.people
+    assert these.estimate == people.estimate
+    assert people.low < these.low < these.estimate < these.high < people.high
+    alike = Traces(draws_of(list(value), 0.1), population, week)
+    figures = figures_of(fit(alike, rng=np.random.default_rng(1)))
+    figures["summary"]["traces"] = population.size
+    assert "traces_reviewers" not in [one.code for one in findings_of(read_rates(figures))]
+
+
 def test_the_verdict_says_how_much_the_judge_scored() -> None:
     draws = draws_of([1.0, 0.0] * 20, 0.1)
     judged = np.array([1, 0] * 12 + [-1] * 16)
