@@ -62,7 +62,7 @@ class WaitingOut(serializers.Serializer[Any]):
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_notes(self, row: Evidence) -> list[str]:
-        return [note.text for note in row.notes]
+        return [str(note.text) for note in row.notes]
 
 
 class LineIn(Body):
@@ -447,12 +447,16 @@ class RejectLine(Endpoint):
     writes = "pay"
 
     @extend_schema(
-        request=RejectIn, responses=PayoutOut, summary="Turn a held line into a rejection"
+        request=RejectIn,
+        responses=PayoutOut,
+        summary="Propose to reject a held line",
+        description="By the proposer, the line stays in the proposal. By its approver, it moves "
+        "to a proposal of its own for another person, which is returned.",
     )
     def post(self, request: Request, project_id: int, number: int, line_id: int) -> Response:
         access, batch = get_batch(request, project_id, number)
         line = batch.lines.filter(pk=line_id).select_related("batch").first()
         if line is None:
             raise Missing("There is no such line in this proposal.")
-        payouts.reject_held_line(by=access.user, line=line, **read(RejectIn, request))
-        return proposal_payload(request, project_id, number)
+        [line] = payouts.reject_held_lines(by=access.user, lines=[line], **read(RejectIn, request))
+        return proposal_payload(request, project_id, line.batch.number)

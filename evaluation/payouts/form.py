@@ -71,6 +71,11 @@ class DraftLine:
         return (self.line.base or ZERO) + self.line.bonus
 
     @property
+    def may_be_rejected(self) -> bool:
+        """Whether no rejection of the work was overturned before."""
+        return not self.evidence.overturned
+
+    @property
     def is_below_agreed(self) -> bool:
         """Whether the base is below the agreed pay, so that the worker is owed a reason."""
         try:
@@ -94,6 +99,7 @@ class Totals:
     lines: int
     rejecting: int  # lines that propose a rejection, complete or not
     under: list[tuple[str, Decimal]]  # who earns less than the floor, and how much an hour
+    faults: list[str]  # names of the fields that are wrong
 
     @property
     def pay(self) -> Decimal:
@@ -123,13 +129,20 @@ def start(rows: Sequence[Evidence], terms: Terms, decision: str = "") -> list[Dr
     lines = [
         DraftLine(
             evidence=row,
-            decision=decision or (Decision.HOLD if row.look_first else Decision.APPROVE),
+            decision=_first_decision(row, decision),
             base=str(row.assignment.pay),
             currency=terms.frame.currency,
         )
         for row in rows
     ]
     return fill_amounts(check(lines, terms), terms)
+
+
+def _first_decision(row: Evidence, wanted: str) -> str:
+    """The decision that a line begins with; no second rejection of the same work."""
+    if wanted == Decision.REJECT and row.overturned:
+        return str(Decision.HOLD)
+    return wanted or str(Decision.HOLD if row.look_first else Decision.APPROVE)
 
 
 def read(rows: Sequence[Evidence], post: Mapping[str, str], terms: Terms) -> list[DraftLine]:
@@ -193,7 +206,12 @@ def share(lines: list[DraftLine], shared: SharedDecision, terms: Terms) -> int:
             _("Choose a decision or write a reason first."),
             fields={"shared_reason": _("Write the reason that the workers share.")},
         )
-    chosen = [draft for draft in lines if shared.to in ("", draft.decision)]
+    chosen = [
+        draft
+        for draft in lines
+        if shared.to in ("", draft.decision)
+        and (shared.decision != Decision.REJECT or draft.may_be_rejected)
+    ]
     for draft in chosen:
         if shared.decision:
             less = shared.decision == LESS
@@ -263,6 +281,8 @@ def _line(draft: DraftLine, terms: Terms) -> ProposedLine | None:
     assignment, errors = draft.evidence.assignment, draft.errors
     if draft.decision not in Decision.values:
         errors["decision"] = _("Choose one")
+    elif draft.decision == Decision.REJECT and not draft.may_be_rejected:
+        errors["decision"] = _("A rejection of it was overturned")
     if draft.decision == Decision.REJECT:
         if draft.reason_code not in REASONS:
             errors["code"] = _("Choose a reason")
@@ -347,6 +367,7 @@ def totals(lines: Sequence[DraftLine]) -> Totals:
             for draft in lines
             if draft.under is not None
         ],
+        faults=[f"{name}_{d.evidence.assignment.pk}" for d in lines for name in d.errors],
     )
 
 

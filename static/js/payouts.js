@@ -28,6 +28,42 @@ document.addEventListener("input", (event) => {
   row.classList.toggle("less", written && base < Number(row.dataset.agreed));
 });
 
+// A proposal keeps its ticks and the row that is looked at in its address, for a detour and Back.
+function keepChoices(line) {
+  const form = document.getElementById("lines");
+  if (!form?.hasAttribute("hx-get")) return;
+  const kept = new FormData(form);
+  const query = new URLSearchParams({ counting: "1" });
+  for (const name of ["pay", "reject"]) {
+    const ids = kept.getAll(name).join(",");
+    if (ids) query.set(name, ids);
+  }
+  const looked = line ?? new URLSearchParams(location.search).get("line");
+  if (looked) query.set("line", looked);
+  history.replaceState(history.state, "", `?${query}`);
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.form?.id === "lines") keepChoices();
+});
+
+document.addEventListener("submit", (event) => {
+  const choices = event.target.elements.choices;
+  if (choices) choices.value = location.search;
+});
+
+// Faults that the server no longer finds leave their fields.
+document.addEventListener("htmx:afterSettle", (event) => {
+  const totals = document.getElementById("totals");
+  if (!totals || event.detail.target !== totals && event.detail.elt !== totals) return;
+  const faults = totals.dataset.faults.split(" ");
+  for (const field of document.querySelectorAll(".proposal [aria-invalid]")) {
+    if (faults.includes(field.name)) continue;
+    field.removeAttribute("aria-invalid");
+    field.parentElement.querySelector(".error")?.remove();
+  }
+});
+
 document.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : null;
   if (!target) return;
@@ -37,6 +73,7 @@ document.addEventListener("click", (event) => {
   if (chosen) {
     document.querySelectorAll("tr.selected").forEach((row) => row.classList.remove("selected"));
     chosen.closest("tr").classList.add("selected");
+    keepChoices(new URLSearchParams(chosen.search).get("line"));
   }
 
   // "Add" in the evidence card ticks its line.

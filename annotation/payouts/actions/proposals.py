@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from decimal import Decimal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Max, Sum
@@ -58,7 +58,7 @@ __all__ = [
     "decide_reply",
     "propose_payout",
     "reason_cannot_decide",
-    "reject_held_line",
+    "reject_held_lines",
     "reply_to_rejection",
     "send_back",
     "total",
@@ -117,11 +117,10 @@ def propose_payout(
         return _repeated_proposal(done, by, task, lines)
     rows = _locked(task, ids)
     check_proposable(lines, rows)
-    number = project.payout_batches.aggregate(m=Max("number"))["m"] or 0
     batch = PayoutBatch.objects.create(
         project=project,
         task=task,
-        number=number + 1,
+        number=_next_number(project),
         title=title,
         key=key,
         evidence_note=evidence_note[:200],
@@ -142,6 +141,11 @@ def propose_payout(
     )
     tell_proposed(batch, amount)
     return batch
+
+
+def _next_number(project: Project) -> int:
+    """Return the number of the next proposal; the project's row is locked."""
+    return (project.payout_batches.aggregate(m=Max("number"))["m"] or 0) + 1
 
 
 def _repeated_proposal(
@@ -245,32 +249,66 @@ def _approved_before(batch: PayoutBatch, by: User, expected: Decimal) -> PayoutB
 
 @needs_stepup(gettext_lazy("reject work"))
 @transaction.atomic
-def reject_held_line(*, by: User, line: PayoutLine, reason_code: str, reason: str) -> PayoutLine:
-    """Turn a held line of an open proposal into a rejection.
+def reject_held_lines(
+    *, by: User, lines: Sequence[PayoutLine], reason_code: str, reason: str
+) -> list[PayoutLine]:
+    """Propose to reject held lines of an open proposal.
 
-    By its proposer or by whoever may approve it. The other way round does not exist, since it
-    would let one person pay what nobody proposed: a rejection that is not wanted is left out of
-    the approval, and may be proposed anew.
+    By its proposer, in this proposal; or by whoever may approve it. Then the lines move to a
+    proposal of their own, since an approver would otherwise reject work alone: another person
+    approves it, unless the project allows approval by one person. A rejection never turns into
+    pay here, which would let one person pay what nobody proposed.
     """
-    batch = _lock_batch(line.batch)
+    if not lines:
+        raise Conflict(_("Only a line that is held can be rejected here."))
+    batch = _lock_batch(lines[0].batch)
     _may_touch(batch, by)
     if batch.state != PayoutBatch.State.PROPOSED:
         raise Conflict(_("This proposal is decided already."))
-    line = batch.lines.select_related("assignment__worker").get(pk=line.pk)
-    if line.decision != Decision.HOLD:
+    ids = [line.pk for line in lines]
+    held = list(batch.lines.filter(pk__in=ids).select_related("assignment__worker").order_by("pk"))
+    if len(held) < len(ids) or any(line.decision != Decision.HOLD for line in held):
         raise Conflict(_("Only a line that is held can be rejected here."))
-    name = line.assignment.worker.pseudonym
-    if Rejection.objects.filter(assignment=line.assignment_id).exists():
+    before = Rejection.objects.filter(assignment__in=[line.assignment_id for line in held])
+    for rejection in before.select_related("assignment__worker"):
         raise Conflict(
             _("A rejection of %(name)s was overturned here; it cannot be repeated.")
-            % {"name": name}
+            % {"name": rejection.assignment.worker.pseudonym}
         )
-    line.reason_code, line.reason = clean_reason(name, reason_code, reason)
-    line.base = line.bonus = ZERO
-    line.decision = Decision.REJECT
-    line.save(update_fields=["decision", "reason_code", "reason", "base", "bonus"])
-    record(by=by, project=batch.project, action="payout.reject_line", on=line)
-    return line
+    target = batch if batch.proposed_by_id == by.pk else _rejections_of(batch, by, len(held))
+    for line in held:
+        name = line.assignment.worker.pseudonym
+        line.reason_code, line.reason = clean_reason(name, reason_code, reason)
+        line.base = line.bonus = ZERO
+        line.decision, line.batch = Decision.REJECT, target
+    PayoutLine.objects.bulk_update(
+        held, ["decision", "reason_code", "reason", "base", "bonus", "batch"]
+    )
+    for line in held:
+        record(by=by, project=batch.project, action="payout.reject_line", on=line)
+    if target.pk != batch.pk:
+        tell_proposed(target, ZERO)
+        if not batch.lines.exists():
+            note = _("All of it is in proposal %(number)s.") % {"number": target.number}
+            _close(batch, by, note)
+    return held
+
+
+def _rejections_of(batch: PayoutBatch, by: User, lines: int) -> PayoutBatch:
+    """Open a proposal for what an approver wants to reject of another one."""
+    project = _lock_project(batch.project_id)
+    found = PayoutBatch.objects.create(
+        project=project,
+        task=batch.task,
+        number=_next_number(project),
+        title=_("Rejections from proposal %(number)s") % {"number": batch.number},
+        key=uuid4(),
+        evidence_note=batch.evidence_note,
+        evidence_run=batch.evidence_run,
+        proposed_by=by,
+    )
+    record(by=by, project=project, action="payout.propose", on=found, lines=lines, total="0.00")
+    return found
 
 
 def _may_touch(batch: PayoutBatch, by: User) -> None:
@@ -295,10 +333,14 @@ def send_back(*, by: User, batch: PayoutBatch, note: str) -> PayoutBatch:
     note = clean_text(note, "note", 300)
     if not note and batch.proposed_by_id != by.pk:
         raise Invalid(_("The proposer is owed a note."), fields={"note": _("Write a sentence.")})
+    _close(batch, by, note)
+    return batch
+
+
+def _close(batch: PayoutBatch, by: User, note: str) -> None:
     batch.state, batch.decided_by = PayoutBatch.State.SENT_BACK, by
     batch.decided_at, batch.decision_note = timezone.now(), note
     batch.save(update_fields=["state", "decided_by", "decided_at", "decision_note"])
     batch.lines.update(live=False)
     record(by=by, project=batch.project, action="payout.send_back", on=batch)
     tell_sent_back(batch)
-    return batch

@@ -258,7 +258,7 @@ def check_proposable(lines: Sequence[ProposedLine], rows: dict[int, Assignment])
         raise Conflict(
             _(
                 "The rejection of assignment %(assignment_id)s was overturned; it cannot be "
-                "rejected a second time. Approve or hold it."
+                "rejected a second time. Choose “Approve” or “Look first”."
             )
             % {"assignment_id": before.assignment_id},
             code="rejected-before",

@@ -214,6 +214,21 @@ def rejections(project: Project, *, only_owed: bool = False) -> QuerySet[Rejecti
     )
 
 
+def rejected_before(assignment_ids: Iterable[int]) -> set[int]:
+    """Return those of the assignments whose rejection was overturned; it cannot be repeated."""
+    rows = Rejection.objects.filter(
+        assignment__in=list(assignment_ids), outcome=Rejection.Outcome.OVERTURNED
+    )
+    return set(rows.values_list("assignment", flat=True))
+
+
+def count_outcomes(batches: Iterable[PayoutBatch]) -> dict[str, int]:
+    """Count the lines of proposals by decision or, once approved, by what became of them."""
+    rows = PayoutLine.objects.filter(batch__in=list(batches)).annotate(outcome=LINE_OUTCOME)
+    counted = dict(rows.order_by().values_list("outcome").annotate(n=Count("pk")))
+    return {str(one): counted.get(one, 0) for one in (*PayoutLine.Decision.values, OVERTURNED)}
+
+
 @dataclass(frozen=True)
 class OwedReplies:
     """Replies that nobody has answered, and how many of these are past their day."""

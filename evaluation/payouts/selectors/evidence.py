@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.authoring.selectors.progress import ENOUGH_TIMES
 from annotation.models import Answer, Assignment, Task
-from annotation.payouts.selectors.proposals import WorkFacts, work_facts
+from annotation.payouts.selectors.proposals import WorkFacts, rejected_before, work_facts
 from annotation.work.selectors.log import EMPTY, LogSummary, log_summaries
 from annotation.work.selectors.speed import READ_AT_MOST, Pace, paces_by_assignment
 from crowdqc.numbers import count, duration, percent, plural
@@ -38,6 +38,7 @@ KINDS: dict[str, Words] = {
     "Away": gettext_lazy("Away"),
     "Alike": gettext_lazy("Looks like"),
     "Uncounted": gettext_lazy("Uncounted"),
+    "Overturned": gettext_lazy("Rejection overturned"),
 }
 
 
@@ -46,7 +47,7 @@ class Note:
     """One thing that stands out; ``look`` puts the work under "Look first"."""
 
     kind: str
-    text: str
+    text: Words
     look: bool = True
     worker: int | None = None  # whose card it leads to
 
@@ -54,6 +55,9 @@ class Note:
     def word(self) -> str:
         """Label of the note's kind."""
         return str(KINDS[self.kind])
+
+
+OVERTURNED_NOTE = Note("Overturned", gettext_lazy("it cannot be rejected again"), look=False)
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Evidence:
     score: WorkerScore | None
     notes: tuple[Note, ...]
     text: int | None = None  # its answer, where it is one text whose writing can be replayed
+    overturned: bool = False  # a rejection of it was overturned, so that it cannot be repeated
 
     @property
     def look_first(self) -> bool:
@@ -168,6 +173,7 @@ def gather_evidence(
     ids = [a.pk for a in assignments]
     facts = work_facts(ids) if counted else dict.fromkeys(ids, WorkFacts())
     scores = worker_scores(around.run, {a.worker_id for a in assignments})
+    overturned = rejected_before(ids)
     texts = single_texts(a.pk for a in assignments if around.logs.get(a.pk, EMPTY).events)
     found = {}
     for assignment in assignments:
@@ -178,8 +184,12 @@ def gather_evidence(
             log=around.logs.get(pk, EMPTY),
             seconds=around.seconds.get(pk),
             score=scores.get(assignment.worker_id),
-            notes=tuple(around.notes(pk, assignment.worker_id, facts[pk])),
+            notes=(
+                *around.notes(pk, assignment.worker_id, facts[pk]),
+                *([OVERTURNED_NOTE] if pk in overturned else []),
+            ),
             text=texts.get(pk),
+            overturned=pk in overturned,
         )
     return found
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.models import AuditEntry, PayoutBatch, PayoutLine, PayoutRule, Project, Task, User
+from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Project, Task, User
 from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import reason_cannot_decide, why_nobody_approves
@@ -37,7 +38,29 @@ DECIDED = {
     "hold": gettext_lazy("Held"),
     "reject": gettext_lazy("Rejected"),
 }
+ORDER = (Decision.HOLD, Decision.REJECT, Decision.APPROVE, OVERTURNED)  # of the groups of a page
 DEFAULT_MARKS = {"approve": "done", "hold": "warn", "reject": "bad", OVERTURNED: "waiting"}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The lines that an approver ticked: to pay, and to reject. All others are held."""
+
+    pay: frozenset[int] = frozenset()
+    reject: frozenset[int] = frozenset()
+
+    @property
+    def query(self) -> str:
+        """The choices as the query string of the proposal's page."""
+        fields = [("counting", "1"), ("pay", _joined(self.pay)), ("reject", _joined(self.reject))]
+        return urlencode([(name, value) for name, value in fields if value], safe=",")
+
+    def __contains__(self, line: PayoutLine) -> bool:
+        return line.pk in (self.reject if line.decision == Decision.REJECT else self.pay)
+
+
+def _joined(ids: frozenset[int]) -> str:
+    return ",".join(map(str, sorted(ids)))
 
 
 @dataclass(frozen=True)
@@ -75,10 +98,14 @@ class Person:
         return self.decision == Decision.HOLD
 
     @property
-    def look_first(self) -> bool:
-        """Whether it is held, or would be paid although something asks for a look."""
-        flagged = any(e.look_first for e in self.evidence)
-        return self.held or (flagged and self.decision == Decision.APPROVE)
+    def flagged(self) -> bool:
+        """Whether something in the work asks for a look."""
+        return any(e.look_first for e in self.evidence)
+
+    @property
+    def may_be_rejected(self) -> bool:
+        """Whether no rejection of the work was overturned before."""
+        return not any(e.overturned for e in self.evidence)
 
     @property
     def overturned(self) -> bool:
@@ -94,7 +121,7 @@ class Person:
     @property
     def mark(self) -> str:
         """Return the CSS class that marks the decision."""
-        return "warn" if self.look_first else DEFAULT_MARKS[self.decision]
+        return DEFAULT_MARKS[self.decision]
 
     @property
     def paid(self) -> int:
@@ -149,6 +176,22 @@ class Person:
 
 
 @dataclass(frozen=True)
+class Group:
+    """The rows with one decision, under a heading of the table."""
+
+    decision: str
+    people: list[Person]
+
+    @property
+    def word(self) -> str:
+        return self.people[0].word
+
+    @property
+    def assignments(self) -> int:
+        return sum(len(person.lines) for person in self.people)
+
+
+@dataclass(frozen=True)
 class Check:
     """One line of the checks: a mark, a sentence, and where to look."""
 
@@ -185,6 +228,18 @@ class PayoutPage:
     going: ApprovalEffect
     why_not: str  # why the viewer may not approve; empty when they may
     checks: list[Check] = field(default_factory=list)
+    choices: Choices | None = None  # None: as proposed
+
+    @property
+    def query(self) -> str:
+        """The ticks as a query string; "" as proposed."""
+        return self.choices.query if self.choices is not None else ""
+
+    @property
+    def groups(self) -> list[Group]:
+        """The rows by decision, those to look at first on top."""
+        found = [Group(one, [p for p in self.people if p.decision == one]) for one in ORDER]
+        return [group for group in found if group.people]
 
     @property
     def open(self) -> bool:
@@ -216,27 +271,6 @@ class PayoutPage:
             said.append(_("bonus by hand for %(bonuses)s") % {"bonuses": len(bonuses)})
         return "; ".join(said)
 
-    def count(self, decision: str) -> int:
-        return sum(person.decision == decision for person in self.people)
-
-    @property
-    def approved(self) -> int:
-        return self.count(Decision.APPROVE)
-
-    @property
-    def held(self) -> int:
-        """Number of people whose work is held."""
-        return self.count(Decision.HOLD)
-
-    @property
-    def to_look(self) -> int:
-        """Number of people whose work asks for a look."""
-        return sum(person.look_first for person in self.people)
-
-    @property
-    def rejected(self) -> int:
-        return self.count(Decision.REJECT)
-
     @property
     def worker_count(self) -> int:
         return len({person.worker.pk for person in self.people})
@@ -246,19 +280,20 @@ def payout_page(
     batch: PayoutBatch,
     viewer: User,
     *,
-    ticked: set[int] | None = None,
-    without: frozenset[int] = frozenset(),
+    choices: Choices | None = None,
     selected: int | None = None,
 ) -> PayoutPage:
-    """The page; ``ticked`` are ids of lines to pay (None: as proposed), ``without`` rejections
-    left out. A fixed number of queries, whatever the number of lines."""
+    """Return the page with the lines of ``choices`` ticked (None: as proposed).
+
+    A fixed number of queries, whatever the number of lines.
+    """
     lines = lines_of(batch)
     around = task_evidence(batch.task, scored_by(batch))
     found = gather_evidence([line.assignment for line in lines], around)
-    people = _select(_people(batch, lines, found, ticked, without), selected)
+    people = _select(_people(batch, lines, found, choices), selected)
     going = going_of(people)
     why_not = reason_cannot_decide(batch, viewer)
-    page = PayoutPage(batch, people, around, going, why_not)
+    page = PayoutPage(batch, people, around, going, why_not, choices=choices)
     return replace(page, checks=_checks(page, viewer))
 
 
@@ -274,8 +309,7 @@ def _people(
     batch: PayoutBatch,
     lines: Sequence[Any],  # with their outcome
     found: dict[int, Evidence],
-    ticked: set[int] | None,
-    without: frozenset[int],
+    choices: Choices | None,
 ) -> list[Person]:
     open_ = batch.state == PayoutBatch.State.PROPOSED
     groups: dict[tuple[int, str, bool], list[PayoutLine]] = {}
@@ -284,12 +318,8 @@ def _people(
         if not open_:
             approved = batch.state == PayoutBatch.State.APPROVED
             goes = approved and line.outcome in (Decision.APPROVE, Decision.REJECT)
-        elif line.decision == Decision.REJECT:
-            goes = line.pk not in without
-        elif ticked is None:
-            goes = line.decision == Decision.APPROVE
         else:
-            goes = line.pk in ticked
+            goes = line.decision != Decision.HOLD if choices is None else line in choices
         worker = line.assignment.worker_id
         groups.setdefault((worker, line.outcome, goes), []).append(line)
         of[worker] = of.get(worker, 0) + 1
@@ -307,16 +337,17 @@ def _people(
     return sorted(people, key=_order)
 
 
-def _order(person: Person) -> tuple[bool, float, str]:
+def _order(person: Person) -> tuple[bool, bool, float, str]:
     score = person.score.estimate if person.score else None
-    return (score is None, -(score or 0.0), person.worker.pseudonym)
+    return (not person.flagged, score is None, -(score or 0.0), person.worker.pseudonym)
 
 
 def _select(people: list[Person], key: int | None) -> list[Person]:
     """Mark the row whose evidence is shown: the asked one, else the first to be looked at."""
     chosen = next((p for p in people if key in {line.pk for line in p.lines}), None)
     first = people[0] if people else None
-    chosen = chosen or next((p for p in people if p.look_first), first)
+    to_look = next((p for p in people if p.held or p.flagged), first)
+    chosen = chosen or to_look
     return [replace(person, selected=person is chosen) for person in people]
 
 
@@ -354,7 +385,7 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
         _below_agreed(page),
         _own(page),
         *_ways(page),
-        *_rejections(page, viewer),
+        *_rejections(page),
     ]
     return checks + [check for check in found if check is not None]
 
@@ -482,30 +513,24 @@ def _ways(page: PayoutPage) -> list[Check]:
     return checks
 
 
-def _rejections(page: PayoutPage, viewer: User) -> list[Check]:
+def _rejections(page: PayoutPage) -> list[Check]:
     rejected = [p for p in page.people if p.rejected and p.goes]
     if not rejected:
         return []
-    ids = [line.pk for person in rejected for line in person.lines]
-    alone = AuditEntry.objects.filter(
-        project=page.batch.project, action="payout.reject_line", object_id__in=ids, actor=viewer
-    ).exists()
-    shortest = min(len(line.reason) for person in rejected for line in person.lines)
-    text = (
-        _("%(rejections)s without a second opinion: you wrote it")
-        if alone
-        else _("%(rejections)s to agree with")
-    ) % {"rejections": plural(len(ids), "rejection")}
+    reasons = [line.reason for person in rejected for line in person.lines]
     return [
         Check(
             "warn",
-            text,
+            _("%(rejections)s to agree with") % {"rejections": plural(len(reasons), "rejection")},
             small=_(
                 "The text for the worker has %(shortest)s characters. They may reply once, "
                 "for %(days)s."
             )
-            % {"shortest": shortest, "days": plural(page.batch.project.reply_days, "day")},
-            links=((f"?line={rejected[0].key}#evidence", _("Read it")),),
+            % {
+                "shortest": min(len(reason) for reason in reasons),
+                "days": plural(page.batch.project.reply_days, "day"),
+            },
+            links=((f"?{page.query}&line={rejected[0].key}#evidence", _("Read it")),),
         )
     ]
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -35,7 +39,13 @@ from evaluation.payouts import form as payout_form
 from evaluation.payouts.form import propose
 from evaluation.payouts.selectors.card import card, paste_sources
 from evaluation.payouts.selectors.evidence import Evidence, TaskEvidence
-from evaluation.payouts.selectors.proposals import PayoutPage, payout_page, rule_words, score_name
+from evaluation.payouts.selectors.proposals import (
+    Choices,
+    PayoutPage,
+    payout_page,
+    rule_words,
+    score_name,
+)
 from evaluation.payouts.selectors.review import BULK, MOST_AT_ONCE, evidence_of_waiting
 from evaluation.payouts.views.lists import proposal_list
 from evaluation.runs.adapters import adapter_of
@@ -182,14 +192,8 @@ def _propose(
         "Proposal %(batch)s waits for a second person: %(approve)s to approve, "
         "%(hold)s to look at first, %(reject)s to reject."
     )
-    messages.success(request, told % {"batch": batch.number, **_counts(ready)})
+    messages.success(request, told % {"batch": batch.number, **reads.count_outcomes([batch])})
     return batch
-
-
-def _counts(lines: Sequence[ProposedLine]) -> dict[str, int]:
-    """Count the lines of each decision."""
-    found = Counter(line.decision for line in lines)
-    return {value: found[value] for value in PayoutLine.Decision.values}
 
 
 # More than one form shows ----------------------------------------------------------------------
@@ -260,7 +264,12 @@ def _propose_many(request: HttpRequest, access: Access, task: Task) -> HttpRespo
     )
     messages.success(
         request,
-        told % {"first": batches[0].number, "last": batches[-1].number, **_counts(many.ready)},
+        told
+        % {
+            "first": batches[0].number,
+            "last": batches[-1].number,
+            **reads.count_outcomes(batches),
+        },
     )
     return redirect(reverse("payout_list", args=[access.project.pk]) + "?state=proposed")
 
@@ -328,15 +337,22 @@ def _form(
 
 
 def _page(request: HttpRequest, access: Access, batch: PayoutBatch) -> PayoutPage:
-    """The page as the query string says: what is ticked, left out and looked at."""
-    ticked = set(_ids(request.GET.getlist("pay"))) if "counting" in request.GET else None
+    """The page as the query string says: what is ticked and what is looked at."""
     selected = _ids([request.GET.get("line", "")])
     return payout_page(
         batch,
         access.user,
-        ticked=ticked,
-        without=frozenset(_ids(request.GET.getlist("without"))),
+        choices=_choices(request.GET),
         selected=selected[0] if selected else None,
+    )
+
+
+def _choices(query: QueryDict) -> Choices | None:
+    """What is ticked, as the page's query string keeps it; None where nobody chose."""
+    if "counting" not in query:
+        return None
+    return Choices(
+        pay=frozenset(_ids(query.getlist("pay"))), reject=frozenset(_ids(query.getlist("reject")))
     )
 
 
@@ -346,7 +362,6 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
     shown = None
     if own:
         shown = card(batch.task, own.worker, own.evidence, page.around)
-    show = request.GET.get("show", "")
     names = {}
     if page.open and page.why_not:
         names = approval_context(batch.project, batch.proposed_by, access.user)
@@ -356,13 +371,11 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
         "task": batch.task,
         "known": adapter_of(batch.task),
         "page": page,
-        "show": show if show in PayoutLine.Decision.values else "",
         "own": own,
         "card": shown,
         "sources": paste_sources(shown.log) if shown else "",
         "mine": batch.proposed_by_id == access.user.pk,
         "proposer_roles": roles_of(batch.project, batch.proposed_by),
-        "without": request.GET.getlist("without"),
         "reasons": payouts.REASONS.items(),
         "reason_of": payouts.REASONS,
         "scored": bool(bases_of(batch.task)),
@@ -422,13 +435,20 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
         expected_total=expected,
         line_ids=_ids([*request.POST.getlist("pay"), *request.POST.getlist("reject")]),
     )
-    if expected:
-        said = gettext("Proposal %(batch)s is approved: %(expected)s added to the ledger.")
-        told = {"batch": batch.number, "expected": money(expected, batch.project.currency)}
-    else:
-        n = batch.lines.filter(rejection__isnull=False).count()
+    n = reads.count_outcomes([batch])[PayoutLine.Decision.REJECT]
+    told = {
+        "batch": batch.number,
+        "expected": money(expected, batch.project.currency),
+        "rejections": plural(n, "rejection"),
+    }
+    if not expected:
         said = gettext("Proposal %(batch)s is approved: %(rejections)s.")
-        told = {"batch": batch.number, "rejections": plural(n, "rejection")}
+    elif n:
+        said = gettext(
+            "Proposal %(batch)s is approved: %(expected)s added to the ledger, %(rejections)s."
+        )
+    else:
+        said = gettext("Proposal %(batch)s is approved: %(expected)s added to the ledger.")
     messages.success(request, said % told)
     return redirect("payout", access.project.pk, batch.number)
 
@@ -453,26 +473,47 @@ def payout_send_back(request: HttpRequest, project_id: int, number: int) -> Http
 def payout_line_reject(
     request: HttpRequest, project_id: int, number: int, line_id: int
 ) -> HttpResponse:
-    """Turn held lines of one person into rejections, with the reason they will read."""
+    """Propose to reject the held lines of one person, with the reason they will read."""
     access, batch = get_batch(request, project_id, number)
-    line = batch.lines.filter(pk=line_id).select_related("assignment").first()
+    named = PayoutLine.objects.filter(pk=line_id, batch__project=access.project)
+    line = named.select_related("assignment", "batch").first()
     if line is None:
         raise Missing(gettext("There is no such line in this proposal."))
+    if line.batch_id != batch.pk:  # a second click
+        return redirect("payout", access.project.pk, line.batch.number)
     theirs = batch.lines.filter(
         assignment__worker=line.assignment.worker_id, decision=PayoutLine.Decision.HOLD
     )
+    query = QueryDict(request.POST.get("choices", "").removeprefix("?"))
+    choices = _choices(query)
     try:
-        with transaction.atomic():
-            for held in theirs.order_by("pk"):
-                payouts.reject_held_line(
-                    by=access.user,
-                    line=held,
-                    reason_code=request.POST.get("reason_code", ""),
-                    reason=request.POST.get("reason", ""),
-                )
+        lines = payouts.reject_held_lines(
+            by=access.user,
+            lines=list(theirs.order_by("pk")),
+            reason_code=request.POST.get("reason_code", ""),
+            reason=request.POST.get("reason", ""),
+        )
     except Invalid as error:
         messages.error(request, error.message)
-    return redirect(f"{request.path.rsplit('/lines/', 1)[0]}/?line={line.pk}")
+    else:
+        _tell_rejected(request, batch, lines[0])
+    back = reverse("payout", args=[access.project.pk, batch.number])
+    return redirect(f"{back}?{choices.query if choices else ''}&line={line.pk}")
+
+
+def _tell_rejected(request: HttpRequest, batch: PayoutBatch, line: PayoutLine) -> None:
+    """Name the proposal that asks another person for the rejection, if it is another one."""
+    own = line.batch
+    if own.pk != batch.pk:
+        messages.success(
+            request,
+            format_html(
+                gettext('<a href="{}">Proposal {}</a> to reject {} waits for another person.'),
+                reverse("payout", args=[own.project_id, own.number]),
+                own.number,
+                line.assignment.worker.pseudonym,
+            ),
+        )
 
 
 @login_required

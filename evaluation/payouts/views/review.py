@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_task
 from annotation.models import Assignment
+from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.selectors.next_steps import approval_context
 from annotation.payouts.selectors.proposals import work_facts
 from crowdqc.errors import Missing
@@ -18,6 +19,13 @@ from evaluation.payouts.selectors.evidence import gather_evidence, task_evidence
 from evaluation.payouts.selectors.proposals import score_name
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.official.selectors import official_run
+
+DECISION_MARKS = {
+    Decision.APPROVED: "done",
+    Decision.PAID: "done",
+    Decision.UNPAID: "draft",
+    Decision.REJECTED: "bad",
+}
 
 
 @login_required
@@ -55,7 +63,7 @@ def review_answers(
     """The answers of one assignment: in place under its row, or as a page of their own."""
     _, task = get_task(request, project_id, task_id)
     assignment = (
-        Assignment.objects.filter(pk=assignment_id, task=task, state="submitted")
+        with_decision(Assignment.objects.filter(pk=assignment_id, task=task, state="submitted"))
         .select_related("worker", "version")
         .first()
     )
@@ -66,6 +74,8 @@ def review_answers(
         "task": task,
         "known": adapter_of(task),
         "assignment": assignment,
+        "decision": Decision(assignment.decision),
+        "decision_mark": DECISION_MARKS.get(assignment.decision, "waiting"),
         "answers": reads.read_answers(assignment.pk, run),
         "run": run,
         "facts": work_facts([assignment.pk])[assignment.pk],

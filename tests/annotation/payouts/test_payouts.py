@@ -303,8 +303,8 @@ def test_an_overturned_rejection_cannot_be_repeated(world: World) -> None:
         propose(world, again)
     batch = propose(world, ProposedLine(done.pk, decision="hold"))
     with pytest.raises(Conflict, match="cannot be repeated"):
-        payouts.reject_held_line(
-            by=world.manager, line=batch.lines.get(), reason_code="other", reason=REASON
+        payouts.reject_held_lines(
+            by=world.manager, lines=list(batch.lines.all()), reason_code="other", reason=REASON
         )
 
 
@@ -318,13 +318,13 @@ def test_a_held_line_may_become_a_rejection_but_never_the_other_way_round(world:
     done = submitted(world)
     batch = propose(world, ProposedLine(done.pk, decision="hold", bonus=Decimal("0.50")))
     line = batch.lines.get()
-    change = {"line": line, "reason_code": "no_answer", "reason": REASON}
+    change = {"lines": [line], "reason_code": "no_answer", "reason": REASON}
     for person in (world.worker.user, factories.make_member(world.project, "requester").user):
         with pytest.raises(NotAllowed):
-            payouts.reject_held_line(by=person, **change)
-    payouts.reject_held_line(by=world.manager, **change)
+            payouts.reject_held_lines(by=person, **change)
+    payouts.reject_held_lines(by=world.requester, **change)
     with pytest.raises(Conflict, match="held"):
-        payouts.reject_held_line(by=world.manager, **change)
+        payouts.reject_held_lines(by=world.manager, **change)
     approve(world, batch, "0.00")
     assert Rejection.objects.get().line == PayoutLine.objects.get() == line
     assert ledger() == []
