@@ -98,6 +98,7 @@ class Listing:
     # What the template shows of the rows of a page, where that is more than they hold.
     read: Callable[[list[Any]], Sequence[Any]] = lambda rows: rows
     name_of: Callable[[Any], str] = str
+    url_of: Callable[[Any], str] = lambda row: ""  # its own page, linked where it is skipped
     per_page: int = 50
     files: Sequence[str] = ()  # exports of the task that take the filters, such as "joined.csv"
     extra: Mapping[str, Any] = field(default_factory=dict)  # for the template of a row

@@ -120,10 +120,11 @@ def _act(request: HttpRequest, listing: Listing, bulk: Bulk, here: str) -> HttpR
 
 def _skipped(
     listing: Listing, rows: list[Any], left: dict[int, str]
-) -> list[tuple[str, int, list[str]]]:
-    """Reasons, how many rows each holds for, and the first of their names."""
-    by_reason: dict[str, list[str]] = {}
+) -> list[tuple[str, int, list[tuple[str, str]]]]:
+    """Reasons, how many rows each holds for, and names and addresses of the first."""
+    by_reason: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
         if row.pk in left:
-            by_reason.setdefault(left[row.pk], []).append(listing.name_of(row))
-    return [(reason, len(names), names[:NAMED]) for reason, names in by_reason.items()]
+            named = (listing.name_of(row), listing.url_of(row))
+            by_reason.setdefault(left[row.pk], []).append(named)
+    return [(reason, len(named), named[:NAMED]) for reason, named in by_reason.items()]

@@ -159,14 +159,14 @@ def _book_by_hand(
             )
     done = payments.mark_sent(by=access.user, payments=chosen, memo=memo)
     if not done:
-        said = gettext("They were noted before; nothing was booked twice.")
+        said = gettext("They were marked before; nothing was written twice.")
         messages.info(request, said)
     elif chosen[0].what == Payment.What.REFUSAL:
         rejections = plural(done, "rejection")
-        said = gettext("%(rejections)s noted as done.") % {"rejections": rejections}
+        said = gettext("%(rejections)s marked as rejected.") % {"rejections": rejections}
         messages.success(request, said)
     else:
-        said = gettext("%(done)s noted as paid, and booked.") % {"done": plural(done, "payment")}
+        said = gettext("%(done)s marked as paid.") % {"done": plural(done, "payment")}
         messages.success(request, said)
     return redirect("payment_by_hand", access.project.pk)
 

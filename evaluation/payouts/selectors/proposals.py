@@ -337,9 +337,10 @@ def _people(
     return sorted(people, key=_order)
 
 
-def _order(person: Person) -> tuple[bool, bool, float, str]:
+def _order(person: Person) -> tuple[int, bool, bool, float, str]:
     score = person.score.estimate if person.score else None
-    return (not person.flagged, score is None, -(score or 0.0), person.worker.pseudonym)
+    group = ORDER.index(person.decision)
+    return (group, not person.flagged, score is None, -(score or 0.0), person.worker.pseudonym)
 
 
 def _select(people: list[Person], key: int | None) -> list[Person]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.access import Access
@@ -75,6 +76,7 @@ def proposal_list(access: Access, counts: Mapping[str, int]) -> Listing:
         filters=(Filter("state", _("State"), states, tabs=True),),
         bulk=[_approve(access)] if decides else [],
         name_of=lambda batch: _("Proposal %(batch)s") % {"batch": batch.number},
+        url_of=lambda batch: reverse("payout", args=[access.project.pk, batch.number]),
         per_page=25,
     )
 

@@ -27,7 +27,7 @@ from annotation.models import PayoutBatch, PayoutLine, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.bonus_rule import bases_of
-from annotation.payouts.actions.rules import ProposedLine, roles_of
+from annotation.payouts.actions.rules import ProposedLine, roles_of, why_nobody_approves
 from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
@@ -362,6 +362,10 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
     shown = None
     if own:
         shown = card(batch.task, own.worker, own.evidence, page.around)
+    mine = batch.proposed_by_id == access.user.pk
+    alone = ""
+    if page.open and own and own.held and not mine and not page.why_not:
+        alone = why_nobody_approves(batch.project, access.user)
     names = {}
     if page.open and page.why_not:
         names = approval_context(batch.project, batch.proposed_by, access.user)
@@ -374,7 +378,8 @@ def _payout_context(request: HttpRequest, access: Access, batch: PayoutBatch) ->
         "own": own,
         "card": shown,
         "sources": paste_sources(shown.log) if shown else "",
-        "mine": batch.proposed_by_id == access.user.pk,
+        "mine": mine,
+        "nobody_else": alone,
         "proposer_roles": roles_of(batch.project, batch.proposed_by),
         "reasons": payouts.REASONS.items(),
         "reason_of": payouts.REASONS,

@@ -247,3 +247,20 @@ def test_the_button_and_the_notice_name_rejections_beside_the_pay(world: World) 
     sent = {"pay": one.pk, "reject": bad.pk, "expected_total": PAY}
     after = manager.post(reverse("payout_approve", args=args), sent, follow=True)
     assert "1 rejection" in " ".join(str(m) for m in after.context["messages"])
+
+
+def test_a_skipped_proposal_is_linked_from_the_page_that_skips_it(world: World) -> None:
+    batch = propose(world, "reject")
+    url = reverse("payout_list", args=[world.project.pk])
+    asked = client(world.manager).post(url, {"do": "approve", "pick": batch.pk})
+    [(_, n, [(_, link)])] = asked.context["skipped"]
+    assert (n, link) == (1, reverse("payout", args=[world.project.pk, batch.number]))
+    assert f'href="{link}"' in asked.content.decode()
+
+
+def test_an_approver_whom_nobody_could_second_is_told_before_they_write(world: World) -> None:
+    batch = propose(world, "hold")
+    url = reverse("payout", args=[world.project.pk, batch.number])
+    assert client(world.manager).get(url).context["nobody_else"]
+    factories.make_member(world.project)
+    assert not client(world.manager).get(url).context["nobody_else"]
