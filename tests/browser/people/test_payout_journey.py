@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -152,3 +153,33 @@ def test_a_rejection_is_appealed_overturned_and_paid_once(world: World, enters: 
     assert trial.balances and trial.owed == 0
     worker.go("/work/earnings/")
     expect(worker.page.get_by_text("€1.80 | paid")).to_be_visible()
+
+
+def test_ticks_survive_a_detour_back_and_a_rejection_of_somebody_else(
+    world: World, enters: Any
+) -> None:
+    decisions = ("approve", "approve", "approve", "hold")
+    lines = [ProposedLine(factories.claim_and_submit(world.task).pk, one) for one in decisions]
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
+    )
+    manager = enters(world.manager)
+    page = manager.page
+    manager.go(f"/projects/{world.project.pk}/payouts/{batch.number}/")
+    page.locator("input[name=pay]:checked").first.uncheck()
+    button = page.locator("#approve")
+    expect(button).to_have_text("Approve 2 people, €3.60")
+    page.locator("#evidence").get_by_text("Read the answers").click()
+    manager.sees(re.compile("^Answers of"))
+    page.go_back()
+    expect(button).to_have_text("Approve 2 people, €3.60")
+    page.get_by_text("Reject…").click()
+    page.get_by_label("Reason").select_option("no_answer")
+    page.get_by_label("Message to the worker").fill(factories.REJECTION)
+    manager.press("Propose to reject")
+    expect(page.get_by_role("link", name="Proposal 2")).to_be_visible()
+    expect(button).to_have_text("Approve 2 people, €3.60")
+    manager.press("Approve 2 people, €3.60")
+    expect(page.locator("h1 ~ *").first).to_contain_text("Approved")
+    assert sum(row.amount for row in LedgerEntry.objects.all()) == Decimal("3.60")
+    assert not Rejection.objects.exists()
