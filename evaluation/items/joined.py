@@ -28,6 +28,8 @@ from crowdqc.errors import Invalid
 from crowdqc.web.terms import Words
 from evaluation.items.listing import item_listing
 from evaluation.models import AnswerScore, ItemLabel, LabelDecision, Run
+from evaluation.runs.exports.dictionary import ABOUT_OWN_IDS
+from evaluation.runs.exports.own_ids import NO_IDS, PSEUDONYMS, OwnIds, with_own_ids
 from evaluation.runs.official.selectors import official_run
 
 JOINED = "joined"
@@ -82,14 +84,18 @@ ANSWER = (
     JoinedColumn("answered_at", gettext_lazy("When it was submitted.")),
     JoinedColumn("score", gettext_lazy("Score of the answer by the official run."), "number"),
 )
+OWN_IDS = [JoinedColumn(name, ABOUT_OWN_IDS[name]) for name in ("worker", PSEUDONYMS["worker"])]
 OWN = gettext_lazy("Column of the file that the items were imported from.")
 
 
 class JoinedTable:
-    """The rows of a task in one table; ``query`` are the filters of the list of items."""
+    """The rows of a task in one table; ``query`` are the filters of the list of items.
 
-    def __init__(self, task: Task, query: str = "") -> None:
-        self.task, self.query = task, query
+    ``ids`` are those that a scored table gave its workers.
+    """
+
+    def __init__(self, task: Task, query: str = "", ids: OwnIds = NO_IDS) -> None:
+        self.task, self.query, self.ids = task, query, ids
         listing = item_listing(None, task)
         rows: QuerySet[Item] = narrowed(listing, State.of(listing, QueryDict(query)))
         self.items = Item.objects.filter(pk__in=rows.values("pk"))
@@ -113,11 +119,16 @@ class JoinedTable:
     def table(self) -> Table:
         """The rows, to be gone through once."""
         names = tuple(one.name for one in self.columns)
-        return Table(names, ({name: row.get(name, "") for name in names} for row in self.rows()))
+        rows = ({name: row.get(name, "") for name in names} for row in self.rows())
+        return with_own_ids(Table(names, rows), self.ids)
 
     def dictionary(self) -> Table:
         """What each column holds, a row a column."""
-        rows = ((one.name, one.kind, str(one.about)) for one in self.columns)
+        columns = list(self.columns)
+        if self.ids and self.is_text:
+            at = next(at for at, one in enumerate(columns) if one.name == "worker")
+            columns[at : at + 1] = OWN_IDS
+        rows = ((one.name, one.kind, str(one.about)) for one in columns)
         return Table(("column", "kind", "about"), rows)
 
     def rows(self) -> Iterator[Row]:
@@ -192,7 +203,7 @@ class JoinedTable:
             "answer__replicate",
             "code",
         ).iterator(CHUNK):
-            who = worker or (f"{system} {replicate}" if replicate else system)
+            who = self.ids.get(worker, worker) or (f"{system} {replicate}" if replicate else system)
             mine = found[item, field]
             more = last == (answer, field) and who in mine
             mine[who] = f"{mine[who]} + {code}" if more else code

@@ -20,6 +20,7 @@ from crowdqc.errors import Missing
 from evaluation.items.joined import JOINED, JoinedTable
 from evaluation.items.listing import answer_listing, item_listing
 from evaluation.items.selectors import item_page
+from evaluation.runs.exports.own_ids import own_ids
 from evaluation.runs.selectors.lists import title_of
 
 
@@ -67,12 +68,12 @@ def task_item(request: HttpRequest, project_id: int, task_id: int, item_id: int)
 @open_to_viewers
 def task_table(request: HttpRequest, project_id: int, task_id: int, form: str) -> HttpResponseBase:
     """The items with texts, own columns, votes and labels in one file, or a way to have it."""
-    _access, task = _published(request, project_id, task_id)
+    access, task = _published(request, project_id, task_id)
     if form not in EVERY:
         raise Missing(_("There is no format %(format)s.") % {"format": repr(form)})
     if size_of(task) > LARGE:
         return redirect(f"{reverse('files_list', args=[project_id])}?task={task.pk}#ask")
-    return _sent(task, JOINED, JoinedTable(task).table(), form)
+    return _sent(task, JOINED, JoinedTable(task, ids=own_ids(access, task)).table(), form)
 
 
 @login_required
@@ -80,8 +81,9 @@ def task_table(request: HttpRequest, project_id: int, task_id: int, form: str) -
 @open_to_viewers
 def task_columns(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseBase:
     """What each column of the joined table holds."""
-    _access, task = _published(request, project_id, task_id)
-    return _sent(task, f"{JOINED}-columns", JoinedTable(task).dictionary(), "csv")
+    access, task = _published(request, project_id, task_id)
+    joined = JoinedTable(task, ids=own_ids(access, task))
+    return _sent(task, f"{JOINED}-columns", joined.dictionary(), "csv")
 
 
 def _published(request: HttpRequest, project_id: int, task_id: int) -> tuple[Access, Task]:

@@ -18,6 +18,7 @@ from evaluation.models import Run
 from evaluation.runs import schedules
 from evaluation.runs.exports import dictionary
 from evaluation.runs.exports import scores as exports
+from evaluation.runs.exports.own_ids import own_ids
 from evaluation.runs.next_actions import page_screen
 from evaluation.runs.official.standing import run_standing
 from evaluation.runs.run_types import type_of
@@ -135,12 +136,13 @@ def send(request: HttpRequest, run: Run | None) -> HttpResponseBase:
         raise Missing(gettext("This task has no finished run to export."))
     table, form = request.GET.get("table", "all"), request.GET.get("format", "csv")
     name = f"task-{run.task_id}-run-{run.number}-{table}"
+    ids = own_ids(request.access, run.task)  # type: ignore[attr-defined]
     if table == "all":
-        response = HttpResponse(exports.archive(run, form), content_type="application/zip")
+        response = HttpResponse(exports.archive(run, form, ids), content_type="application/zip")
         response["Content-Disposition"] = f'attachment; filename="{name}-{form}.zip"'
         return response
     exports.check(run, table, form)
-    lines: Iterator[str] = exports.lines(run, table, form)
+    lines: Iterator[str] = exports.lines(run, table, form, ids)
     streamed = StreamingHttpResponse(lines, content_type=exports.FORMATS[form])
     streamed["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return streamed

@@ -133,6 +133,12 @@ ABOUT: Mapping[str, Words] = {
     "order": gettext_lazy("Whether citations follow the ranking of passages (rank correlation)."),
     "heavy": gettext_lazy("Share of statements that take over many words of a passage."),
 }
+# Where a scored table gave its workers ids of its own.
+ABOUT_OWN_IDS: Mapping[str, Words] = {
+    "worker": gettext_lazy("Worker, by the id in your table."),
+    "pseudonym": gettext_lazy("Pseudonym of the worker."),
+    "best_pseudonym": gettext_lazy("Pseudonym of the worker with the best answer."),
+}
 PARTS: Mapping[str, Words] = {
     "votes ": gettext_lazy("How many gave this label."),
     "states_": gettext_lazy("Whether this signal of the log fired."),
@@ -141,17 +147,22 @@ PARTS: Mapping[str, Words] = {
 OWN = gettext_lazy("Column of the file that the items were imported from.")
 
 
-def describe_column(column: str) -> str:
+def describe_column(column: str, about: Mapping[str, Words] = ABOUT) -> str:
     """What a column of a run's tables holds; "" where that is not known."""
-    known = ABOUT.get(column)
+    known = about.get(column)
     if known is not None:
         return str(known)
     return next((str(said) for start, said in PARTS.items() if column.startswith(start)), "")
 
 
-def dictionary(tables: Mapping[str, Iterable[str]], own: Iterable[str] = ()) -> Table:
-    """Make the data dictionary of tables; ``own`` are columns that came with the items."""
-    kept = frozenset(own)
+def dictionary(
+    tables: Mapping[str, Iterable[str]], own: Iterable[str] = (), **more: Words
+) -> Table:
+    """Make the data dictionary of tables; ``own`` are columns that came with the items.
+
+    ``more`` describes columns otherwise than ``ABOUT`` does.
+    """
+    kept, known = frozenset(own), {**ABOUT, **more}
 
     def rows() -> Iterator[tuple[str, str, str]]:
         for table, columns in tables.items():
@@ -159,7 +170,7 @@ def dictionary(tables: Mapping[str, Iterable[str]], own: Iterable[str] = ()) -> 
                 yield (
                     table,
                     one,
-                    str(OWN) if one in kept else describe_column(one) or _("Not described."),
+                    str(OWN) if one in kept else describe_column(one, known) or _("Not described."),
                 )
 
     return Table(HEADER, rows())

@@ -16,6 +16,7 @@ from crowdqc.errors import Invalid
 from evaluation.models import AnswerScore, Run, RunFigure
 from evaluation.results.files import StoredTable
 from evaluation.runs.exports import dictionary
+from evaluation.runs.exports.own_ids import NO_IDS, OwnIds, header_with_ids, with_own_ids
 from evaluation.runs.exports.tables import found_tables
 from evaluation.runs.run_types import type_of
 
@@ -38,18 +39,23 @@ def check(run: Run, table: str, form: str) -> None:
     files.check_format(form)
 
 
-def table(run: Run, name: str) -> Table:
-    """Return a table of a run for export."""
+def table(run: Run, name: str, ids: OwnIds = NO_IDS) -> Table:
+    """Return a table of a run for export, with the workers' ids of the file where given."""
     if name == dictionary.TABLE:
-        return dictionary.dictionary({one: table.header for one, table in tables_of(run).items()})
+        headers = {one: table.header for one, table in tables_of(run).items()}
+        if not ids:
+            return dictionary.dictionary(headers)
+        named = {one: header_with_ids(header) for one, header in headers.items()}
+        return dictionary.dictionary(named, **dictionary.ABOUT_OWN_IDS)
     found = tables_of(run)[name]
-    return Table(found.header, found.records(found.model.objects.filter(run=run)))
+    rows = found.records(found.model.objects.filter(run=run))
+    return with_own_ids(Table(found.header, rows), ids)
 
 
-def lines(run: Run, name: str, form: str) -> Iterator[Any]:
+def lines(run: Run, name: str, form: str, ids: OwnIds = NO_IDS) -> Iterator[Any]:
     """The file, piece by piece. Text that a spreadsheet would take for a formula is quoted."""
     check(run, name, form)
-    return table(run, name).parts(form)
+    return table(run, name, ids).parts(form)
 
 
 def manifest(run: Run, files: Mapping[str, str]) -> dict[str, Any]:
@@ -136,9 +142,9 @@ class Archive:
     ``rows`` and ``manifest`` are known when the parts have been gone through.
     """
 
-    def __init__(self, run: Run, form: str) -> None:
+    def __init__(self, run: Run, form: str, ids: OwnIds = NO_IDS) -> None:
         files.check_format(form)
-        self.run, self.form, self.rows = run, form, 0
+        self.run, self.form, self.ids, self.rows = run, form, ids, 0
         self.manifest: dict[str, Any] = {}
 
     def parts(self) -> Iterator[bytes]:
@@ -152,15 +158,17 @@ class Archive:
             yield "figures.json", [figures_text(self.run)]
 
     def _table(self, name: str) -> Iterator[Any]:
-        found = table(self.run, name)
+        found = table(self.run, name, self.ids)
         yield from found.parts(self.form)
         self.rows += found.count
 
     def _make_manifest(self, hashes: Mapping[str, str]) -> dict[str, Any]:
         self.manifest = manifest(self.run, hashes)
+        if self.ids:
+            self.manifest["names"] = "ids of the file, with pseudonyms"
         return self.manifest
 
 
-def archive(run: Run, form: str) -> bytes:
+def archive(run: Run, form: str, ids: OwnIds = NO_IDS) -> bytes:
     """Return the ZIP file of a run's tables as bytes."""
-    return b"".join(Archive(run, form).parts())
+    return b"".join(Archive(run, form, ids).parts())

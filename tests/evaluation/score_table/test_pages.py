@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import time
@@ -16,7 +17,18 @@ from django.urls import reverse
 from annotation.formats.exports.labels import label_table
 from annotation.formats.exports.pairwise import candidate_table
 from annotation.formats.uploads.actions import drop_uploads_naming
-from annotation.models import Answer, ChoiceValue, ImportFile, Item, Project, StoredFile, Task, User
+from annotation.models import (
+    Answer,
+    ChoiceValue,
+    ImportFile,
+    Item,
+    Membership,
+    Project,
+    Role,
+    StoredFile,
+    Task,
+    User,
+)
 from annotation.models.tasks import TaskState
 from evaluation.models import Run, RunState
 from evaluation.pairwise.selectors.names import is_generated_id
@@ -511,3 +523,45 @@ def test_the_texts_of_a_scored_table_leave_with_the_ids_of_its_file(kind: str) -
     score(client, drop(client, text))
     rows = list(candidate_table(Task.objects.get(), "csv").rows)
     assert rows and not [row["key"] for row in rows if is_generated_id(row["key"])]
+
+
+def _csv(client: Client, address: str) -> list[dict[str, str]]:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.content
+    content = b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+
+
+def test_downloads_of_a_scored_table_hold_its_ids_for_requesters_alone() -> None:
+    client = client_of(factories.make_user())
+    score(client, drop(client, votes()))
+    task, run = Task.objects.get(), Run.objects.get()
+    run_quickly(run)
+    ids = [task.project_id, task.pk]
+    known = dict(Membership.objects.filter(user=None).values_list("pseudonym", "external_id"))
+    assert sorted(known.values()) == ["w0", "w1", "w2"]
+    workers = f"{reverse('label_export', args=ids)}?table=workers"
+    rows = _csv(client, workers)
+    assert {row["pseudonym"]: row["worker"] for row in rows} == known
+    joined = _csv(client, reverse("task_table", args=[*ids, "csv"]))
+    assert {name for row in joined for name in json.loads(row["votes"])} == {"w0", "w1", "w2"}
+    about = _csv(client, f"{reverse('label_export', args=ids)}?table=columns")
+    assert "pseudonym" in {row["column"] for row in about if row["table"] == "workers"}
+
+    viewer = factories.make_member(task.project, Role.VIEWER)
+    seen = _csv(client_of(viewer.user), workers)
+    assert {row["worker"] for row in seen} == set(known) and "pseudonym" not in seen[0]
+
+
+def test_best_workers_of_a_scored_table_have_its_ids() -> None:
+    client = client_of(factories.make_user())
+    score(client, drop(client, answers()))
+    task, run = Task.objects.get(), Run.objects.get()
+    run_quickly(run)
+    rows = _csv(
+        client, f"{reverse('run_export', args=[task.project_id, run.number])}?table=workers"
+    )
+    known = dict(Membership.objects.filter(user=None).values_list("pseudonym", "external_id"))
+    assert known and {row["pseudonym"]: row["worker"] for row in rows} == known
+    joined = _csv(client, reverse("task_table", args=[task.project_id, task.pk, "csv"]))
+    assert {row["pseudonym"]: row["worker"] for row in joined} == known
