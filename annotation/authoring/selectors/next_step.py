@@ -44,7 +44,7 @@ class NextStep:
 def next_step(at: Standing) -> NextStep | None:
     """The next step; None where there is nothing to do.
 
-    Money that waits for a decision comes first, then a missing run, which review looks at.
+    What waits for a person comes first, the oldest before: a proposal, then work to review.
     """
     if at.state == TaskState.DRAFT:
         label = _("Preview and publish") if at.items else str(at.add_words)
@@ -61,8 +61,8 @@ def next_step(at: Standing) -> NextStep | None:
     resume = NextStep(_("Resume the task"), "task", anchor="#distribution", requester=True)
     steps = (
         (at.proposal, approve),
-        (over and at.results == NO_RUN, NextStep(_("Start a run"), "run_start")),
         (at.waiting, NextStep(review, "review")),
+        (over and at.results == NO_RUN, NextStep(_("Start a run"), "run_start")),
         (at.draft, publish),
         (over and at.results == RUNNING, NextStep(_("See the run"), "task_results")),
         (over and at.results == DONE, NextStep(_("Open results"), "task_results")),

@@ -43,7 +43,8 @@ CLOSED = replace(BEGUN, state="closed")
         (replace(BEGUN, waiting=1), "Review 1 assignment"),
         (replace(BEGUN, draft=2), "Publish version 2"),
         (replace(BEGUN, waiting=3, proposal=7), "Approve proposal 7"),
-        (replace(FULL, waiting=3), "Start a run"),
+        (replace(FULL, waiting=3), "Review 3 assignments"),
+        (FULL, "Start a run"),
         (replace(FULL, waiting=3, results=RUNNING), "Review 3 assignments"),
         (replace(FULL, results=RUNNING), "See the run"),
         (replace(FULL, waiting=3, results=DONE), "Review 3 assignments"),
@@ -78,7 +79,7 @@ def test_a_task_has_one_primary_button_which_goes_on_from_step_to_step() -> None
 
     assert shown(world.requester) == ["Invite workers"]
     done = factories.claim_and_submit(world.task, world.worker)
-    assert shown(world.requester) == shown(world.manager) == ["Start a run"]
+    assert shown(world.requester) == shown(world.manager) == ["Review 1 assignment"]
     Run.objects.create(
         project=world.project, task=world.task, number=1, method="aqer", state="done"
     )
