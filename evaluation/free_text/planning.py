@@ -17,7 +17,7 @@ from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.methods.core.redundancy import FEW
 from evaluation.models import Run
 from evaluation.runs.planning.precision import SEED, VERSION, Planner, PlanPage, plan_reach
-from evaluation.runs.planning.price import PAY, Price, price_of
+from evaluation.runs.planning.price import Price, price_of
 
 MODEL = "f2"  # thirds of three qualities
 VOTES = tuple(range(2, 9))
@@ -56,7 +56,7 @@ class TextPlanner(Planner):
                 label=_("Answers per worker"),
                 help=_("More answers tell more of a worker."),
             ),
-            price_of(task, build.version).option(_("Pay per answer")),
+            *price_of(task, build.version).options(_("Pay per answer")),
         )
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
@@ -68,7 +68,7 @@ class TextPlanner(Planner):
         ]
         verdict, note = verdict_of(reached, target)
         build = Build(task)
-        price = price_of(task, build.version).paying(values[PAY])
+        price = price_of(task, build.version).given(values)
         if (enough := least_of(reached, target)) is not None and build.questions:
             cost = price.terms(max(enough, FEW) * build.questions, "answer")
             note = f"{note} {_('Cost: %(cost)s.') % {'cost': cost}}"
@@ -101,6 +101,7 @@ class TextPlanner(Planner):
                 _("Lowest to highest of %(studies)s studies") % {"studies": STUDIES},
                 _("A score is known to ±"),
                 *([_("Answers"), _("Cost")] if build.questions else []),
+                *([_("Days")] if build.questions and price.a_day else []),
             ),
             [
                 [
@@ -128,10 +129,11 @@ def design_of(votes: int, per: int) -> dict[str, int]:
 
 
 def _costs(price: Price, answers: int) -> list[tuple[str, str]]:
-    """Cells of so many answers and their cost; none where the task has no questions yet."""
+    """Cells of so many answers, their cost and days; none where the task has no questions yet."""
     if not answers:
         return []
-    return [(count(answers), ""), (money(price.cost(answers), price.currency), "")]
+    days = [(count(price.days(answers)), "")] if price.a_day else []
+    return [(count(answers), ""), (money(price.cost(answers), price.currency), ""), *days]
 
 
 def least_of(reached: list[Reached], target: float) -> int | None:

@@ -27,7 +27,7 @@ from evaluation.runs.adapters import adapter_of, precision
 from evaluation.runs.forms import field_of
 from evaluation.runs.pages import number_of
 from evaluation.runs.planning.plans import find_plan, planner_of
-from evaluation.runs.planning.price import PAY
+from evaluation.runs.planning.price import PAY, UNITS
 from evaluation.runs.selectors import lists
 
 HIDDEN = (
@@ -114,7 +114,7 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         raise Missing(_("There is no plan for tasks of this type."))
     run = lists.shown_run(task, number_of(request))
     options = planner.options(task, run)
-    units = {**planner.units, PAY: task.project.currency}
+    units = {**planner.units, **UNITS, PAY: task.project.currency}
     asked = any(one.name in request.GET for one in options)
     values = {one.name: one.default for one in options}
     # An address may name some of them: numbers that came later have their usual value.
@@ -128,7 +128,7 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         "results": reverse(adapter_of(task).results, args=[project_id, task_id]),
         "planner": planner,
         "form": form,
-        "start": planner.start(task, run, values),
+        "start": planner.start(task, run, usual),
         "fields": [(form[one.name], units.get(one.name, "")) for one in options],
         "why": "",
     }

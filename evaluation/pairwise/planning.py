@@ -29,7 +29,7 @@ from evaluation.runs.planning.precision import (
     PlanStart,
     plan_reach,
 )
-from evaluation.runs.planning.price import PAY, Price, price_of
+from evaluation.runs.planning.price import Price, price_of
 
 GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
@@ -81,7 +81,7 @@ class PairPlanner(Planner):
                 label=_("Pairs of the two"),
                 help=_("How many put the two systems side by side."),
             ),
-            price_of(task, task.version_or_draft()).option(_("Pay per judgment")),
+            *price_of(task, task.version_or_draft()).options(_("Pay per judgment")),
         )
 
     def start(self, task: Task, run: Run | None, usual: Mapping[str, Any]) -> PlanStart | None:
@@ -102,7 +102,7 @@ class PairPlanner(Planner):
         reached = [
             Reached(votes, *one["separated"]) for votes, one in zip(VOTES, found, strict=True)
         ]
-        price = price_of(task, build.version).paying(values[PAY])
+        price = price_of(task, build.version).given(values)
         verdict, note = verdict_of(reached, target, gap, pairs)
         enough = _enough(reached, target)
         if enough is not None:

@@ -20,7 +20,7 @@ from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
 from evaluation.runs.planning.precision import Planner, PlanPage
-from evaluation.runs.planning.price import PAY, Price, price_of
+from evaluation.runs.planning.price import Price, price_of
 from evaluation.runs.selectors import lists
 
 ITEMS, MOST_ITEMS = 100, 10_000_000  # where the task has none yet; that are priced
@@ -61,12 +61,12 @@ class LabelPlanner(Planner):
         )
         accuracy = real_number("accuracy", usual, 1, 99, label=_("Single labels right"), help=said)
         items = whole_number("items", task.items.count() or ITEMS, 1, MOST_ITEMS, label=_("Items"))
-        pay = price_of(task, task.version_or_draft()).option(_("Pay per label"))
-        return items, TARGET, accuracy, PER_WORKER, pay
+        price = price_of(task, task.version_or_draft()).options(_("Pay per label"))
+        return items, TARGET, accuracy, PER_WORKER, *price
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target = values["target"] / 100
-        price = price_of(task, task.version_or_draft()).paying(values[PAY])
+        price = price_of(task, task.version_or_draft()).given(values)
         found, cost = _plan(task, run, values), Cost(price, values["items"], values["per_worker"])
         verdict, note = verdict_of(found, target, cost)
         majority = [
@@ -103,7 +103,8 @@ class LabelPlanner(Planner):
             ),
             (
                 *(_("Workers per item"), "Dawid-Skene", studies, _("Majority vote"), studies),
-                *(_("Labels"), _("Cost"), _("Workers"), _("Days")),
+                *(_("Labels"), _("Cost"), _("Workers")),
+                *([_("Days")] if price.a_day else []),
             ),
             [[*_cells(row), *cost.cells(row.votes)] for row in found.rows],
             found.recipe,
@@ -131,14 +132,14 @@ class Cost:
         return money(self.price.cost(votes * self.items), self.price.currency)
 
     def cells(self, votes: int) -> list[tuple[str, str]]:
-        """Cells of the plan's table: labels, cost, people and days."""
+        """Cells of the plan's table: labels, cost, people and, where a pace is given, days."""
         labels = votes * self.items
-        days = count(self.price.days(labels)) if self.price.a_day else ""
+        days = [(count(self.price.days(labels)), "")] if self.price.a_day else []
         return [
             (count(labels), ""),
             (self.total(votes), "l1r"),
             (count(self.people(votes)), ""),
-            (days or _("unknown"), "" if days else "dim"),
+            *days,
         ]
 
 

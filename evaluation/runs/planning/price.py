@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -18,7 +20,10 @@ from crowdqc.web.terms import Words
 from evaluation.methods.core.params import Param, real_number
 
 WEEK = dt.timedelta(days=7)
-PAY, MOST_PAY = "pay", 10_000  # a plan's option: the pay of one answer
+# Options of a plan: the pay of one answer, the platform's fee, and assignments per day.
+PAY, FEE, A_DAY = "pay", "fee", "a_day"
+UNITS = {FEE: "%"}
+MOST_PAY, MOST_FEE, MOST_A_DAY = 10_000, 100, 100_000
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,36 @@ class Price:
         """Return the days that so many answers take at last week's rate."""
         return math.ceil(answers / self.a_day)
 
-    def option(self, label: Words) -> Param:
-        """Return the option of a plan for the pay of one answer; as in the task if not changed."""
+    def options(self, label: Words) -> tuple[Param, ...]:
+        """Return the options of a plan: the pay of one answer (``label``), fee and pace.
+
+        Those of the task and of last week where nobody changes them.
+        """
         digits = 2 + len(str(self.per_assignment))  # enough for the pay of an assignment
         usual = round(self.pay / max(1, self.per_assignment), digits)
-        return real_number(PAY, float(usual), 0, MOST_PAY, label=str(label))
+        pace = round(self.a_day / max(1, self.per_assignment), 1) or None
+        return (
+            real_number(PAY, float(usual), 0, MOST_PAY, label=str(label)),
+            real_number(FEE, float(self.fee), 0, MOST_FEE, label=_("Platform fee")),
+            real_number(
+                A_DAY,
+                pace,
+                0.1,
+                MOST_A_DAY,
+                label=_("Assignments per day"),
+                help=_("As in the last 7 days.") if pace else _("None came in the last 7 days."),
+            ),
+        )
 
-    def paying(self, each: float) -> Price:
-        """Return the price if one answer is paid ``each``, to the cent of an assignment."""
-        return replace(self, pay=round_money(as_decimal(each) * max(1, self.per_assignment)))
+    def given(self, values: Mapping[str, Any]) -> Price:
+        """Return the price with the values of a plan's options, to the cent of an assignment."""
+        per, pace = max(1, self.per_assignment), values[A_DAY]
+        return replace(
+            self,
+            pay=round_money(as_decimal(values[PAY]) * per),
+            fee=as_decimal(values[FEE]),
+            a_day=(pace or 0) * per,
+        )
 
     def terms(self, answers: int, noun: str) -> str:
         """The cost with its factors: assignments, answers and pay of each, and the fee."""

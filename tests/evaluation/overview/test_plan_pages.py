@@ -136,8 +136,19 @@ def test_a_price_counts_whole_assignments_with_the_fee_and_names_pay_and_fee() -
 @pytest.mark.parametrize("per", [1, 3, 7, 12, 96, 997])
 def test_a_plan_begins_with_the_pay_of_the_task_to_the_cent(per: int) -> None:
     price = Price(Decimal("1.00"), per, Decimal(0), "EUR", 0.0)
-    assert price.paying(price.option("Pay").default) == price
-    assert price.paying(0.5).pay == Decimal("0.50") * per
+    usual = {one.name: one.default for one in price.options("Pay")}
+    assert price.given(usual) == price
+    assert price.given({**usual, "pay": 0.5}).pay == Decimal("0.50") * per
+
+
+def _column(html: str, head: str) -> list[str]:
+    """The cells under a head of the plan's table, without thousands separators."""
+    heads = re.findall(r'<th scope="col" class="num">([^<]*)</th>', html)
+    if head not in heads:
+        return []
+    body = html.partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall(r"<t[hd] [^>]*>([^<]*)</t[hd]>", row) for row in body.split("<tr>")[1:]]
+    return [row[heads.index(head)].replace(",", "") for row in rows]
 
 
 @pytest.mark.parametrize("kind", ["labels", "pairs", "texts"])
@@ -152,6 +163,16 @@ def test_every_plan_asks_for_the_pay_of_one_answer_and_prices_with_it(kind: str)
         "pairs": "?target=60&gap=0.4&pairs=200",
         "texts": "?target=0.5&per_worker=4",
     }[kind]
+    assert not _column(plan_page(task, query=asks), "Days")
+    priced = plan_page(task, query=f"{asks}&pay=0.5&fee=25&a_day=3")
+    per = task.version_or_draft().items_per_assignment
+    votes = _column(priced, {"labels": "Labels", "pairs": "Judgments", "texts": "Answers"}[kind])
+    days, cost = _column(priced, "Days"), _column(priced, "Cost")
+    assert days and len(days) == len(votes)
+    for n, day, amount in zip(votes, days, cost, strict=True):
+        assert int(day) == math.ceil(int(n) / (3 * per))
+        paid = math.ceil(int(n) / per) * per * Decimal("0.50") * Decimal("1.25")
+        assert abs(Decimal(amount.strip("€")) - paid) <= Decimal("0.01")
     found = plan_page(task, query=f"{asks}&pay=0.5")
     assert re.search(r'name="pay"[^>]*value="0.5"', found)
     factors = re.search(
