@@ -213,11 +213,15 @@ def feedback(task: Task) -> QuerySet[Answer]:
 
 def count_able_workers(task: Task) -> int:
     """Count workers who may take the task and are not left out of its results."""
-    left_out = task.exclusions.in_force().values("worker")
+    workers = able_workers(task.project_id)
     if task.panel_id:
         members = PanelMember.objects.filter(panel=task.panel_id, until__isnull=True)
-        return members.exclude(worker__in=left_out).count()
-    workers = Membership.objects.filter(
-        project=task.project_id, role=Role.WORKER, user__isnull=False, removed_at__isnull=True
+        workers = workers.filter(pk__in=members.values("worker"))
+    return workers.exclude(pk__in=task.exclusions.in_force().values("worker")).count()
+
+
+def able_workers(project_id: int) -> QuerySet[Membership]:
+    """Return the workers of a project who can work: with an account, and not removed."""
+    return Membership.objects.filter(
+        project=project_id, role=Role.WORKER, user__isnull=False, removed_at__isnull=True
     )
-    return workers.exclude(pk__in=left_out).count()

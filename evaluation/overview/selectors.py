@@ -80,10 +80,12 @@ class TaskRow:
         if p.is_imported:
             parts.append(_("imported"))
         elif p.task.current_id:
+            if p.imported:
+                parts.append(_("%(n)s imported") % {"n": plural(p.imported, "assignment")})
             pay = money(p.pay, p.task.project.currency)
             parts.append(
                 _("%(assignments)s at %(pay)s")
-                % {"assignments": plural(p.needed, "assignment"), "pay": pay}
+                % {"assignments": plural(p.needed - p.imported, "assignment"), "pay": pay}
             )
         return ", ".join(parts)
 

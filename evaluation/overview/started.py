@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Invitation, PayoutBatch, Recruitment, Role, TaskVersion
 from annotation.models.tasks import TaskState
+from annotation.panels.selectors import able_workers
 from crowdqc.numbers import count, money, plural
 from evaluation.models import Run, RunState
 from evaluation.overview.selectors import Facts, noun_of
@@ -124,7 +125,9 @@ def _items(found: Facts) -> Step:
 
 def _invite(found: Facts) -> Step:
     project, url = found.access.project, _address(found, "people")
-    workers = project.memberships.filter(role=Role.WORKER, removed_at=None).count()
+    if found.is_imported:
+        return Step(_("Invite people"), _("All answers came from files"), True, "", url)
+    workers = able_workers(project.pk).count()
     invited = Invitation.objects.filter(project=project, role=Role.WORKER, revoked_at=None)
     if workers or invited.exists() or Recruitment.objects.filter(task__project=project).exists():
         text = (

@@ -156,13 +156,15 @@ def describe_column(column: str, about: Mapping[str, Words] = ABOUT) -> str:
 
 
 def dictionary(
-    tables: Mapping[str, Iterable[str]], own: Iterable[str] = (), **more: Words
+    tables: Mapping[str, Iterable[str]],
+    own: Iterable[str] = (),
+    about: Mapping[str, Words] | None = None,
 ) -> Table:
     """Make the data dictionary of tables; ``own`` are columns that came with the items.
 
-    ``more`` describes columns otherwise than ``ABOUT`` does.
+    ``about`` describes columns otherwise than ``ABOUT`` does.
     """
-    kept, known = frozenset(own), {**ABOUT, **more}
+    kept, known = frozenset(own), {**ABOUT, **(about or {})}
 
     def rows() -> Iterator[tuple[str, str, str]]:
         for table, columns in tables.items():

@@ -46,7 +46,7 @@ def table(run: Run, name: str, ids: OwnIds = NO_IDS) -> Table:
         if not ids:
             return dictionary.dictionary(headers)
         named = {one: header_with_ids(header) for one, header in headers.items()}
-        return dictionary.dictionary(named, **dictionary.ABOUT_OWN_IDS)
+        return dictionary.dictionary(named, about=dictionary.ABOUT_OWN_IDS)
     found = tables_of(run)[name]
     rows = found.records(found.model.objects.filter(run=run))
     return with_own_ids(Table(found.header, rows), ids)

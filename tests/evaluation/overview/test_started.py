@@ -10,16 +10,21 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.access import Access
+from annotation.accounts.named.actions import workers_named
 from annotation.accounts.projects.actions import invite
 from annotation.authoring.actions import tasks
 from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template
 from annotation.models import Role
+from annotation.panels.selectors import count_able_workers
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
 from annotation.work.actions import answers
 from evaluation.labels.run import LABELS
 from evaluation.models import Run
+from evaluation.overview.selectors import facts
+from evaluation.overview.started import started
 from tests.support import factories
 from tests.support.pages import html_of
 
@@ -77,3 +82,15 @@ def test_the_list_can_be_hidden_by_one_person_and_managers_do_not_see_it() -> No
     hidden = one.post(reverse("project_start_hide", args=[world.project.pk]), follow=True)
     assert LIST not in html_of(hidden) and LIST not in html_of(one.get(url))
     assert LIST in html_of(other.get(url)) and LIST not in html_of(manager.get(url))
+
+
+def test_workers_of_a_file_do_not_count_as_invited() -> None:
+    project = factories.make_project()
+    task = factories.make_task(project=project, n=2)
+    workers_named(project, {"w1", "w2"})
+    found = facts(Access(project, project.owner, frozenset({Role.REQUESTER})))
+    invite_step = next(one for one in started(found).steps if "Invite" in one.title)
+    assert not invite_step.done and count_able_workers(task) == 0
+    factories.make_worker(project)
+    invite_step = next(one for one in started(found).steps if "Invite" in one.title)
+    assert invite_step.done and count_able_workers(task) == 1
