@@ -128,8 +128,8 @@ def _too_fast(found: Facts) -> Iterator[Todo]:
                 "people": people,
                 "rate": money(max(rates), project.currency) if rates else "",
             },
-            reverse("review", args=[project.pk, task_id]) + "?show=look",
-            _("Look first"),
+            reverse("review", args=[project.pk, task_id]) + "?sort=time",
+            _("Fastest first"),
         )
 
 

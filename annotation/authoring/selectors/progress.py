@@ -57,9 +57,14 @@ class TaskProgress:
         return self.approved + self.waiting
 
     @property
+    def has_only_imports(self) -> bool:
+        """Whether all work so far came from files, so that nothing was paid."""
+        return 0 < self.submitted == self.imported and not self.spent
+
+    @property
     def is_imported(self) -> bool:
         """Whether all work came from files, so that nothing was or will be paid."""
-        return 0 < self.submitted == self.imported and not (self.leased or self.ahead or self.spent)
+        return self.has_only_imports and not (self.leased or self.ahead)
 
     @property
     def open_assignments(self) -> int:

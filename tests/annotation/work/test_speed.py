@@ -143,9 +143,9 @@ def test_the_overview_warns_of_an_hourly_pay_that_nobody_who_reads_can_reach(
     [warned] = [
         todo for todo in todos(overview.facts(access)) if "less time than reading" in todo.text
     ]
-    assert (warned.mark, warned.head, warned.link) == ("warn", "3 assignments", "Look first")
+    assert (warned.mark, warned.head, warned.link) == ("warn", "3 assignments", "Fastest first")
+    assert warned.url.endswith("?sort=time")
     assert warned.text.endswith("3 people, up to €596.57 an hour.")
-    assert warned.url.endswith("?show=look")
     figure = next(
         one
         for one in overview.figures(overview.facts(access))

@@ -230,6 +230,20 @@ def test_imported_work_has_no_cost_and_paid_work_beside_it_keeps_its_own(world: 
     assert not re.search(r"[>€\s]0\.00", client.get(url).content.decode())
 
 
+def test_an_open_task_with_imports_names_their_number_and_pays_for_the_rest(world: World) -> None:
+    factories.claim_and_submit(world.task)
+    Assignment.objects.update(source="import", pay=0)
+    found = facts(world)
+    [row] = found.rows
+    assert row.progress.has_only_imports and not found.is_imported
+    open_ones = row.progress.needed - 1
+    assert f"1 assignment imported, {open_ones} assignment" in row.sub
+    client = Client()
+    client.force_login(world.manager)
+    html = client.get(reverse("project", args=[world.project.pk])).content.decode()
+    assert re.search(r'data-label="Cost so far">\s*<span class="dim">imported<', html)
+
+
 def test_every_page_of_a_task_counts_repeated_judgments_alike() -> None:
     task = pair_corpus.make_task(topics=1, redundancy=2)
     task.items.filter(pk__in=task.items.values("pk")[:5]).update(repeat=True)
