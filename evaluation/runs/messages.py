@@ -66,6 +66,14 @@ MESSAGES = Catalogue(
             ),
             ACTION,
         ),
+        "models_untested": Message(
+            ngettext_lazy(
+                "%(answers)s of %(models)s is not compared with people yet.",
+                "%(answers)s of %(models)s are not compared with people yet.",
+                "n",
+            ),
+            Severity.WARNING,
+        ),
         "trial_run": Message(_("This run is a trial. Run %(official)s is official."), ACTION),
         "no_official_run": Message(
             _("No run is official yet, so payouts and worker cards use none."), ACTION

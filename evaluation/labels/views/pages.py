@@ -34,6 +34,7 @@ from evaluation.results.files import csv_of
 from evaluation.results.findings import Finding, Screen, arrange
 from evaluation.runs import schedules
 from evaluation.runs.exports.scores import FORMATS
+from evaluation.runs.model_answers import untested_models
 from evaluation.runs.next_actions import choose_action
 from evaluation.runs.pages import (
     export_menu,
@@ -75,6 +76,7 @@ def frame(request: HttpRequest, task: Task, view: str) -> tuple[Run | None, dict
         keep=keep,
         **export_menu(run),
         header=study.state(run, context["active"], context["last"]),
+        models_untested=untested_models(task) if run is not None else None,
         views=[
             {
                 "slug": slug,
@@ -135,7 +137,8 @@ def screen_of(
         *findings.actions_of(run, told, decided),
         settled=findings.is_settled(told),
     )
-    return arrange([findings.verdict_of(run, told, reliable), action, *warnings])
+    models = context["models_untested"]
+    return arrange([findings.verdict_of(run, told, reliable), action, models, *warnings])
 
 
 def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> HttpResponse:

@@ -18,6 +18,9 @@ from evaluation.llm.selectors import models as llm_models
 from evaluation.llm_runs import start as ask_start
 from evaluation.llm_runs.forms import AskForm, form_of
 from evaluation.llm_runs.selectors import llm_tasks
+from evaluation.methods.replacement.method import METHOD as REPLACEMENT
+from evaluation.runs.model_answers import model_answers
+from evaluation.runs.run_types import fits
 from evaluation.runs.selectors import lists as run_reads
 
 
@@ -38,6 +41,8 @@ def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     context = {
         **_around(task, "chat", *(way.asking.use for way in ways)),
         "live": llm_tasks.live_runs(task),
+        "answered": model_answers(task),
+        "can_test": fits(task, REPLACEMENT.slug),
         "ways": ways,
         "without": llm_tasks.options_without_model(task),
     }

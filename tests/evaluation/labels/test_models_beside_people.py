@@ -10,12 +10,14 @@ import pytest
 from django.urls import reverse
 
 from annotation.formats.actions.system_answers import SystemAnswer, store_system_answers
-from annotation.models import Item, Task
+from annotation.models import Answer, Item, Task
 from annotation.task_types import Values
 from evaluation.methods.core.units import wilson
-from evaluation.models import ItemLabel, Run, WorkerScore
+from evaluation.methods.replacement.method import METHOD as REPLACEMENT
+from evaluation.models import ItemLabel, Run, Snapshot, WorkerScore
 from evaluation.overview import results
 from evaluation.people.selectors.card import worker_card
+from evaluation.runs.model_answers import model_answers, untested_models
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import client_of, page, text_of
@@ -79,6 +81,45 @@ def test_labels_of_models_are_no_new_answers_in_the_list_of_results(task: Task) 
     worker = factories.make_worker(project=task.project)
     corpus.add_labels(task, worker, [(item, corpus.truth(item.position)) for item in items])
     assert [row.new for row in results.tasks(task.project)] == [3]
+
+
+def test_labels_of_models_that_no_test_has_seen_are_named_with_the_way_to_test_them(
+    task: Task,
+) -> None:
+    scored(task)
+    finding = 'data-finding="models_untested"'
+    assert finding not in page(task, "label_results")
+    by_model(task, "late", wrong=3)
+    html = page(task, "label_results")
+    assert finding in html and "Nothing has changed" not in html
+    found = untested_models(task)
+    assert found and found.code == "models_untested" and "60 labels of 1 model" in found.text
+    assert found.action and found.action.url == reverse(
+        "replacement", args=[task.project_id, task.pk]
+    )
+    assert [(one.name, one.strategy, one.n) for one in model_answers(task)] == [
+        ("late", "labels@1", 60)
+    ]
+    models = page(task, "task_models")
+    assert 'id="answered"' in models and "No model is configured" not in models
+    last = Answer.objects.filter(item__task=task).latest("pk").pk
+    made = Run.objects.get(task=task)
+    snapshot = Snapshot.objects.create(
+        project=task.project,
+        task=task,
+        content_hash="x" * 64,
+        answer_ids=[],
+        counts={"max_id": last},
+    )
+    Run.objects.create(
+        project=task.project,
+        task=task,
+        number=made.number + 1,
+        method=REPLACEMENT.slug,
+        state="done",
+        snapshot=snapshot,
+    )
+    assert untested_models(task) is None
 
 
 def of(share: float) -> str:

@@ -30,6 +30,7 @@ from evaluation.models import (
 )
 from evaluation.runs import engine as runs
 from evaluation.runs import run_types
+from evaluation.runs.model_answers import model_answers
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
 from tests.support.pages import html_of
@@ -220,7 +221,8 @@ def test_the_list_of_endpoints_takes_as_many_queries_for_many_as_for_few(
 
 def test_without_a_model_the_task_says_what_it_does_without(client: Client, task: Task) -> None:
     text = page(client, "task_models", task.project_id, task.pk)
-    assert "No model is configured" in text and "scored by AQER" in text
+    assert "Set up a model" in text and "scored by AQER" in text
+    assert all(one.name in text for one in model_answers(task))  # imported ones are listed
     assert reverse("models", args=[task.project_id]) in text
     form = page(client, "task_ask", task.project_id, task.pk, "answers")
     assert "Set up a model, and this can be asked" in form and "<select" not in form
