@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from evaluation.results.findings import Catalogue, Message, Severity
 
 MESSAGES = Catalogue(
     {
+        "raters_at_chance": Message(
+            ngettext_lazy(
+                "%(names)s is not shown to agree with the others on %(scale)s.",
+                "%(names)s are not shown to agree with the others on %(scale)s.",
+                "n",
+            ),
+            Severity.WARNING,
+        ),
         "use_rescaled": Message(
             _("Use the rescaled scores; first see what moved most."), Severity.ACTION
         ),

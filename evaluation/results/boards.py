@@ -186,6 +186,8 @@ def heading(group: Mapping[str, Any], members: Sequence[Row], also: int = 0) -> 
         said = _("These %(size)s may be the best, and so may %(also)s below")
     elif clear:
         said = _("These %(size)s cannot be separated; they lie below %(above)s")
+    elif below:
+        said = _("These %(size)s cannot be separated; their ranks overlap %(above)s")
     else:
         said = _("These %(size)s cannot be separated")
     return said % {"size": word(size), "above": above, "also": word(also)}

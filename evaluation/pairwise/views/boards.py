@@ -346,8 +346,12 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         boards=found,
         kinds=rating_boards.kinds(run, told, chosen.name) if chosen else [],
         two_classes=rating_boards.two_classes(told, asked),
-        screen=page_screen(context["study_state"], [rated.finding()], settled=not rated.unknown)
-        if rated
+        screen=page_screen(
+            context["study_state"],
+            [rated.finding(), rating_boards.chance_finding(run, workers, chosen.label)],
+            settled=not rated.unknown,
+        )
+        if rated and chosen
         else Screen(),
         **_texts_of(run, chosen, request),
         workers=rating_boards.worker_table(workers, chosen.label) if chosen and workers else None,

@@ -23,6 +23,7 @@ from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
+from evaluation.rescaling.messages import MESSAGES
 from evaluation.results.cells import beside, count_of_total, inline, link
 from evaluation.results.columns import (
     PLOT,
@@ -31,7 +32,7 @@ from evaluation.results.columns import (
     interval_column,
     name_column,
 )
-from evaluation.results.findings import arrange
+from evaluation.results.findings import Action, Finding, arrange
 from evaluation.results.rows import typed
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import everybody, votes_used
@@ -39,6 +40,7 @@ from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.people import names_in_files
 from evaluation.runs.selectors.verdicts import Place, Verdict, highest
 
+NAMED = 3  # workers that a finding names
 SHOWN_WORKERS = 200
 SEVERAL = 3  # sources from which on the last is not just the other one of two
 MOVED = 10  # texts listed whose mean the correction moves most
@@ -454,6 +456,21 @@ def workers(run: Run, dimension: str, access: Access) -> list[ScaleUse]:
     ]
     found.sort(key=lambda row: (row.agrees is None, row.agrees or 0.0, row.name))
     return found[:SHOWN_WORKERS]
+
+
+def chance_finding(run: Run, rows: Sequence[ScaleUse], scale: str) -> Finding | None:
+    """Name workers whose correlation may be 0 or less, where that of others is above it."""
+    at_chance = [row for row in rows if row.low is not None and row.low <= 0]
+    if not at_chance or not any(row.low is not None and row.low > 0 for row in rows):
+        return None
+    first = at_chance[0]
+    return MESSAGES.find(
+        "raters_at_chance",
+        action=Action(_("Open %(name)s") % {"name": first.name}, first.url),
+        names=listed([row.name for row in at_chance], NAMED),
+        scale=scale,
+        n=len(at_chance),
+    )
 
 
 @dataclass(frozen=True)

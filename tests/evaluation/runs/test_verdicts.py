@@ -266,6 +266,14 @@ def test_who_may_be_the_best_outside_the_first_group_is_counted_in_its_heading()
     )
 
 
+def test_a_group_that_overlaps_the_one_above_says_so_in_its_heading() -> None:
+    rows = cast("Any", [SimpleNamespace(best=2, worst=4) for _ in range(2)])
+    overlapping = heading({"first": 3, "clear_above": False}, rows)
+    below = heading({"first": 3, "clear_above": True}, rows)
+    first = heading({"first": 1, "clear_above": False}, rows)
+    assert len({overlapping, below, first}) == 3 and "overlap" in overlapping
+
+
 def test_pairs_that_votes_leave_open_are_the_ones_to_read() -> None:
     run = Run(project_id=1, task_id=1, number=3)
     pair = {"n": 5, "differentiable": False, "agreeing": 1, "pair": 7}
