@@ -60,6 +60,13 @@ def propose_chats(content: Source, name: str) -> Proposal | None:
     return Proposal("labels", Chats.slug, {"settings": {"content": CONVERSATION}})
 
 
+def propose_media(names: Sequence[str]) -> Proposal:
+    """The task that files of these names could become: a label for each of them."""
+    sounds = sum(name.casefold().endswith(ENDINGS[AUDIO]) for name in names)
+    content = AUDIO if 2 * sounds > len(names) else IMAGE
+    return Proposal("labels", LabelItems.slug, {"settings": {"content": content}})
+
+
 def propose(columns: Sequence[str], rows: Sequence[Row]) -> Proposal:
     """The task that a file with these columns and first rows could become: labels where unsure."""
     if recognise_texts(columns) == Pairs.slug:

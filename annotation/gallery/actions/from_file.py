@@ -9,11 +9,12 @@ from django.db import transaction
 
 from annotation.authoring.actions.drafts import as_title, edit_draft
 from annotation.authoring.actions.tasks import create_task, find_task_of_form
+from annotation.files.reading.media_files import open_media
 from annotation.files.reading.rows import Row
 from annotation.files.reading.sources import Source
 from annotation.files.reading.tables import open_table
 from annotation.formats.uploads.actions import keep_file
-from annotation.gallery.proposals import Proposal, propose, propose_chats
+from annotation.gallery.proposals import Proposal, propose, propose_chats, propose_media
 from annotation.models import ImportFile, Project, User
 
 LOOKED_AT = 500  # rows from which the proposal is made
@@ -32,7 +33,8 @@ def begin_from_file(
     upload = there.import_files.order_by("pk").first() if there is not None else None
     if upload is not None:
         return upload
-    found = propose_chats(content, name) or _propose_table(content, name)
+    found = _propose_media(content, name) or propose_chats(content, name)
+    found = found or _propose_table(content, name)
     task = create_task(by=by, project=project, type=found.type, title=title_of(name), key=key)
     if found.rules:
         edit_draft(by=by, task=task, fields=found.rules)
@@ -44,6 +46,18 @@ def begin_from_file(
         content=content,
         mapping=found.mapping,
     )
+
+
+def _propose_media(content: Source, name: str) -> Proposal | None:
+    """The task that images or recordings could become; None for other files."""
+    with open_media(content, name) as files:
+        if files is None:
+            return None
+        if files.table is None:
+            return propose_media(list(files.names.values()))
+        named, table = files.table
+        found = _propose_table(table, named)
+        return found if found.rules.get("settings", {}).get("content") else None
 
 
 def _propose_table(content: Source, name: str) -> Proposal:

@@ -19,6 +19,7 @@ from annotation.gallery.actions.from_file import title_of
 from annotation.gallery.proposals import Proposal, propose
 from annotation.models import ImportFile, Task
 from tests.support.factories import World, make_world
+from tests.support.studies.labels import png
 
 pytestmark = pytest.mark.django_db
 
@@ -165,3 +166,26 @@ def test_columns_that_stay_with_the_items_are_not_called_lost(world: World) -> N
 
 def test_columns_called_a_and_b_alone_are_no_pairs() -> None:
     assert proposed("a,b\n1,2\n3,4\n").type == "labels"
+
+
+def _drop_images(world: World, *names: str) -> ImportFile:
+    client = Client()
+    client.force_login(world.requester)
+    files = [SimpleUploadedFile(name, png(size=(8 + at, 8))) for at, name in enumerate(names)]
+    url = reverse("task_from_file", args=[world.project.pk])
+    page = client.post(url, {"file": files}, follow=True)
+    assert page.status_code == 200
+    return ImportFile.objects.get()
+
+
+@pytest.mark.parametrize("names", [("leaf.png",), ("leaf.png", "bark.png", "root.png")])
+def test_dropped_images_become_a_task_with_an_item_for_each(
+    world: World, names: tuple[str, ...]
+) -> None:
+    file = _drop_images(world, *names)
+    assert file.task is not None
+    assert file.task.versions.get().settings["content"] == "image"
+    assert process(file.pk) == "ready"
+    request_import(by=world.requester, file=file)
+    assert process(file.pk) == "imported"
+    assert {one.media.name for one in file.task.items.all() if one.media} == set(names)
