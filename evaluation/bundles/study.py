@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 
-from annotation.models import Answer, Assignment, Consent, Exclusion, Rejection, TaskVersion, Visit
+from annotation.formats.imports.tables.label_studio import LabelStudioTable
+from annotation.formats.registry import TABLES
+from annotation.models import (
+    Answer,
+    Assignment,
+    Consent,
+    Exclusion,
+    ImportFile,
+    Rejection,
+    TaskVersion,
+    Visit,
+)
 from annotation.models.tasks import TaskState
 from crowdqc.database.quantiles import Quantile, seconds_between
 from crowdqc.money import as_decimal, round_money
@@ -17,6 +28,9 @@ from evaluation.models import Run
 
 ASKED = ("fields", "dimensions", "scales", "questions")  # of a version's settings
 IMPORTED = "import"  # the source of assignments that came in a file
+NOT_KNOWN = "not known: the answers came in a file"
+# Answers of a file that gives no times: they got the moment of the import, or one just after it.
+UNDATED = Q(assignment__source=IMPORTED, answered_at__gte=F("assignment__settled_at"))
 Lines = Iterator[tuple[str, str]]
 
 
@@ -32,7 +46,9 @@ def study_of(run: Run) -> Row:
     given = Answer.objects.filter(pk__in=ids)
     people = given.filter(worker__isnull=False)
     version = TaskVersion.objects.filter(pk__in=given.values("version")).order_by("number").last()
-    days = given.aggregate(first=Min("answered_at"), last=Max("answered_at"))
+    origin = origin_of(run, people)
+    dated = given.exclude(UNDATED) if origin["is_dated"] else given.none()
+    days = dated.aggregate(first=Min("answered_at"), last=Max("answered_at"))
     return {
         "answers_per_item": version.redundancy if version else None,
         "items_per_assignment": version.items_per_assignment if version else None,
@@ -42,6 +58,7 @@ def study_of(run: Run) -> Row:
         **_progress(run, people, version),
         **_assignments(people, version),
         **_people(run, people),
+        "origin": origin,
         "exclusions": [
             {
                 "worker": one.worker_id,
@@ -53,6 +70,19 @@ def study_of(run: Run) -> Row:
         ],
         "first_answer": days["first"].date().isoformat() if days["first"] else None,
         "last_answer": days["last"].date().isoformat() if days["last"] else None,
+    }
+
+
+def origin_of(run: Run, people: QuerySet[Answer]) -> Row:
+    """Return what is known here of when answers were given, and of what workers saw.
+
+    ``is_table``: the task was made of a file of answers, so that its questions are made up;
+    ``is_dated``: some answers of people, if there are any, have a time of their own.
+    """
+    files = ImportFile.objects.filter(task=run.task_id, kind__in=TABLES)
+    return {
+        "is_table": files.exclude(kind=LabelStudioTable.slug).exists(),
+        "is_dated": people.exclude(UNDATED).exists() or not people.exists(),
     }
 
 
@@ -175,8 +205,16 @@ def collection_lines(manifest: Mapping[str, Any]) -> Lines:
             f"{count(models['answers'])} of {plural(models['models'], 'model')}, "
             "not part of this run",
         )
-    if told["first_answer"]:
+    if not is_known(manifest, "is_dated"):
+        yield "Collected", NOT_KNOWN
+    elif told["first_answer"]:
         yield "Collected", f"{told['first_answer']} to {told['last_answer']}"
+
+
+def is_known(manifest: Mapping[str, Any], what: str) -> bool:
+    """Whether dates (``is_dated``) or questions (``is_asked``) of answers are known here."""
+    origin = (manifest.get("study") or {}).get("origin") or {}
+    return bool(origin.get("is_dated", True) if what == "is_dated" else not origin.get("is_table"))
 
 
 def people_lines(manifest: Mapping[str, Any]) -> Lines:
@@ -197,7 +235,7 @@ def people_lines(manifest: Mapping[str, Any]) -> Lines:
         if told.get("bonus"):
             yield "Bonus", told["bonus"]
     elif told.get("imported"):
-        yield "Time and pay", "not known here: the answers came in a file"
+        yield "Time and pay", NOT_KNOWN
 
 
 def _of(part: int, whole: int) -> str:
@@ -247,8 +285,11 @@ def exclusion_lines(manifest: Mapping[str, Any], names: Mapping[str, str]) -> Li
         )
 
 
-def asked_lines(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+def asked_lines(
+    settings: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[tuple[str, str, list[str]]]:
     """Yield label, exact question and options of each field, dimension or scale asked."""
+    is_asked = is_known(manifest, "is_asked")
     for key in ASKED:
         for one in settings.get(key) or ():
             if not isinstance(one, dict) or not one.get("label"):
@@ -257,7 +298,11 @@ def asked_lines(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, list[st
             options = [_option(option) for option in one.get("options") or one.get("points") or ()]
             about = str(one.get("description") or "")
             said = " ".join(part for part in (question, about) if part)
-            yield str(one["label"]), said, [option for option in options if option]
+            yield (
+                str(one["label"]),
+                said if is_asked else NOT_KNOWN,
+                [option for option in options if option],
+            )
 
 
 def _option(option: Any) -> str:

@@ -149,13 +149,13 @@ def refuse(name: str, problems: Collection[Problem], good: int, noun: str) -> No
 
 
 def plain(name: str) -> str:
-    """A column's name without case, accents, space and punctuation."""
+    """A column's name without case, accents, space and punctuation; a bare mark stays (``#``)."""
     bare = "".join(
         mark
         for mark in unicodedata.normalize("NFKD", name.replace("ß", "ss"))
         if not unicodedata.combining(mark)
     )
-    return re.sub(r"[\W_]+", "", bare).casefold()
+    return re.sub(r"[\W_]+", "", bare).casefold() or name.strip()[:1]
 
 
 def without_aside(name: str) -> str:

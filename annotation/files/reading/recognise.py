@@ -6,13 +6,16 @@ alone is said (``by_values``), so that a person can check it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.files.reading.importer import same_name
+from annotation.files.reading.importer import plain, same_name
+from annotation.files.reading.rows import Row
+from annotation.files.reading.values import plain_value
 from crowdqc.errors import Invalid
 
 LONG, WIDE = "long", "wide"
@@ -29,12 +32,21 @@ ITEMS = (
     "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id", "id",
     "key",
 )  # fmt: skip
+# Numbers of rows, cases or pairs: an item where the values repeat as those of items do.
+NUMBERED = (
+    "nr", "no", "num", "number", "#", "nummer", "zeile", "row", "fall", "fall_nr", "case",
+    "case_id", "case_no", "item_nr", "item_no", "item_number", "pair", "pair_id", "pair_no",
+    "paar", "lfd_nr",
+)  # fmt: skip
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
     "verdict",
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
 WORDS_OF_NAME = 4
+MOSTLY = 0.9  # share of rows that have to fit
+LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
+NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
 MOST_LABELS = 50  # different labels that a column told by its values may hold
 MEND = gettext_lazy("Name the columns worker, item, label and, where answers are known, gold.")
 
@@ -67,6 +79,8 @@ def recognise(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Layo
         part: _named(columns, names)
         for part, names in (("worker", WORKERS), ("item", ITEMS), ("label", LABELS), ("gold", GOLD))
     }
+    taken = set(filter(None, found.values()))
+    found["item"] = found["item"] or _numbered(columns, rows, found["worker"], taken)
     if found["worker"] and found["item"] and found["label"]:
         return Layout(LONG, found["worker"], found["item"], found["label"], found["gold"])
     left = [name for name in columns if name not in found.values()]
@@ -95,6 +109,45 @@ def _named(columns: Sequence[str], names: Sequence[str]) -> str:
     """The first column with one of these names, the most usual name first; "" without."""
     by_name = {same_name(column): column for column in reversed(columns)}
     return next((by_name[same_name(name)] for name in names if same_name(name) in by_name), "")
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a column is called as numbers of items are; its values have to bear that out."""
+    return plain(name) in _NUMBERED
+
+
+_NUMBERED = {plain(name) for name in NUMBERED}
+
+
+def share_of_new(*columns: Sequence[str]) -> float:
+    """Return the share of rows whose values in these columns stand together in no other row."""
+    rows = list(zip(*columns, strict=True))
+    return len(set(rows)) / len(rows) if rows else 0.0
+
+
+def _numbered(
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, str]],
+    worker: str,
+    taken: Collection[str],
+) -> str:
+    """The column that numbers the items: each once, or once for each value of another column."""
+    cells = {name: [row.get(name, "") for row in rows] for name in columns}
+    several = {name for name in columns if 1 < len(set(cells[name])) < len(rows)}
+    people = [worker] if worker else sorted(several - set(taken))
+    for name in columns:
+        if not is_numbered(name) or name in taken or "" in cells[name] or not rows:
+            continue
+        if share_of_new(cells[name]) == 1 or (
+            name in several
+            and any(
+                share_of_new(cells[name], cells[other]) >= MOSTLY
+                for other in people
+                if other != name
+            )
+        ):
+            return name
+    return ""
 
 
 def _wide(
@@ -155,3 +208,52 @@ def _by_values(
 def _are_sentences(values: Collection[str]) -> bool:
     """Whether most values have more words than a name of a person."""
     return sum(len(value.split()) > WORDS_OF_NAME for value in values) > len(values) / 2
+
+
+def layout_of(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> Layout | None:
+    """The layout of the first rows without columns that say nothing; None where it is not told."""
+    looked = [
+        {
+            name: "" if value.strip() in NA else plain_value(value)
+            for name, value in row.values.items()
+        }
+        for row in itertools.islice(rows, LOOKED_AT)
+    ]
+    left = [name for name in columns if name and name not in others and _varies(name, looked)]
+    try:
+        return recognise(left, looked)
+    except Invalid:
+        return None
+
+
+def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a column says different things: what is the same everywhere is no worker or item."""
+    return len({row.get(name, "") for row in rows}) > 1
+
+
+def fill_by_values(
+    named: Mapping[str, str],
+    columns: Sequence[str],
+    rows: Iterable[Row],
+    vote: str,
+    who: str = "worker",
+) -> dict[str, str]:
+    """Add ``who``, item and ``vote`` to the named fields where the values of columns tell them.
+
+    A text stands for an item where no column names one.
+    """
+    item = "item" if "item" in named or "text" not in named else "text"
+    fields = {who: "worker", item: "item", vote: "label"}
+    parts = {named[name]: part for name, part in fields.items() if name in named}
+    if len(parts) == len(fields):
+        return dict(named)
+    others = set(named.values()) - parts.keys()
+    renamed = [
+        Row(row.line, {parts.get(name, name): value for name, value in row.values.items()})
+        for row in itertools.islice(rows, LOOKED_AT)
+    ]
+    found = layout_of([parts.get(name, name) for name in columns], renamed, others)
+    if found is None or found.kind != LONG:
+        return dict(named)
+    told = {who: found.worker, item: found.item, vote: found.label}
+    return {**{name: column for name, column in told.items() if name not in named}, **named}

@@ -10,12 +10,16 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Row, UniqueRows, same_name
 from annotation.files.reading.keys import TextDigests
+from annotation.files.reading.recognise import NUMBERED
 from crowdqc.numbers import plural
 
 MAX_ANSWER = 20_000
 MOST = 32_767  # the highest replicate
 ITEM_ID = Field(
-    "item_id", gettext_lazy("Question id"), True, ("question_id", "qid", "item", "id", "key")
+    "item_id",
+    gettext_lazy("Question id"),
+    True,
+    ("question_id", "qid", "item", "id", "key", *NUMBERED),
 )
 SYSTEM = Field(
     "system", gettext_lazy("System"), True, ("model", "llm", "system_name", "model_name", "source")

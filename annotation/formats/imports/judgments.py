@@ -43,6 +43,7 @@ from annotation.files.reading.importer import (
     plain,
 )
 from annotation.files.reading.keys import Keys
+from annotation.files.reading.recognise import NUMBERED
 from annotation.formats.imports.answers import REPLICATE, STRATEGY, SYSTEM
 from annotation.formats.imports.authors import AuthorCounts
 from annotation.formats.imports.judged_pairs import SHOWN_AS, STORED_AS
@@ -99,7 +100,7 @@ PAIR = (
     ),
 )
 SINGLE = (
-    Field("item_id", gettext_lazy("Item id"), also=("item", "id"), either=WHAT),
+    Field("item_id", gettext_lazy("Item id"), also=("item", "id", *NUMBERED), either=WHAT),
     Field(
         "first",
         gettext_lazy("Text id"),

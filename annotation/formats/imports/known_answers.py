@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Row, closest_name
+from annotation.files.reading.recognise import NUMBERED
 from annotation.task_types.known import KnownField, clean_known
 from crowdqc.errors import Invalid
 
@@ -68,7 +69,7 @@ class KnownAnswersFile(Importer):
             "item",
             gettext_lazy("Item id"),
             True,
-            ("item_id", "key", "id", "question_id", "text_id"),
+            ("item_id", "key", "id", "question_id", "text_id", *NUMBERED),
         ),
         Field(
             "answer",

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
 from annotation.files.reading.keys import FirstSeen, Keys
+from annotation.files.reading.recognise import NUMBERED, fill_by_values
 from annotation.files.reading.remembered import Remembered
 from annotation.files.reading.spool import Spool
 from annotation.formats.imports.authors import AFTER, AUTHOR, AuthorCounts, Authors, KnownAnswers
@@ -117,7 +118,7 @@ class LabelItems(Importer):
             "key",
             gettext_lazy("Item id"),
             False,
-            ("item_id", "id", "item", "task", "uid", "question_id", "nr", "number"),
+            ("item_id", "id", "item", "task", "uid", "question_id", *NUMBERED),
         ),
         Field(
             "text",
@@ -293,7 +294,7 @@ class Labels(Importer):
             "item",
             gettext_lazy("Item id"),
             True,
-            ("item_id", "key", "task", "task_id", "id", "question"),
+            ("item_id", "key", "task", "task_id", "id", "question", *NUMBERED),
         ),
         Field(
             "label",
@@ -313,6 +314,15 @@ class Labels(Importer):
         ),
         *AFTER,
     )
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Map fields to columns by name, else author, item and label by the first rows."""
+        named = super().guess(columns, rows)
+        if {"field", "start", "end"} & named.keys():
+            return named
+        return fill_by_values(
+            named, columns, rows, "label", "system" if "system" in named else "worker"
+        )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownLabels) -> None:
         """Read labels by author and item; a bad row rejects all rows of the same answer."""

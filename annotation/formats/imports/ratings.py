@@ -30,6 +30,7 @@ from annotation.files.reading.importer import (
     closest_name,
     span,
 )
+from annotation.files.reading.recognise import NUMBERED
 from annotation.task_types.rating.explanation import MAX_EXPLANATION, numbers
 from annotation.task_types.scales import scaled
 from annotation.task_types.sentences import sentences
@@ -70,7 +71,7 @@ class Documents(Importer):
         Field("question_id", gettext_lazy("Question id"), True, ("question_key", "qid")),
         Field("question", gettext_lazy("Question"), True, ("query", "prompt", "frage")),
         Field("sentence", gettext_lazy("Sentence it arose from"), False, ("sentence_id", "anchor")),
-        Field("answer_id", gettext_lazy("Answer id"), True, ("item_id", "id", "key")),
+        Field("answer_id", gettext_lazy("Answer id"), True, ("item_id", "id", "key", *NUMBERED)),
         Field(
             "answer", gettext_lazy("Answer"), True, ("response", "output", "completion", "antwort")
         ),
@@ -186,7 +187,9 @@ class Ratings(Importer):
         self.scales = {str(scale["name"]): scale for scale in scales}
         self.columns = columns_of(scales)
         self.fields = (
-            Field("item_id", gettext_lazy("Answer id"), True, ("item", "answer_id", "id")),
+            Field(
+                "item_id", gettext_lazy("Answer id"), True, ("item", "answer_id", "id", *NUMBERED)
+            ),
             Field("worker_id", gettext_lazy("Worker id"), True, ("worker", "annotator", "rater")),
             *(
                 Field(self.columns[name], scale["label"], True, (name, f"{name}_label"))

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts import quotas
 from annotation.files.reading.importer import Problem
+from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.rows import MAX_SHOWN, Row
 from annotation.files.reading.sources import GZIP, ZIP, encodings_of, refuse_foreign
 from annotation.files.reading.tables import Reading, open_table
@@ -25,7 +26,6 @@ from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import import_sheet
 from annotation.formats.actions.media import open_upload
-from annotation.formats.imports.tables.base import LOOKED_AT
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import get_format, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows, remembered_columns

@@ -11,10 +11,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.files.reading.importer import Row, Sheet
+from annotation.files.reading.recognise import LOOKED_AT
 from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import Reading, open_table
-from annotation.formats.imports.tables.base import LOOKED_AT
+from annotation.formats.imports.tables.base import SAME_FIELDS
 from annotation.formats.imports.tables.native import unfold
 from annotation.formats.registry import recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
@@ -29,11 +30,7 @@ from evaluation.score_table.reports.text import Options, as_json, write_tables
 NAMED = 20  # rows left out that are printed
 LEFT_OUT = "left-out.csv"
 # What the options name, as the kinds call it.
-ROLES = {
-    "worker": ("worker", "worker_id", "judge"),
-    "item": ("item", "item_id", "question_id"),
-    "label": ("label", "winner", "score", "answer"),
-}
+ROLES = dict(zip(("worker", "item", "label"), SAME_FIELDS, strict=False))
 
 
 class Command(BaseCommand):

@@ -240,7 +240,7 @@ def test_a_table_is_changed_and_scored_over_the_api(
     work()
     read = {"worker": "who", "item": "what", "label": "said"}
     assert client.get(table).json()["mapping"] == read
-    assert send("PATCH", table, kind="rating_table").status_code == 202
+    assert send("PATCH", table, kind="comparison_table").status_code == 202
     work()
     assert client.get(table).json()["cannot"]
     assert send("POST", f"{table}score/").status_code == 422

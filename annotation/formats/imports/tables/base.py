@@ -24,9 +24,15 @@ from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import NUMBER, SPACES, UNSEEN, composed, plain_value
 from annotation.formats.imports.labels import MAX_COLUMNS, MAX_META
 
-LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
 NAMED = 5  # names that a page lists
 MAX_OFFERS = 50
+# Fields of several kinds that mean the same.
+SAME_FIELDS = (
+    ("worker", "worker_id", "judge"),
+    ("item", "item_id", "question_id"),
+    ("label", "winner", "score", "answer"),
+    ("time", "tstamp", "at"),
+)
 Fixes = Mapping[str, Mapping[str, str]]  # column -> value -> what it is read as
 
 

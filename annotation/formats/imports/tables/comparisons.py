@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,10 +12,22 @@ from django.utils.translation import gettext_lazy
 
 from annotation.files.reading.importer import CheckedRows, Field, Reader, Row, guess, plain
 from annotation.files.reading.keys import text_print
-from annotation.files.reading.recognise import WORKERS
+from annotation.files.reading.recognise import (
+    ITEMS,
+    LOOKED_AT,
+    MOSTLY,
+    NUMBERED,
+    WORKERS,
+    share_of_new,
+)
 from annotation.files.reading.spool import Spool
 from annotation.files.reading.values import NUMBER
-from annotation.formats.imports.tables.base import Fit, TableReader, offer, unread
+from annotation.formats.imports.tables.base import (
+    Fit,
+    TableReader,
+    offer,
+    unread,
+)
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
 from crowdqc.numbers import percent, plural
 
@@ -35,6 +48,7 @@ TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["ques
 TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
 ANONYMOUS, LEFT_OUT = "anony", "left out"
 MOST_SIGNED = 10  # of preferences by sign
+REPEATS = 1.5  # rows of an item, on average, from which its column says something
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
 MOST_SYSTEMS = 2_000
 
@@ -74,6 +88,12 @@ class ComparisonTable(TableReader, Battles):
         Field("tstamp", gettext_lazy("Time"), False, ALSO["tstamp"]),
         Field("turn", gettext_lazy("Turn")),
     )
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Map fields to columns by name, and the item by its values where no name tells it."""
+        named = guess(columns, self.fields)
+        item = "" if _ABOUT & named.keys() else _item_by_values(columns, rows, named)
+        return {**named, "question_id": item} if item else named
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """Left and right are there, and the winner is one of them or a side."""
@@ -128,8 +148,14 @@ class ComparisonTable(TableReader, Battles):
         checked, about = reader.checked, reader.checked.about
         for value in {one.value for one in checked.problems if plain(one.value) in TIES_OF_ORDER}:
             offer(reader, "winner", value, "tie", _("Count as a tie"))
+        apart = None
         if not {"question_id", "prompt"} & reader.mapping.keys():
             checked.good = _with_topics(checked.good)
+            apart = next((one for one in checked.good if one["topic"] != TOPIC), None)
+        elif is_told_by_values(column := reader.mapping.get("question_id", "")):
+            note = _("%(column)s is read as the item that is compared: %(items)s.")
+            items = plural(len({one["topic"] for one in checked.good}), "item")
+            checked.notes.append(note % {"column": column, "items": items})
         kept = {row.line: meta for row in rows if (meta := unread(reader, row))}
         checked.good = Spool({**one, "meta": kept.get(one["line"])} for one in checked.good)
         battles = checked.good
@@ -137,7 +163,59 @@ class ComparisonTable(TableReader, Battles):
             (one["judge"], one["topic"], *sorted((one["left"], one["right"]))) for one in battles
         )
         facts = _table_facts(battles, sum(n - 1 for n in met.values()))
+        if apart is not None and not (apart["left"][1] or apart["right"][1]):
+            facts["warnings"].append(_no_item())
         about |= {**facts, "warnings": [*about.get("warnings", []), *facts["warnings"]]}
+
+
+_USUAL = {plain(name) for name in ("question_id", *TOPICS)}
+_ITEMS = {plain(name) for name in (*ITEMS, *NUMBERED)}
+_ABOUT = {
+    *("question_id", "prompt", "conversation_a", "conversation_b", "full_conversation"),
+    *("response_a", "response_b"),
+}
+
+
+def is_told_by_values(column: str) -> bool:
+    """Whether a column is read as the item though it is not called as items of pairs are."""
+    return bool(column) and plain(column) not in _USUAL
+
+
+def _item_by_values(columns: Sequence[str], rows: Iterable[Row], named: Mapping[str, str]) -> str:
+    """The column whose values repeat as items do; "" where none surely does.
+
+    A judge sees an item once with the same two systems. Unless the name says so, too, all
+    comparisons of an item are of the same two systems.
+    """
+    if not {"model_a", "model_b"} <= named.keys():
+        return ""
+    looked = list(itertools.islice(rows, LOOKED_AT))
+    cells = {name: [row.values.get(name, "").strip() for row in looked] for name in columns}
+    sides = zip(cells[named["model_a"]], cells[named["model_b"]], strict=True)
+    pairs = ["\0".join(sorted(pair)) for pair in sides]
+    judges = cells[named["judge"]] if "judge" in named else None
+    left = [name for name in columns if name and name not in named.values()]
+    for name in sorted(left, key=lambda one: plain(one) not in _ITEMS):
+        values = cells[name]
+        kinds = len(set(values))
+        if "" in values or kinds < 2 or REPEATS * kinds > len(values):
+            continue
+        is_usual = plain(name) in _ITEMS
+        is_once = judges is not None and share_of_new(values, judges, pairs) >= MOSTLY
+        is_one_pair = len(set(zip(values, pairs, strict=True))) * MOSTLY <= kinds
+        if is_usual and (is_once or judges is None):
+            return name
+        if is_once and is_one_pair and kinds > len(set(pairs)):
+            return name
+    return ""
+
+
+def _no_item() -> dict[str, str]:
+    text = _(
+        "Each comparison counts as an item of its own. If a column says which comparisons are "
+        "about the same texts, choose it as Item."
+    )
+    return {"level": "warn", "head": _("No column is read as the item."), "text": text}
 
 
 def signed_range(values: Iterable[str]) -> tuple[str, str] | None:

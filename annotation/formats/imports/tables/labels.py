@@ -28,16 +28,18 @@ from annotation.files.reading.recognise import (
     ITEMS,
     LABELS,
     LONG,
+    LOOKED_AT,
+    NA,
     NAMELESS,
+    NUMBERED,
     WIDE,
     WORKERS,
     Layout,
-    recognise,
+    layout_of,
 )
 from annotation.files.reading.rows import Problem
 from annotation.files.reading.values import plain_value
 from annotation.formats.imports.tables.base import (
-    LOOKED_AT,
     NAMED,
     Fit,
     Fixes,
@@ -55,7 +57,6 @@ from crowdqc.numbers import plural
 MIN_COUNTED = 5  # rows with one sum from which a matrix is one of counts
 MANY = 10  # labels that a worker gave before "always the same one" says something
 MAX_SPELLINGS = 10 * MAX_OPTIONS  # of labels, misspelled ones included
-NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
 MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "-", "--", "?", "."}
 RARE = 20  # a spelling is rare that is given so many times less often than its like
 TIMES = ("answered_at", "submitted_at", "timestamp", "created_at", "date", "datetime")
@@ -90,7 +91,7 @@ class LabelTable(TableReader):
     alike = (("label", "gold"), ("worker",), ("item",))
     fields: tuple[Field, ...] = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
-        Field("item", gettext_lazy("Item"), True, ITEMS),
+        Field("item", gettext_lazy("Item"), True, (*ITEMS, *NUMBERED)),
         Field("label", gettext_lazy("Label"), True, LABELS),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
         Field("time", gettext_lazy("Time"), False, TIMES),
@@ -108,7 +109,7 @@ class LabelTable(TableReader):
         """Map fields to columns by name, or else by the contents of the first rows."""
         named = guess(columns, self.fields)
         others = {column for name, column in named.items() if name in ("time", "text")}
-        found = _layout(columns, rows, others)
+        found = layout_of(columns, rows, others)
         if found is None or found.kind != LONG:
             return named
         said = {"worker": found.worker, "item": found.item, "label": found.label}
@@ -230,7 +231,7 @@ class LabelMatrix(LabelTable):
     title = gettext_lazy("Labels as a matrix")
     unread = "Labels"
     fields = (
-        Field("item", gettext_lazy("Item"), False, ITEMS),
+        Field("item", gettext_lazy("Item"), False, (*ITEMS, *NUMBERED)),
         Field("worker", gettext_lazy("Worker"), False, WORKERS),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
         Field("text", gettext_lazy("Item text"), False, TEXTS),
@@ -324,7 +325,7 @@ def _matrix(columns: Sequence[str], rows: Iterable[Row]) -> tuple[Layout | None,
     looked = list(itertools.islice(rows, LOOKED_AT))
     times = guess(columns, (Field("time", "", False, TIMES),))
     texts = {name for name in columns[1:] if _is_text(name, looked)} | set(times.values())
-    found = _layout(columns, looked, texts)
+    found = layout_of(columns, looked, texts)
     if found is None or found.kind != WIDE:
         return None, False
     return (replace(found, item=worker), True) if turned else (found, False)
@@ -346,27 +347,6 @@ def _sharing(rows: Iterable[Row], read: set[str]) -> set[str]:
                 values[column].add(plain_value(label if label.strip() not in NA else ""))
     held = Counter(label for mine in values.values() for label in mine if label)
     return {name for name, mine in values.items() if any(held[label] > 1 for label in mine)}
-
-
-def _layout(columns: Sequence[str], rows: Iterable[Row], others: set[str]) -> Layout | None:
-    """The layout of the first rows without columns that say nothing; None where it is not told."""
-    looked = [
-        {
-            name: "" if value.strip() in NA else plain_value(value)
-            for name, value in row.values.items()
-        }
-        for row in itertools.islice(rows, LOOKED_AT)
-    ]
-    left = [name for name in columns if name and name not in others and _varies(name, looked)]
-    try:
-        return recognise(left, looked)
-    except Invalid:
-        return None
-
-
-def _varies(name: str, rows: Sequence[Mapping[str, str]]) -> bool:
-    """Whether a column says different things: what is the same everywhere is no worker or item."""
-    return len({row.get(name, "") for row in rows}) > 1
 
 
 def _names_nothing(rows: Iterable[Row], mapping: Mapping[str, str], shared: set[str]) -> bool:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import Field, Reader, Row, Times, guess
-from annotation.files.reading.recognise import ITEMS, WORKERS
+from annotation.files.reading.importer import Field, Reader, Row, Times, guess, plain
+from annotation.files.reading.recognise import (
+    ITEMS,
+    LABELS,
+    LOOKED_AT,
+    NUMBERED,
+    WORKERS,
+    fill_by_values,
+)
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.tables.base import (
     Fit,
@@ -23,6 +31,12 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 
 SCORES = ("rating", "points", "stars", "grade", "likert")
+# Scores if the values are so many numbers, and no column is called as labels are.
+MARKS = (
+    *("mark", "marks", "note", "noten", "schulnote", "punkte", "punktzahl", "bewertung"),
+    *("sterne", "grades", "ratings", "scores"),
+)
+MIN_MARKS = 4
 RATED = "a text or its id"
 HIGHEST = 100
 MOST_PLACES = 2  # of decimals, which are stored times 10 or 100
@@ -37,7 +51,7 @@ class RatingTable(TableReader):
     alike = (("worker",), ("item",), ("system",), ("topic",))
     fields = (
         Field("worker", gettext_lazy("Worker"), True, WORKERS),
-        Field("item", gettext_lazy("Item"), False, ITEMS, RATED),
+        Field("item", gettext_lazy("Item"), False, (*ITEMS, *NUMBERED), RATED),
         Field(
             "text",
             gettext_lazy("Text"),
@@ -45,7 +59,7 @@ class RatingTable(TableReader):
             ("item_text", "content", "sentence", "summary"),
             RATED,
         ),
-        Field("score", gettext_lazy("Score"), True, SCORES),
+        Field("score", gettext_lazy("Score"), True, (*SCORES, *MARKS)),
         Field(
             "system",
             gettext_lazy("System"),
@@ -68,15 +82,37 @@ class RatingTable(TableReader):
         ("topic", 80, gettext_noop("a topic")),
     )
 
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Map fields to columns by name, else worker, item and score by the first rows."""
+        named = guess(columns, self.fields)
+        found = fill_by_values(named, columns, rows, "score")
+        if "score" not in named and "score" in found:
+            looked = itertools.islice(rows, LOOKED_AT)
+            scores = {row.values.get(found["score"], "").strip() for row in looked} - {""}
+            return found if all(map(DECIMAL.fullmatch, scores)) else named
+        return found
+
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """Worker, item and score are there, and scores are numbers."""
-        mapping = guess(columns, self.fields)
+        named = guess(columns, self.fields)
+        mapping = self.guess(columns, rows)
+        if "score" not in named:
+            mapping.pop("score", None)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         scores = {row.values.get(mapping["score"], "").strip() for row in rows} - {""}
         column = mapping["score"]
         if not scores or not all(DECIMAL.fullmatch(score) for score in scores):
             return Fit(False, _("%(column)s is not a number") % {"column": column})
+        usual = {plain(name) for name in ("score", *SCORES)}
+        if plain(column) not in usual and any(plain(name) in _LABELS for name in columns):
+            return Fit(False, _("a column is called as labels are"))
+        if (plain(column) not in usual or mapping != named) and len(scores) < MIN_MARKS:
+            return Fit(
+                False,
+                _("%(column)s has only %(differents)s")
+                % {"column": column, "differents": plural(len(scores), "different score")},
+            )
         if len(scores) > MAX_POINTS:
             return Fit(
                 False,
@@ -85,8 +121,13 @@ class RatingTable(TableReader):
             )
         return Fit(
             True,
-            _("%(column)s has %(differents)s")
-            % {"column": column, "differents": plural(len(scores), "different score")},
+            _("%(column)s has %(differents)s, %(low)s to %(high)s")
+            % {
+                "column": column,
+                "differents": plural(len(scores), "different score"),
+                "low": min(scores, key=_number),
+                "high": max(scores, key=_number),
+            },
         )
 
     def read(self, reader: Reader, rows: Iterable[Row], known: Fixes) -> None:
@@ -172,6 +213,13 @@ class RatingTable(TableReader):
                 wrong = _("More than %(most)s decimals") % {"most": MOST_PLACES}
             reader.refuse(row, "score", wrong, _("Left out."))
         return found
+
+
+_LABELS = {plain(name) for name in LABELS} - {plain(name) for name in SCORES}
+
+
+def _number(score: str) -> float:
+    return float(score.replace(",", "."))
 
 
 def _factor_of(reader: Reader, rows: Iterable[Row]) -> int:
