@@ -14,6 +14,7 @@ from annotation.traces.masks import MASKS
 from annotation.traces.settings import Rule, SourceSettings
 from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_real
+from crowdqc.web.fields import NumberField
 
 NUM = {"class": "mid num"}
 
@@ -54,15 +55,8 @@ class SourceForm(forms.Form):
     )
 
 
-def _share(label: Any, help_text: Any = "") -> forms.FloatField:
-    return forms.FloatField(
-        label=label,
-        required=False,
-        min_value=0,
-        max_value=100,
-        help_text=help_text,
-        widget=forms.NumberInput(attrs={**NUM, "step": "any"}),
-    )
+def _share(label: Any, help_text: Any = "") -> NumberField:
+    return NumberField(label=label, required=False, min_value=0, max_value=100, help_text=help_text)
 
 
 class SettingsForm(forms.Form):
@@ -74,9 +68,7 @@ class SettingsForm(forms.Form):
     )
     error = _share(gettext_lazy("With an error"))
     low_score = _share(gettext_lazy("With a low judge score"))
-    low_below = forms.FloatField(
-        label=gettext_lazy("Low is below"), widget=forms.NumberInput(attrs={**NUM, "step": "any"})
-    )
+    low_below = NumberField(label=gettext_lazy("Low is below"))
     feedback = _share(
         gettext_lazy("With negative user feedback"), gettext_lazy("Feedback below 0, from -1 to 1.")
     )
@@ -99,10 +91,7 @@ class SettingsForm(forms.Form):
         max_length=80,
         help_text=gettext_lazy("Name of the score. Empty: the first by name."),
     )
-    fails_below = forms.FloatField(
-        label=gettext_lazy("Judge says fail below"),
-        widget=forms.NumberInput(attrs={**NUM, "step": "any"}),
-    )
+    fails_below = NumberField(label=gettext_lazy("Judge says fail below"))
     masks = forms.MultipleChoiceField(
         label=gettext_lazy("Masks"),
         required=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +10,10 @@ from django import forms
 from rest_framework import serializers
 
 from crowdqc import money
+
+EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
+PLAIN = re.compile(r"-?\d+\.\d{3}")  # which may be read as thousands
+MOST_PLACES, THOUSAND = 12, 1000
 
 
 class MoneyField(forms.DecimalField):
@@ -32,6 +37,37 @@ class MoneyField(forms.DecimalField):
 
     def prepare_value(self, value: Any) -> Any:
         return money.format_input(value, self.places) if isinstance(value, Decimal | int) else value
+
+
+class NumberField(forms.FloatField):
+    """A number with decimals as people write it: 0,10 is .1 in every browser.
+
+    A browser turns such text in an input of type number into 010. What has two readings is asked
+    back, unless no number of ``max_value`` at most has thousands.
+    """
+
+    def __init__(self, *, css: str = "short num", **options: Any) -> None:
+        attrs = {"inputmode": "decimal", "autocomplete": "off", "class": css}
+        options["widget"] = forms.TextInput(attrs=attrs)
+        super().__init__(**options)
+
+    def to_python(self, value: Any) -> float | None:
+        text = value.strip() if isinstance(value, str) else value
+        if not isinstance(text, str) or not text or EXPONENT.fullmatch(text):
+            return super().to_python(text)
+        try:
+            return float(money.parse_amount(text, places=MOST_PLACES, low=-money.MOST))
+        except money.NotAnAmount as error:
+            if error.readings and self.max_value is not None and self.max_value < THOUSAND:
+                return float(text.replace(",", "."))
+            raise forms.ValidationError(error.hint, code=error.code) from error
+
+    def prepare_value(self, value: Any) -> Any:
+        """Write a number so that ``to_python`` reads the same one."""
+        text = str(value)
+        if not isinstance(value, float) or not PLAIN.fullmatch(text):
+            return value
+        return money.format_input(value, max(len(text.partition(".")[2]), money.CENTS + 1))
 
 
 class PlainMoneyField(serializers.DecimalField):

@@ -19,7 +19,7 @@ from annotation.formats.actions.export_files import request_export
 from annotation.models import Role, Task
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid, Missing
-from crowdqc.web.fields import MoneyField
+from crowdqc.web.fields import MoneyField, NumberField
 from evaluation.live import actions as live
 from evaluation.live import selectors
 from evaluation.live.judging import selectors as judging
@@ -45,7 +45,7 @@ class OpenForm(forms.Form):
         max_length=2_000,
         help_text=gettext_lazy("One name per line. Use the same names when you send outputs."),
     )
-    half_width = forms.FloatField(
+    half_width = NumberField(
         label=gettext_lazy("Target precision (±)"),
         initial=live.DEFAULT_HALF_WIDTH,
         min_value=live.LEAST_HALF_WIDTH,
@@ -53,7 +53,7 @@ class OpenForm(forms.Form):
         help_text=gettext_lazy(
             "Stops when each win rate is known this precisely. .05 means ± 5 points."
         ),
-        widget=forms.NumberInput(attrs={**MID, "step": "0.01"}),
+        css="mid num",
     )
     max_judgments = forms.IntegerField(
         label=gettext_lazy("Maximum judgments"),

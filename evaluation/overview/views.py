@@ -118,7 +118,12 @@ def task_plan(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     asked = any(one.name in request.GET for one in options)
     values = {one.name: one.default for one in options}
     # An address may name some of them: numbers that came later have their usual value.
-    usual = {k: str(v) for k, v in values.items() if v is not None and not isinstance(v, bool)}
+    written = PlanForm(options=options).fields
+    usual = {
+        name: str(written[name].prepare_value(value))
+        for name, value in values.items()
+        if value is not None and not isinstance(value, bool)
+    }
     form = PlanForm({**usual, **request.GET.dict()} if asked else None, options=options)
     context: dict[str, Any] = {
         "access": access,

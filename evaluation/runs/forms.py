@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from crowdqc.numbers import several
 from crowdqc.web.edits import EditForm
+from crowdqc.web.fields import NumberField
 from evaluation.embeddings.embeddings import PATH
 from evaluation.embeddings.folders import is_sentence_model, model_folders
 from evaluation.methods.core.params import CHOICE, FLAG, TEXT, WHOLE, Param, Params
@@ -69,8 +70,7 @@ def _number_field(param: Param, said: dict[str, Any]) -> forms.Field:
         least = None if low is None else math.floor(low)
         most = None if param.high is None else math.floor(param.high)
         return forms.IntegerField(min_value=least, max_value=most, widget=short, **said)
-    exact = forms.NumberInput(attrs={"class": "short num", "step": "any"})
-    return forms.FloatField(min_value=low, max_value=param.high, widget=exact, **said)
+    return NumberField(min_value=low, max_value=param.high, **said)
 
 
 class RunForm(forms.Form):

@@ -17,6 +17,7 @@ from annotation.accounts.projects.forms import add_errors
 from annotation.models import Role, Task
 from crowdqc.errors import Conflict, Invalid
 from crowdqc.web.edits import EditForm
+from crowdqc.web.fields import NumberField
 from evaluation.models import AdaptivePlan
 from evaluation.pairwise import adaptive as collection
 from evaluation.pairwise.selectors import adaptive as pair_adaptive
@@ -43,12 +44,11 @@ class PlanForm(EditForm):
             "intervals of the systems then hold less often than they say."
         ),
     )
-    certainty = forms.FloatField(
+    certainty = NumberField(
         label=gettext_lazy("Certainty"),
         min_value=0.51,
         max_value=0.999,
         help_text=gettext_lazy("From this chance on a pair gets no more votes."),
-        widget=forms.NumberInput(attrs={"class": "short num", "step": "0.01"}),
     )
     floor = forms.IntegerField(
         label=gettext_lazy("Least votes a pair"),

@@ -173,8 +173,8 @@ def test_every_plan_asks_for_the_pay_of_one_answer_and_prices_with_it(kind: str)
         assert int(day) == math.ceil(int(n) / (3 * per))
         paid = math.ceil(int(n) / per) * per * Decimal("0.50") * Decimal("1.25")
         assert abs(Decimal(amount.strip("€")) - paid) <= Decimal("0.01")
-    found = plan_page(task, query=f"{asks}&pay=0.5")
-    assert re.search(r'name="pay"[^>]*value="0.5"', found)
+    found = plan_page(task, query=f"{asks}&pay=0,5")  # which a number input turns into 05
+    assert re.search(r'type="text" name="pay"[^>]*value="0,5"', found)
     factors = re.search(
         r"€([\d,.]+) \(([\d,]+) assignments? of (\d+) (?:label|judgment|answer)s? × €([\d.]+)\)",
         found,
