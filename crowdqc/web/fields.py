@@ -10,6 +10,7 @@ from django import forms
 from rest_framework import serializers
 
 from crowdqc import money
+from crowdqc.numbers import parse_real
 
 EXPONENT = re.compile(r"[+-]?\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
 PLAIN = re.compile(r"-?\d+\.\d{3}")  # which may be read as thousands
@@ -56,11 +57,12 @@ class NumberField(forms.FloatField):
         if not isinstance(text, str) or not text or EXPONENT.fullmatch(text):
             return super().to_python(text)
         try:
-            return float(money.parse_amount(text, places=MOST_PLACES, low=-money.MOST))
+            plain = f"{money.parse_amount(text, places=MOST_PLACES, low=-money.MOST):f}"
         except money.NotAnAmount as error:
-            if error.readings and self.max_value is not None and self.max_value < THOUSAND:
-                return float(text.replace(",", "."))
-            raise forms.ValidationError(error.hint, code=error.code) from error
+            if not error.readings or self.max_value is None or self.max_value >= THOUSAND:
+                raise forms.ValidationError(error.hint, code=error.code) from error
+            plain = error.readings[-1]
+        return parse_real(plain)
 
     def prepare_value(self, value: Any) -> Any:
         """Write a number so that ``to_python`` reads the same one."""

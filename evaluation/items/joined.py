@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -24,10 +25,13 @@ from annotation.formats.exports.makers import PreparedFile, refuse_options
 from annotation.lists.state import State, narrowed
 from annotation.models import Answer, ChoiceValue, ExportFile, Item, Project, Task, TextValue
 from annotation.task_types.known import as_cell
+from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.errors import Invalid
 from crowdqc.web.terms import Words
 from evaluation.items.listing import item_listing
+from evaluation.methods.rescaling.ratings import text_interval
 from evaluation.models import AnswerScore, ItemLabel, LabelDecision, Run
+from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.runs.exports.dictionary import ABOUT_OWN_IDS
 from evaluation.runs.exports.own_ids import NO_IDS, PSEUDONYMS, OwnIds, with_own_ids
 from evaluation.runs.official.selectors import official_run
@@ -77,6 +81,17 @@ VOTES = (
     ),
     JoinedColumn("basis", gettext_lazy("Where the label is from: decision, run or majority.")),
 )
+RATED = (
+    JoinedColumn("field", gettext_lazy("Scale that was rated.")),
+    JoinedColumn("ratings", gettext_lazy("Ratings of workers that count."), "number"),
+    JoinedColumn("mean", gettext_lazy("Mean of these ratings."), "number"),
+    JoinedColumn("low", gettext_lazy("Lower end of its 95% interval over raters."), "number"),
+    JoinedColumn("high", gettext_lazy("Upper end of its 95% interval over raters."), "number"),
+    JoinedColumn("no_interval", gettext_lazy("Why there is no interval.")),
+    JoinedColumn("votes", gettext_lazy("Worker or system -> what they gave, as JSON."), "JSON"),
+)
+OF_POINT = gettext_lazy("Ratings of workers with this value.")
+LEVEL = 0.95
 ANSWER = (
     JoinedColumn("worker", gettext_lazy("Who answered, by pseudonym.")),
     JoinedColumn("system", gettext_lazy("Which system answered, where no person did.")),
@@ -100,16 +115,22 @@ class JoinedTable:
         rows: QuerySet[Item] = narrowed(listing, State.of(listing, QueryDict(query)))
         self.items = Item.objects.filter(pk__in=rows.values("pk"))
         self.run = official_run(task)
+        self.scales = {one.name: one for one in dimensions(task) if one.points}
+        points = [point for one in self.scales.values() for point in _written(one).values()]
+        self.points = [
+            JoinedColumn(f"rated_{one}", OF_POINT, "number") for one in dict.fromkeys(points)
+        ]
         self.is_text = not ChoiceValue.objects.filter(answer__item__task=task).exists()
         is_paired = self.items.filter(second__isnull=False).exists()
         is_judged = self.items.filter(first__isnull=False).exists()
-        taken = {one.name for one in (*ITEM, *PAIR, *SINGLE, *VOTES, *ANSWER)}
+        told = (*RATED, *self.points) if self.scales else VOTES
+        taken = {one.name for one in (*ITEM, *PAIR, *SINGLE, *told, *ANSWER)}
         self.own = [name for name in _own_columns(self.items) if name not in taken]
         self.columns = (
             *ITEM,
             *(PAIR if is_paired else SINGLE if is_judged else ()),
             *(JoinedColumn(name, OWN) for name in self.own),
-            *(ANSWER if self.is_text else VOTES),
+            *(ANSWER if self.is_text else told),
         )
         excluded = task.exclusions.in_force().values("worker")
         self.answers = Answer.objects.filter(counts=True, stage=Answer.Stage.MAIN).exclude(
@@ -137,7 +158,7 @@ class JoinedTable:
         ids = list(wanted.order_by("position", "pk").values_list("pk", flat=True))
         for at in range(0, len(ids), CHUNK):
             items = wanted.filter(pk__in=ids[at : at + CHUNK]).order_by("position", "pk")
-            make = self._texts if self.is_text else self._labels
+            make = self._texts if self.is_text else self._ratings if self.scales else self._labels
             yield from make(list(items))
 
     def _about(self, item: Item) -> Row:
@@ -186,6 +207,30 @@ class JoinedTable:
                 if key in decided:
                     row |= {"label": decided[key], "basis": "decision"}
                 yield row
+
+    def _ratings(self, items: Sequence[Item]) -> Iterator[Row]:
+        """A row an item and scale: mean with interval, and how many gave each point."""
+        votes = self._votes(items)
+        values = ChoiceValue.objects.filter(
+            answer__in=self.answers.filter(item__in=items, worker__isnull=False),
+            ordinal__isnull=False,
+        )
+        given: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for pk, field, value in values.values_list("answer__item_id", "field", "ordinal"):
+            given[pk, field].append(value)
+        for item in items:
+            for name, scale in self.scales.items():
+                mine, written = given[item.pk, name], _written(scale)
+                said = {who: written.get(code, code) for who, code in votes[item.pk, name].items()}
+                counts = Counter(written[str(value)] for value in mine if str(value) in written)
+                yield {
+                    **self._about(item),
+                    "field": name,
+                    "ratings": len(mine),
+                    "votes": json.dumps(said, ensure_ascii=False),
+                    **{f"rated_{one}": counts[one] for one in written.values()},
+                    **_mean(mine, scale),
+                }
 
     def _votes(self, items: Sequence[Item]) -> dict[tuple[int, str], dict[str, str]]:
         """(item, field) -> author -> what they chose; several options are joined."""
@@ -237,6 +282,22 @@ class JoinedTable:
         for item in items:
             for row in said[item.pk]:
                 yield {**self._about(item), **row}
+
+
+def _written(scale: AskedDimension) -> dict[str, str]:
+    """Code of each point -> the point as files write it."""
+    return {str(point): scale.written_codes.get(str(point), str(point)) for point in scale.points}
+
+
+def _mean(values: Sequence[int], scale: AskedDimension) -> Row:
+    """The mean of ratings with its interval, or why there is none."""
+    if not values:
+        return {"mean": None, "low": None, "high": None, "no_interval": ""}
+    rated = np.array(values) / scale.factor
+    low, high, why = text_interval(rated, [one / scale.factor for one in scale.points], LEVEL)
+    ends = [None if one is None else round(one, 4) for one in (low, high)]
+    mean = round(float(rated.mean()), 4)
+    return {"mean": mean, "low": ends[0], "high": ends[1], "no_interval": str(why)}
 
 
 def _own_columns(items: QuerySet[Item]) -> list[str]:

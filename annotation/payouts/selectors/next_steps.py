@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation.access import Access
-from annotation.accounts.roles.selectors import Ties, can_give_roles, load_ties
+from annotation.accounts.roles.selectors import Ties, can_give_roles, list_managers, load_ties
 from annotation.authoring.selectors.next_step import Button, Standing, button_of
 from annotation.authoring.selectors.tasks import TaskRow
 from annotation.hooks import run_states
 from annotation.models import PayoutBatch, Project, User
-from annotation.payouts.actions.rules import find_approvers, why_not_second
+from annotation.payouts.actions.rules import find_approvers, proposers, why_not_second
 from crowdqc.numbers import listed
 
 NAMED = 3  # approvers named at most
@@ -53,8 +53,18 @@ def approval_context(project: Project, proposer: Any, viewer: Any) -> dict[str, 
     """Who can approve what the proposer proposes, else why nobody can and the ways out."""
     people, nobody = find_approvers(project, proposer)
     if nobody:
-        return {"nobody": nobody, "ways_out": ways_out(project, viewer)}
+        others = listed([str(one) for one in proposers_for(project, viewer)], NAMED)
+        return {"nobody": nobody, "ways_out": ways_out(project, viewer), "others": others}
     return {"approvers": listed([str(one) for one in people], NAMED)}
+
+
+def proposers_for(project: Project, viewer: User) -> list[User]:
+    """List who else may propose what the viewer, as a manager, may approve."""
+    if viewer not in list_managers(project):
+        return []
+    others = User.objects.filter(pk__in=proposers(project)).exclude(pk=viewer.pk)
+    chain = load_ties(project)
+    return [one for one in others if not why_not_second(project, one, viewer, chain)]
 
 
 def next_steps(access: Access, rows: Sequence[TaskRow]) -> dict[int, Button]:

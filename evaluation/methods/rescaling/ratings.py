@@ -31,7 +31,12 @@ from evaluation.methods.core.base import (
     indices,
     of_rows,
 )
-from evaluation.methods.core.inference import family_level, scale_interval, two_way_spread
+from evaluation.methods.core.inference import (
+    family_level,
+    mean_spread,
+    scale_interval,
+    two_way_spread,
+)
 from evaluation.methods.core.kinds import FEWEST as KIND_FEWEST
 from evaluation.methods.core.kinds import Column, checked_column, not_split, too_small
 from evaluation.methods.core.memory import board_of_systems
@@ -50,6 +55,7 @@ from evaluation.methods.rescaling.data import Annotations, shared_pairs
 from evaluation.methods.rescaling.method import mean_tau
 
 NAME, VERSION = "ratings", "1.7"
+SAME_RATINGS = "all ratings are the same"
 PARAMS = Params(
     NAME,
     (
@@ -541,6 +547,19 @@ def _texts(data: Ratings, scale: int) -> list[dict[str, Any]]:
         }
         for k in np.flatnonzero(n).tolist()
     ]
+
+
+def text_interval(
+    values: FloatArray, points: Sequence[float], level: float
+) -> tuple[float | None, float | None, str]:
+    """Bounds of a text's mean from its ratings (r,), or why there are none."""
+    spread = mean_spread(values, "ratings")
+    if why := spread.why_no_interval(LEAST[MEAN]):
+        return None, None, why
+    if values.min() == values.max():
+        return None, None, SAME_RATINGS
+    low, high = scale_interval(float(values.mean()), spread, level, (min(points), max(points)))
+    return low, high, ""
 
 
 def _workers(data: Ratings, scale: int, level: float) -> list[dict[str, Any]]:

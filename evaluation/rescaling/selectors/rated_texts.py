@@ -16,12 +16,9 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Candidate, ChoiceValue, Item
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.web.terms import Words
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Scale
-from evaluation.methods.core.inference import mean_spread, scale_interval
-from evaluation.methods.core.units import LEAST, MEAN
-from evaluation.methods.rescaling.ratings import DEFAULTS
+from evaluation.methods.rescaling.ratings import DEFAULTS, SAME_RATINGS, text_interval
 from evaluation.models import CandidateScore, Run
 from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.pairwise.selectors.runs import dimensions
@@ -66,13 +63,14 @@ def texts(
     known = Candidate.objects.in_bulk(ids)
     places = {pk: min(ratings) for pk, ratings in said.items()}
     items = dict(Item.objects.filter(pk__in=places.values()).values_list("pk", "key"))
+    level = {**DEFAULTS, **run.params}["level"]
     rows = []
     for pk, mean, n in shown.object_list:
         ratings, text = said.get(pk, {}), known[pk]
         values = np.array([one for own in ratings.values() for one in own]) / scale.factor
-        low, high, why = _interval(
-            run, mean, values, [point / scale.factor for point in scale.points]
-        )
+        points = [point / scale.factor for point in scale.points]
+        low, high, why = text_interval(values, points, level)
+        why = _("all ratings are the same") if why == SAME_RATINGS else why
         place = places.get(pk, 0)
         url = reverse("task_item", args=[run.project_id, run.task_id, place]) if place else ""
         by_worker = text.author_id is not None or text.source_answer_id is not None
@@ -127,17 +125,3 @@ def _ratings(run: Run, scale: str, ids: Sequence[int]) -> Mapping[int, dict[int,
         if answer in seen and value is not None:
             found[text or 0][item].append(value)
     return found
-
-
-def _interval(
-    run: Run, mean: float, values: np.ndarray[Any, Any], points: Sequence[float]
-) -> tuple[float | None, float | None, Words]:
-    """Bounds of a text's mean over its raters, or why there are none."""
-    spread = mean_spread(values, "ratings")
-    if why := spread.why_no_interval(LEAST[MEAN]):
-        return None, None, why
-    level = {**DEFAULTS, **run.params}["level"]
-    low, high = scale_interval(mean, spread, level, (min(points), max(points)))
-    if np.isnan(low):
-        return None, None, _("all ratings are the same")
-    return low, high, ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -12,6 +13,7 @@ from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import System, Task
 from crowdqc.numbers import score
 from evaluation.items.joined import JoinedTable
+from evaluation.methods.rescaling.ratings import SAME_RATINGS, text_interval
 from evaluation.models import CandidateScore, Run, RunState
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.rescaling.selectors import rated_texts, rating_boards
@@ -134,3 +136,28 @@ def test_the_joined_table_of_ratings_has_the_texts_that_were_rated() -> None:
         if (text := written[row["item_id"]])
     )
     assert {"text_system"} < {one.name for one in JoinedTable(task).columns}
+
+
+def test_the_joined_table_of_ratings_has_means_and_the_votes_of_each_point() -> None:
+    task = pair_corpus.make_rated()
+    table = JoinedTable(task)
+    names = [one.name for one in table.columns]
+    assert {"mean", "low", "high", "ratings", "votes"} < set(names)
+    assert not {"label", "certainty", "counts", "basis"} & set(names)
+    scale = dimensions(task)[0]
+    rows = [row for row in table.rows() if row["field"] == scale.name]
+    assert rows
+    for row in rows:
+        counts = {point: row[f"rated_{point}"] for point in scale.points}
+        assert sum(counts.values()) == row["ratings"] > 0
+        mean = sum(point * n for point, n in counts.items()) / row["ratings"]
+        assert row["mean"] == pytest.approx(mean, abs=1e-4)
+        assert (row["low"] is None) == bool(row["no_interval"])
+        if row["low"] is not None:
+            assert row["low"] < row["mean"] < row["high"]
+
+
+@pytest.mark.parametrize("value", [1, 2, 5])
+def test_equal_ratings_have_no_interval_wherever_they_lie(value: int) -> None:
+    low, high, why = text_interval(np.full(5, float(value)), (1, 2, 3, 4, 5), 0.95)
+    assert (low, high, why) == (None, None, SAME_RATINGS)

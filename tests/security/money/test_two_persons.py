@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.accounts.projects import actions as people
 from annotation.models import (
@@ -23,6 +24,7 @@ from annotation.models import (
 )
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.corrections.actions import decide
+from annotation.payouts.selectors.next_steps import approval_context
 from crowdqc.errors import Conflict
 from tests.security.money.people import (
     JSON,
@@ -80,6 +82,15 @@ def test_whether_one_may_approve_is_a_yes_or_no_with_its_reason(world: World) ->
         assert shown["approvers"] == 1
     assert told == {world.manager: (True, False), world.requester: (False, True)}
     assert payouts.reason_cannot_decide(batch, world.manager) == ""
+
+
+def test_a_lone_manager_is_told_who_else_may_propose(world: World) -> None:
+    told = approval_context(world.project, world.manager, world.manager)
+    assert told["nobody"] and told["others"] == str(world.requester)
+    factories.make_member(world.project, Role.MANAGER, world.requester)
+    world.project.memberships.filter(user=world.manager).update(removed_at=timezone.now())
+    told = approval_context(world.project, world.requester, world.requester)
+    assert told["nobody"] and not told["others"]
 
 
 def test_the_overview_offers_approval_to_who_may_approve(world: World) -> None:
