@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import F
 from django.utils import timezone
 from django.utils.text import get_text_list
 from django.utils.translation import gettext
 
-from annotation.models import Answer, Candidate, Exclusion, Membership, Task
+from annotation.models import Candidate, Exclusion, Membership, Task
+from annotation.work.actions.exclusions import items_with_plan
 from annotation.work.snapshots.answers import pseudonyms
 from annotation.work.snapshots.judgments import system_names
 from crowdqc.errors import Conflict
@@ -232,13 +233,8 @@ def _items_with_few(task: Task, without: Membership | None) -> int:
     """Items in force with fewer counting answers of people than are planned."""
     if task.current is None:
         return 0
-    left_out = list(task.exclusions.in_force().values_list("worker", flat=True))
-    if without is not None:
-        left_out.append(without.pk)
-    main = Q(answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False)
-    items = task.items.in_version(task.current.number).filter(expected__isnull=True)
-    given = items.annotate(given=Count("answers", filter=main & ~Q(answers__worker__in=left_out)))
-    return given.filter(given__lt=F("redundancy")).count()
+    left_out = [] if without is None else [without.pk]
+    return items_with_plan(task, without=left_out).filter(given__lt=F("planned")).count()
 
 
 def _bounded(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Least
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Answer, Exclusion, Membership, Task, User
+from annotation.models import Answer, Exclusion, Item, Membership, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.work.actions.answers import set_counts
@@ -29,8 +31,9 @@ def exclude(
 ) -> Exclusion:
     """Leave the worker's answers to the task out of results from the next run on.
 
-    ``collect_again``: they stop counting, so that their slots are open to others. ``stop_work``:
-    the worker gets no more work in this task; what they hold they may finish.
+    ``collect_again``: those that are then missing stop counting, so that their slots are open to
+    others. ``stop_work``: the worker gets no more work in this task; what they hold they may
+    finish.
 
     Raises Invalid without a reason or where the worker answered nothing, Conflict where they are
     left out already.
@@ -56,7 +59,7 @@ def exclude(
         stops_work=stop_work,
     )
     if collect_again:
-        for answer in counting_answers(task, worker):
+        for answer in answers_to_collect(task, worker):
             set_counts(by=by, answer=answer, counts=False, reason=reason)
     record(
         by=by,
@@ -97,6 +100,36 @@ def counting_answers(task: Task, worker: Membership) -> QuerySet[Answer]:
     """Return a worker's answers to the task that count and take a slot."""
     own = Answer.objects.filter(item__task=task, worker=worker, counts=True)
     return own.filter(item__expected__isnull=True).order_by("pk")
+
+
+def answers_to_collect(task: Task, worker: Membership) -> QuerySet[Answer]:
+    """Return a worker's counting answers without which their item has fewer than planned."""
+    own = counting_answers(task, worker)
+    enough = items_with_plan(task, without=[worker.pk]).filter(given__gte=F("planned"))
+    return own.exclude(item__in=enough.values("pk"))
+
+
+def items_with_plan(task: Task, *, without: Sequence[int] = ()) -> QuerySet[Item]:
+    """Items in force with ``given``, people's answers that enter results, and ``planned`` ones.
+
+    An import may bring an item more answers than planned, which raises its redundancy.
+    ``without``: workers who are left out beside those who are already.
+    """
+    version = task.version_or_draft()
+    left_out = [*task.exclusions.in_force().values_list("worker", flat=True), *without]
+    main = Q(answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False)
+    imported = Answer.objects.filter(item=OuterRef("pk"), assignment__source="import")
+    return (
+        task.items.in_version(version.number)
+        .filter(expected__isnull=True)
+        .annotate(
+            given=Count("answers", filter=main & ~Q(answers__worker__in=left_out)),
+            planned=Case(
+                When(Exists(imported), then=Least(F("redundancy"), Value(version.redundancy))),
+                default=F("redundancy"),
+            ),
+        )
+    )
 
 
 def _count_again(by: User, exclusion: Exclusion) -> None:

@@ -91,7 +91,7 @@ class ExclusionForm(forms.Form):
 
     def __init__(self, *args: Any, task: Task, worker: Membership, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        n = exclusions.counting_answers(task, worker).count()
+        n = exclusions.answers_to_collect(task, worker).count()
         version, again = task.current, self.fields["collect_again"]
         if not n or version is None:
             del self.fields["collect_again"]

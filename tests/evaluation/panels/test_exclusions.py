@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.formats.actions.imports import import_content
 from annotation.models import Answer, Exclusion, Membership, Recruitment, Task
 from annotation.work.actions import exclusions
 from crowdqc.errors import Conflict
@@ -28,6 +29,7 @@ from tests.evaluation.corpora import writing as writing_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.support import factories
 from tests.support.pages import html_of
+from tests.support.studies.labels import make_labels
 
 pytestmark = pytest.mark.django_db
 QUICK = {"encoder": "char-svd", "resamples": 0}
@@ -261,3 +263,25 @@ def test_the_preview_names_five_effects_in_words() -> None:
     text = html_of(client.get(url, {"part": "effect"}, headers={"HX-Request": "true"}))
     assert "Other workers" in text
     assert "Rank now" not in text and "Dimension" not in text  # labels have neither
+
+
+def test_answers_beyond_the_plan_are_neither_missed_nor_collected_again() -> None:
+    task = make_labels(factories.make_project(), redundancy=3)
+    rows = [
+        f"{worker},leaf-{leaf},{'spots' if (leaf + len(worker)) % 3 else 'holes'}"
+        for worker, leaves in (("ann", 3), ("bob", 3), ("cid", 3), ("dora", 2))
+        for leaf in range(1, leaves + 1)
+    ]
+    content = "\n".join(["worker,item,label", *rows]).encode()
+    by = task.project.owner
+    import_content(by=by, task=task, kind="labels", content=content, name="labels.csv")
+    worker = Membership.objects.get(project=task.project, external_id="ann")
+    given = list(task.items.order_by("key").values_list("held", "redundancy"))
+    assert given[:3] == [(4, 4), (4, 4), (3, 3)]
+    effect = exclusion_preview.effect(task, worker)
+    (few,) = [(row.before, row.after) for row in effect.named if row.label.endswith("than planned")]
+    assert few == (str(len(given) - 3), str(len(given) - 2))
+    assert exclusions.answers_to_collect(task, worker).count() == 1
+    exclusions.exclude(by=by, task=task, worker=worker, reason="a test", collect_again=True)
+    held = task.items.order_by("key").values_list("held", flat=True)
+    assert list(held)[:3] == [4, 4, 2]  # one slot is open, where 2 of 3 are left
