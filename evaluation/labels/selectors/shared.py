@@ -37,7 +37,7 @@ METHOD = gettext_lazy(
 
 def parts(run: Run, page: Any) -> dict[str, Any]:
     """Return what a shared link shows: verdict, agreement, methods, board of numbered workers."""
-    rows = worker_reads.ordered(worker_reads.rows_of(run), "competence", ascending=False)
+    rows = worker_reads.grouped(worker_reads.rows_of(run))
     for place, row in enumerate(rows, 1):
         row.id, row.name = 0, _("Worker %(place)s") % {"place": place}
     names = (*study.FIGURES, *worker_reads.FIGURES, *tables.COMPARE)

@@ -167,19 +167,22 @@ def reliable_of(run: Run) -> int | None:
     ).count()
 
 
+def grouped(rows: Iterable[WorkerRow]) -> list[WorkerRow]:
+    """Sort workers by group, the most competent first."""
+    plain = ordered(rows, "competence", ascending=False)
+    return sorted(plain, key=lambda row: GROUPS.index(row.group))
+
+
 def ordered(rows: Iterable[WorkerRow], by: str, *, ascending: bool) -> list[WorkerRow]:
-    """Sort workers by group, then by the column; missing figures come last."""
+    """Sort workers by a column over all groups; missing figures come last."""
     attribute = SORTS[by]
 
-    def key(row: WorkerRow) -> tuple[Any, ...]:
+    def key(row: WorkerRow) -> tuple[bool, float]:
         value = getattr(row, attribute)
-        if attribute == "name":
-            return GROUPS.index(row.group), 0
-        step = 1 if ascending else -1
-        return GROUPS.index(row.group), value is None, step * (value or 0)
+        return value is None, (value or 0) * (1 if ascending else -1)
 
     plain = sorted(rows, key=lambda row: row.name, reverse=attribute == "name" and not ascending)
-    return sorted(plain, key=key)
+    return plain if attribute == "name" else sorted(plain, key=key)
 
 
 @dataclass(frozen=True)
@@ -245,15 +248,16 @@ def worker_list(
     opening: Opening | None = None,
     models: Sequence[ModelRow] = (),
     sorts: Mapping[str, Mapping[str, str]] | None = None,
+    in_groups: bool = True,
 ) -> dict[str, Any]:
-    """Return a page of workers in their groups, with models below."""
+    """Return a page of workers, in their groups or as sorted, with models below."""
     shown = Paginator(rows, PER_PAGE).get_page(page)
     listed: list[WorkerRow] = list(shown.object_list)
     by_mace = is_by_mace(run)
     for row in listed:
         _dress(run, row, field, opening)
     groups = []
-    for group in _groups(run, rows, listed):
+    for group in _groups(run, rows, listed) if in_groups else [Group("", listed)]:
         if opening is None:
             groups.append(group)
         else:

@@ -155,7 +155,7 @@ def empty_page(request: HttpRequest, task: Task, context: dict[str, Any]) -> Htt
 @require_safe
 @open_to_viewers
 def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Competence against guessing, in groups; ``?open=`` shows one worker's confusion matrix."""
+    """Competence against guessing, in groups or sorted; ``?open=`` shows a confusion matrix."""
     access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "workers")
     if run is None and turn_fields(task.current) and not fields_of(task.current):
@@ -166,20 +166,23 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     reliable = worker_reads.count_reliable(run, rows)
     told, field = told_frame(run, context, *worker_reads.FIGURES)
     warnings = findings.worker_warnings(task, told, rows, requester=access.is_requester)
-    by = request.GET.get("sort", "competence")
-    by = by if by in worker_reads.SORTS else "competence"
+    by = request.GET.get("sort", "")
+    by = by if by in worker_reads.SORTS else ""
     ascending, opened = request.GET.get("dir") == "up", number_of(request, "open")
     models = model_reads.model_rows(run, field, worker_reads.SCALE)
     keep = kept_run(request, run)
     context.update(
         worker_reads.worker_list(
             run,
-            worker_reads.ordered(rows, by, ascending=ascending),
+            worker_reads.ordered(rows, by, ascending=ascending)
+            if by
+            else worker_reads.grouped(rows),
             field,
             page=request.GET.get("page"),
             opening=worker_reads.Opening(context["keep"], opened, access.is_requester),
             models=models,
             sorts=worker_reads.sort_links(by, ascending=ascending, keep=keep),
+            in_groups=not by,
         ),
         look_alikes=look_alikes.listed(run, told, {row.id: row.name for row in rows}),
         screen=screen_of(run, context, told, reliable, warnings),

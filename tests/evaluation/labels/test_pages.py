@@ -64,6 +64,19 @@ def test_a_task_of_another_type_has_no_such_page() -> None:
     assert "does not ask for labels" in page(task, "label_results", status=404)
 
 
+def test_sorted_workers_stand_in_one_order_over_all_groups(task: Task, run: Run) -> None:
+    html = page(task, "label_results")
+    (lowest,) = re.findall(r'href="([^"]*sort=competence&amp;dir=up[^"]*)"[^>]*>\s*Show', html)
+    up = client_of(task).get(lowest.replace("&amp;", "&")).content.decode()
+    stored = {row.worker_id: row.estimate for row in WorkerScore.objects.filter(run=run)}
+    shown = [stored[int(pk)] for pk in re.findall(r'id="open-(\d+)"', up)]
+    known = [value for value in shown if value is not None]
+    assert len(shown) == len(stored) and known == sorted(known) == shown[: len(known)]
+    groups = [stored[int(pk)] for pk in re.findall(r'id="open-(\d+)"', html)]
+    assert groups != sorted(known, reverse=True) or "group-head" in html
+    assert "lies above chance" not in up
+
+
 def test_the_verdict_counts_workers_by_their_intervals(task: Task, run: Run) -> None:
     rows = WorkerScore.objects.filter(run=run)
     better = rows.filter(extra__standing="better").count()
