@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,15 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import Field, Importer, Reader, Refused, Row, closest_name
+from annotation.files.reading.importer import (
+    Field,
+    Importer,
+    Reader,
+    Refused,
+    Row,
+    closest_name,
+    guess,
+)
 from annotation.files.reading.keys import FirstSeen, Keys
 from annotation.files.reading.recognise import NUMBERED, fill_by_values
 from annotation.files.reading.remembered import Remembered
@@ -29,6 +38,8 @@ from crowdqc.outbound import addresses
 MAX_META, MAX_COLUMNS = 2000, 100  # characters of a value that is kept, and columns
 MOST_OPEN = 20_000  # answers of which some rows are read
 MOST_SEEN = 10_000  # drafts whose values are remembered
+MAX_ID = 80
+IS_ID = re.compile(r"(?:^|[\W_])(?i:id)\s*$|[a-z]I[Dd]\s*$", re.ASCII)
 WHAT = "a text, or a file"
 SAID = ("label", "field", "start", "end")
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
@@ -136,7 +147,7 @@ class LabelItems(Importer):
             WHAT,
         ),
     )
-    limits = (("key", 80, gettext_noop("an id")), ("text", 20_000, gettext_noop("a text")))
+    limits = (("key", MAX_ID, gettext_noop("an id")), ("text", 20_000, gettext_noop("a text")))
     note = gettext_lazy(
         "Every other column is kept with its item. An item without an id gets one "
         "made of its text. An item with a known answer is mixed in among the "
@@ -144,6 +155,16 @@ class LabelItems(Importer):
         "images or recordings, File names one that was uploaded, before or with the "
         "table, or is the address of one, and Text describes it."
     )
+
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Map fields by name; else the first column named like an id, of unique values, is one."""
+        found = guess(columns, self.fields)
+        others = [name for name in columns if name not in found.values()]
+        if "key" not in found:
+            unique = (name for name in others if IS_ID.search(name) and _is_unique(rows, name))
+            if column := next(unique, None):
+                found["key"] = column
+        return found
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Items with their metadata; an id once."""
@@ -202,6 +223,13 @@ class LabelItems(Importer):
             checked.facts.append(
                 _("kept with the items: %(sorted)s") % {"sorted": ", ".join(sorted(columns)[:12])}
             )
+
+
+def _is_unique(rows: Iterable[Row], column: str) -> bool:
+    """Whether every row has a value of its own in the column, as short as an id."""
+    seen = Keys()
+    values = (row.values.get(column, "").strip() for row in rows)
+    return all(0 < len(value) <= MAX_ID and seen.add(value)[1] for value in values)
 
 
 def _file_of(reader: Reader, row: Row, known: KnownItems) -> tuple[int | None, str]:

@@ -9,7 +9,9 @@ import pytest
 
 from annotation.authoring.actions import media
 from annotation.formats.actions.imports import import_content
+from annotation.files.reading.importer import Row
 from annotation.formats.exports.pairwise import exports_of
+from annotation.formats.imports.labels import LabelItems
 from annotation.models import Answer, Task
 from crowdqc.errors import Invalid
 from tests.support import factories
@@ -29,6 +31,24 @@ cid,leaf-1,spots,,
 @pytest.fixture
 def project() -> Any:
     return factories.make_project()
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "key"),
+    [
+        (["review_id", "review"], [["r1", "Good."], ["r2", "Bad."]], "review_id"),
+        (["ReviewID", "review"], [["r1", "Good."], ["r2", "Bad."]], "ReviewID"),
+        (["author_id", "post id", "text"], [["a", "1", "x"], ["a", "2", "y"]], "post id"),
+        (["shop_id", "text"], [["s1", "Good."], ["s1", "Bad."]], None),  # not unique
+        (["paid", "text"], [["1", "Good."], ["2", "Bad."]], None),
+        (["review_id", "item_id", "text"], [["1", "8", "x"], ["2", "9", "y"]], "item_id"),
+    ],
+)
+def test_a_column_of_unique_ids_is_proposed_as_the_id_of_items(
+    columns: list[str], values: list[list[str]], key: str | None
+) -> None:
+    rows = [Row(n, dict(zip(columns, one, strict=True))) for n, one in enumerate(values, 2)]
+    assert LabelItems().guess(columns, rows).get("key") == key
 
 
 def load(task: Task, kind: str, content: str, name: str = "file.csv") -> Any:
