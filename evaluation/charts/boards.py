@@ -278,6 +278,9 @@ def _rounds_axis(rounds: int, height: float) -> str:
     return "".join(labels) + text("100%", height - 3, _("round"), "end")
 
 
+LETTER = 0.027  # the width of a character on the narrowest card, as a share of the card's
+
+
 def histogram(
     counts: Sequence[int],
     low: float,
@@ -300,12 +303,17 @@ def histogram(
     )
     body = stretched(columns, plot) + line("0", plot, "100%", plot, "base")
     share = None if this is None else min(1.0, max(0.0, (this - low) / (high - low)))
-    if share is None or share > 0.22:
+    half = LETTER * len(this_label) / 2
+    left = right = share
+    if share is not None:
+        anchor = "" if share <= half else "end" if share >= 1 - half else "mid"
+        left, right = {"": (0, 2), "mid": (1, 1), "end": (2, 0)}[anchor]
+        left, right = share - left * half, share + right * half
+    if left is None or left > LETTER * (len(labels[0]) + 1):
         body += text("0", plot + 11, labels[0])
-    if share is None or share < 0.78:
+    if right is None or right < 1 - LETTER * (len(labels[1]) + 1):
         body += text("100%", plot + 11, labels[1], "end")
     if share is not None:
-        anchor = "" if share <= 0.1 else "end" if share >= 0.9 else "mid"
         body += line(percent_at(share), 0, percent_at(share), plot, "this")
         body += text(percent_at(share), plot + 11, this_label, f"strong {anchor}".strip())
     said = _("%(what)s of %(n)s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from datetime import date
 from decimal import Decimal
@@ -136,6 +137,21 @@ def test_a_histogram_names_this_person_and_keeps_labels_apart() -> None:
     words = [e.text for e in root.iter("text")]
     assert words == ["100%", "5%"]
     assert root.get("aria-label") == "Pasted of 13, from 0% to 100%; this one: 5%"
+
+
+@pytest.mark.parametrize("at", [0.0, 0.12, 0.26, 0.5, 0.7, 0.97, 1.0])
+def test_labels_of_a_histogram_stand_beside_each_other_on_a_narrow_card(at: float) -> None:
+    labels = ("2 min 54 s", "11 min 20 s")
+    svg = charts.histogram([1, 2], 0, 1, this=at, labels=labels, this_label="3 min 50 s")
+    spans = []
+    for one in parse(svg).iter("text"):
+        width = 6.2 * len(one.text or "")  # pixels, on a card of 240
+        x, classes = float((one.get("x") or "").rstrip("%")) * 2.4, (one.get("class") or "").split()
+        left = x - width if "end" in classes else x - width / 2 if "mid" in classes else x
+        spans.append((left, left + width))
+    spans.sort()
+    assert spans[0][0] >= 0 and spans[-1][1] <= 240 and len(spans) >= 2
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(spans))
 
 
 def test_cost_by_day_says_spent_and_budget() -> None:
