@@ -15,7 +15,7 @@ from annotation.work.snapshots import labels as collected
 from crowdqc.numbers import count, interval, money, percent, plural, score
 from evaluation.charts.labels import Reached, reached_curves
 from evaluation.labels import planning
-from evaluation.labels.planning import Plan, Row
+from evaluation.labels.planning import BOUND, Plan, Row
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
@@ -143,11 +143,17 @@ class Cost:
         ]
 
 
+def _with_error(row: Row) -> str:
+    """The share with the error of the simulation, by which the verdict is decided."""
+    told = score(row.dawid_skene, 3)
+    return told if row.error is None else f"{told} ±{score(BOUND * row.error, 3)}"
+
+
 def _cells(row: Row) -> list[tuple[str, str]]:
     none = row.dawid_skene is None
     return [
         (str(row.votes), ""),
-        (_("needs 2"), "dim") if none else (score(row.dawid_skene, 2), "l1r"),
+        (_("needs 2"), "dim") if none else (_with_error(row), "l1r"),
         ("" if row.low is None else interval(row.low, row.high, 2), "dim"),
         (score(row.majority, 2), ""),
         (interval(row.majority_low, row.majority_high, 2), "dim"),

@@ -8,7 +8,7 @@ import pytest
 
 from crowdqc.numbers import money
 from evaluation.labels import planning
-from evaluation.labels.selectors.plan import Cost
+from evaluation.labels.selectors.plan import Cost, _cells
 from evaluation.runs.adapters import precision
 from evaluation.runs.planning.price import price_of
 from tests.evaluation.corpora import labels as corpus
@@ -58,6 +58,18 @@ def test_the_number_of_workers_holds_beyond_the_error_of_the_simulation() -> Non
     assert found.least(0.94) == 3
     assert found.least(0.95, sure=True) == 4
     assert found.least(0.99) is None
+
+
+def test_the_table_shows_the_error_by_which_the_number_of_workers_is_decided() -> None:
+    rows = [
+        planning.Row(4, 0.9, 0.8, 1.0, 0.9512, 0.9, 1.0, error=0.0012),
+        planning.Row(5, 0.9, 0.8, 1.0, 0.9631, 0.9, 1.0, error=0.0012),
+    ]
+    least = planning.Plan(rows, 100, 40, "", "").least(0.95)
+    shown = [[float(part) for part in _cells(row)[1][0].split(" ±")] for row in rows]
+    assert [row.votes >= (least or 99) for row in rows] == [
+        share - error >= 0.95 for share, error in shown
+    ]
 
 
 def test_the_plan_refuses_what_it_cannot_simulate_in_words() -> None:
