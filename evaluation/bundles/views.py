@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -57,10 +56,4 @@ def _request_file(
         form=form,
         params={"run": run.number},
     )
-    said = (
-        _("The bundle is being written; it will stand here.")
-        if what == "bundle"
-        else _("The report is being written; it will stand here.")
-    )
-    messages.success(request, said)
     return redirect("files_list", project_id)

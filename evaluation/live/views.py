@@ -126,7 +126,6 @@ def live_evaluation(request: HttpRequest, project_id: int, task_id: int) -> Http
     if request.method == "POST" and request.POST.get("do") in FILES:
         what, form_of = FILES[request.POST["do"]]
         request_export(by=access.user, project=access.project, task=task, what=what, form=form_of)
-        messages.success(request, _("The file is being written; it will stand here."))
         return redirect("files_list", project_id)
     if request.method == "POST" and request.POST.get("do") == "raise":
         limits = LimitsForm(request.POST, auto_id="limits_%s")

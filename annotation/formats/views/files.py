@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -88,7 +87,6 @@ def files_list(request: HttpRequest, project_id: int) -> HttpResponse:
     except (Invalid, Conflict) as error:
         context = {**_context(request, access, task), "refused": error}
         return render(request, "annotation/formats/files/list.html", context, status=error.status)
-    messages.success(request, _("The file is being written; it will stand here."))
     return redirect("files_list", project_id)
 
 

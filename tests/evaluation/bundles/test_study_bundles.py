@@ -132,7 +132,11 @@ def test_a_study_leaves_as_a_bundle_and_a_report_with_the_same_numbers(
     client = Client()
     client.force_login(run.project.owner)
     page = client.get(reverse("run", args=[run.project_id, run.number])).content.decode()
-    assert all(reverse(name, args=[run.project_id, run.number]) in page for name in ASKED_FOR)
+    asked = [reverse(name, args=[run.project_id, run.number]) for name in ASKED_FOR]
+    assert all(url in page for url in asked)
+    for url in asked:  # the files' own rows say how far they are
+        files = client.post(url, follow=True)
+        assert not list(files.context["messages"])
 
 
 ASKED_FOR = ("run_bundle", "run_report")
