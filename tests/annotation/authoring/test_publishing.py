@@ -161,6 +161,38 @@ def test_the_dialog_and_the_list_say_what_a_version_changes(world: World) -> Non
     assert versions_of(task)[0].changes == changes
 
 
+@pytest.mark.parametrize("changes", [False, True])
+def test_the_dialog_speaks_of_other_items_only_where_some_change(
+    world: World, changes: bool
+) -> None:
+    by = world.requester
+    task = make_labels(world.project, redundancy=3)
+    edit_draft(by=by, task=task, fields={"instructions": "Look at every leaf twice."})
+    if changes:
+        item = task.items.first()
+        assert item is not None
+        save_item(by=by, task=task, key=item.key, question="Another leaf.", item=item)
+    assert bool(Build(task).changes().changed) == changes
+    assert ("all other items" in republishing(Build(task))) == changes
+
+
+def test_what_must_be_done_first_stands_apart_from_what_may_stay(world: World) -> None:
+    task = begin_task(
+        by=world.requester, project=world.project, template=get_template("classification")
+    )
+    url = reverse("task_publish", args=[task.project_id, task.pk])
+    html = signed_in(world.requester).get(url).content.decode()
+    required, optional = (
+        html.partition(f'data-gaps="{kind}"')[2].partition("</ul>")[0]
+        for kind in ("required", "optional")
+    )
+    assert html.index('data-gaps="required"') < html.index('data-gaps="optional"')
+    assert 'name="keep"' in required and "mark-bad" in required
+    assert (
+        'name="keep"' not in optional and optional.count("<li>") > 1 and "mark-bad" not in optional
+    )
+
+
 def test_pay_is_said_for_one_item_and_an_hour_wherever_it_is_typed(world: World) -> None:
     url = reverse("task_build", args=[world.project.pk, world.task.pk]) + "?part=time"
     client = signed_in(world.requester)

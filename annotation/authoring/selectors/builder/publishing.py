@@ -115,9 +115,14 @@ class Publishing:
         return self._needed() + self._wanted()
 
     @property
-    def blocking(self) -> int:
-        """How many things must be mended first."""
-        return sum(gap.blocks for gap in self.gaps)
+    def required(self) -> list[Gap]:
+        """What must be mended first."""
+        return [gap for gap in self.gaps if gap.blocks]
+
+    @property
+    def optional(self) -> list[Gap]:
+        """What is missing and may be."""
+        return [gap for gap in self.gaps if not gap.blocks]
 
     def _part(self, part: str, question: str = "", text: str = "") -> str:
         place = {"part": part, "question": question, "text": text}

@@ -119,7 +119,11 @@ def republishing(build: Build) -> str:
             )
             % {"kept": f"{kept:,}", "number": build.version.number - 1}
         )
-    sentences.append(_("Answers to all other %(nouns)s still count.") % {"nouns": several(noun)})
+    if changes.changed or changes.removed:
+        other = _("Answers to all other %(nouns)s still count.")
+    else:
+        other = _("Answers to all %(nouns)s still count.")
+    sentences.append(other % {"nouns": several(noun)})
     sentences.append(_("Whoever is working now keeps the version and the pay they began with."))
     return " ".join(sentences)
 
