@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.utils.html import format_html, format_html_join
@@ -66,6 +66,15 @@ def count_of_total(part: int, every: int) -> str:
     return _("%(n)s of %(all)s") % {"n": numbers.count(part), "all": numbers.count(every)}
 
 
+Figure = float | int | None
+
+
+def write_figures(figures: Sequence[Figure]) -> str:
+    """Write figures for ``data-csv``, of which a page's file is made: every digit, "|" between."""
+    known = any(one is not None and one == one for one in figures)  # noqa: PLR0124 - not NaN
+    return "|".join("" if one is None else repr(one) for one in figures) if known else ""
+
+
 Explain = Callable[[str], SafeString]  # the "?" of a term
 
 
@@ -81,10 +90,14 @@ class Cell:
     title: str = ""  # what a pointer over it shows
     term: str = ""  # which it explains
     note: Words = ""  # below, in small type
+    figures: Sequence[Figure] = ()  # what files have of it, by the names of its column
+    figure_names: str = ""  # after the column's name where it has none: "|low|high"
 
     def markup(self, explain: Explain) -> SafeString:
         """Render the cell as a td or th element."""
         attributes = [("class", self.classes), ("data-label", self.label), ("title", self.title)]
+        attributes.append(("data-csv", write_figures(self.figures)))
+        attributes.append(("data-csv-names", self.figure_names))
         if self.span > 1:
             attributes.append(("colspan", str(self.span)))
         if self.is_head:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from numbers import Integral, Number
 from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from crowdqc.web.terms import Words
-from evaluation.results.cells import Cell
+from evaluation.results.cells import Cell, Figure
 
 
 class Format(StrEnum):
@@ -171,6 +172,31 @@ class Column:
         return DECIMALS.get(self.format, 2) if self.digits is None else self.digits
 
     @property
+    def file_names(self) -> list[str]:
+        """Names of its figures in the file that is made of a page; none where it is a text."""
+        if self.format is Format.RANK:
+            return ["rank_low", "rank_high"]
+        if self.format is Format.INTERVAL:
+            return ["low", "high"]
+        if self.format not in NUMBERS:
+            return []
+        name = next(iter(self.exports)) if len(self.exports) == 1 else str(self.label)
+        if self.format is Format.DURATION:
+            name += " (s)"
+        return [name, "low", "high"] if self.bounds else [name]
+
+    def figures(self, row: Any) -> list[Figure]:
+        """Return what a file has of a row in the column, by ``file_names``; none for a text."""
+        if self.format is Format.RANK:
+            return [_figure(getattr(row, name, None)) for name in ("best", "worst")]
+        paths = self.bounds or (("low", "high") if self.format is Format.INTERVAL else ())
+        bounds = [_figure(read(row, path, None)) for path in paths]
+        if self.format is Format.INTERVAL or self.format not in NUMBERS:
+            return bounds if self.format is Format.INTERVAL else []
+        value = read(row, self.key, None) if self.value is None else self.value(row)
+        return [_figure(value), *bounds]
+
+    @property
     def narrow_label(self) -> Words:
         """Label beside a value on narrow screens; "" if none is needed."""
         if self.short is not None:
@@ -189,6 +215,14 @@ def read(row: Any, path: str, *default: Any) -> Any:
     for name in path.split("."):
         row = None if row is None else getattr(row, name, *default)
     return row
+
+
+def _figure(value: Any) -> Figure:
+    """The value if it is a number; Decimals and numpy's become plain ones."""
+    if isinstance(value, bool) or not isinstance(value, Number):
+        return None
+    whole = isinstance(value, Integral)
+    return int(value) if whole else float(value)  # type: ignore[arg-type]
 
 
 RANK = Column(

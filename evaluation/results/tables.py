@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,6 +30,7 @@ class Head:
     query: str = ""
     aria: str = ""
     content: SafeString | str = ""  # instead of the label
+    file_names: str = ""  # of its figures in the file that is made of a page, "|" between
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,24 @@ class ResultTable:
     def heads(self) -> list[Head]:
         """Heads of the shown columns."""
         return [
-            Head(one, **self.sorts.get(one.sort, {}), content=self._axis_head(one))
-            for one in self.shown
+            Head(
+                one,
+                **self.sorts.get(one.sort, {}),
+                content=self._axis_head(one),
+                file_names="|".join(names),
+            )
+            for one, names in zip(self.shown, self._file_names(), strict=True)
         ]
+
+    def _file_names(self) -> Iterator[list[str]]:
+        """Yield each column's names in files; of several intervals each after its estimate."""
+        every = Counter(name for one in self.shown for name in one.file_names)
+        estimate = ""
+        for column in self.shown:
+            names = column.file_names
+            if names and column.format is not Format.INTERVAL:
+                estimate = str(column.label)
+            yield [f"{estimate} {name}".strip() if every[name] > 1 else name for name in names]
 
     def head_groups(self) -> list[tuple[Words, int]]:
         """The heads above the heads, and how many columns each spans; none without any."""
@@ -229,6 +246,7 @@ def _cell(column: Column, row: Any) -> Cell:
         is_head=column.names_row,
         term=getattr(row, "term", "") if column.names_row else "",
         note=getattr(row, column.note) if column.note else "",
+        figures=column.figures(row),
     )
 
 

@@ -170,9 +170,43 @@ function wordsOf(cell) {
   return /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
 }
 
+// The cells of a row, each with the column where it begins.
+function placed(row) {
+  let at = 0;
+  return [...row.cells].map((cell) => ({ cell, at: (at += cell.colSpan) - cell.colSpan }));
+}
+
+// The columns of the file by those of the page: none of drawings and links; those of figures have
+// the names and the numbers, with every digit, that the server wrote beside what it shows.
+function columnsOf(rows) {
+  const columns = [];
+  for (const row of rows.filter((one) => one.closest("thead")))
+    for (const { cell, at } of placed(row))
+      if (cell.colSpan === 1)
+        columns[at] = cell.matches(".plot, .act") ? [] : cell.dataset.csv?.split("|") ?? [wordsOf(cell)];
+  const filled = new Set();
+  for (const row of rows.filter((one) => !one.closest("thead")))
+    for (const { cell, at } of placed(row).filter((one) => one.cell.dataset.csv)) {
+      const after = filled.has(at) ? undefined : cell.dataset.csvNames;
+      if (after) columns[at] = after.split("|").map((name) => `${columns[at][0]} ${name}`.trim());
+      filled.add(at);
+    }
+  return columns.map((names, at) => ({ names, figures: filled.has(at) }));
+}
+
+function fieldsOf({ cell, at }, columns) {
+  const own = columns.slice(at, at + cell.colSpan);
+  const empty = own.flatMap(({ names, figures }) => (figures ? names : names.slice(0, 1)).map(() => ""));
+  if (own[0]?.figures && cell.colSpan === 1 && cell.closest("thead")) return own[0].names;
+  if (cell.dataset.csv && own[0]?.figures) return cell.dataset.csv.split("|");
+  if (empty.length && !(own[0].figures && !cell.closest("thead"))) empty[0] = wordsOf(cell);
+  return empty;
+}
+
 function toCsv(table) {
   const rows = [...table.rows].filter((row) => !row.closest("tfoot"));
   const grouped = rows.some((row) => row.matches(".group-head"));
+  const columns = columnsOf(rows.filter((row) => !row.matches(".group-head")));
   let group = "";
   const made = [];
   for (const row of rows) {
@@ -180,8 +214,7 @@ function toCsv(table) {
       group = wordsOf(row.cells[0]);
       continue;
     }
-    const cells = [...row.cells].filter((cell) => !cell.matches(".plot, .act"));
-    const line = cells.flatMap((cell) => [wordsOf(cell), ...Array(cell.colSpan - 1).fill("")]);
+    const line = placed(row).flatMap((one) => fieldsOf(one, columns));
     if (grouped) line.unshift(row.closest("thead") ? "Group" : group);
     made.push(line.map((text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)));
   }
@@ -198,10 +231,19 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
+// As the server names files: task-16-run-2-ratings; further charts of a page have a number.
+function nameOf(chart) {
+  const where = location.pathname.split("/").filter(Boolean);
+  const [kind, number, ...rest] = where[0] === "projects" ? where.slice(2) : where;
+  const run = new URLSearchParams(location.search).get("run");
+  const place = [...document.querySelectorAll("[data-offered]")].indexOf(chart.root);
+  const parts = kind === "tasks" ? ["task", number] : [kind, number];
+  if (run) parts.push("run", run);
+  return [...parts, ...rest, place ? place + 1 : ""].filter(Boolean).join("-").slice(0, 60);
+}
+
 async function take(chart, form) {
-  const where = location.pathname.split("/").filter((one) => one && one !== "projects");
-  const what = chart.title.toLowerCase().replace(/[^\p{L}\d]+/gu, "-").replace(/^-|-$/g, "");
-  const name = `${where.join("-")}-${what}`.slice(0, 90);
+  const name = nameOf(chart);
   if (form === "csv") save(new Blob(["\ufeff", toCsv(chart.table)], { type: "text/csv" }), `${name}.csv`);
   else if (form === "svg") save(new Blob([draw(chart)], { type: "image/svg+xml" }), `${name}.svg`);
   else save(await toPng(draw(chart)), `${name}.png`);

@@ -429,7 +429,13 @@ class Meeting:
         if self.share is None:
             return Cell(ties or gettext("never met"), "c zero")
         html = note_below(score(self.share, 2), ", ".join(filter(None, [count(self.n), ties])))
-        return Cell(html, f"heat {heat_step(self.share, 1)}", title=self.sentence)
+        return Cell(
+            html,
+            f"heat {heat_step(self.share, 1)}",
+            title=self.sentence,
+            figures=(self.share, self.n, self.ties),
+            figure_names="|n|ties",
+        )
 
 
 NOTHING = Meeting(0, 0, 0)

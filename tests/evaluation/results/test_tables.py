@@ -136,5 +136,25 @@ def test_nothing_and_zero_are_paler_and_no_rows_leave_a_sentence() -> None:
     table = plain_table("Workers", columns, [replace(SURE, estimate=None, n=0)])
     page = render_to_string("_includes/results/table.html", {"table": table})
     assert '<td class="num l1r"><span class="dim">none</span></td>' in page
-    assert '<td class="num zero" data-label="Votes">0</td>' in page
+    assert '<td class="num zero" data-label="Votes" data-csv="0">0</td>' in page
     assert cells(plain_table("Workers", columns, [], empty="No vote yet.")) == [["No vote yet."]]
+
+
+def test_cells_carry_their_figures_with_every_digit_for_the_file_of_a_page() -> None:
+    columns = (
+        *COLUMNS,
+        Column("other", "Grade", Format.SCORE, bounds=("low", "high"), value=lambda row: 2 / 3),
+        Column("seconds", "Time", Format.DURATION, value=lambda row: 61.25),
+    )
+    rows = [replace(SURE, estimate=1 / 3, low=-0.2412), replace(SURE, low=None, high=None)]
+    table = plain_table("Workers", columns, rows)
+    page = render_to_string("_includes/results/table.html", {"table": table})
+    head, _, body = page.partition("</thead>")
+    assert re.findall(r'data-csv="([^"]*)"', head) == [
+        *("estimate", "Mean low|Mean high", "Votes", "Spam"),
+        *("Grade|Grade low|Grade high", "Time (s)"),
+    ]
+    assert re.findall(r'data-csv="([^"]*)"', body) == [
+        *(repr(1 / 3), "-0.2412|0.75", "1200", "0.126", f"{2 / 3!r}|-0.2412|0.75", "61.25"),
+        *("0.5", "1200", "0.126", f"{2 / 3!r}||", "61.25"),
+    ]

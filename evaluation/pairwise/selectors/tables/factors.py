@@ -39,7 +39,8 @@ def grade_cell(value: float | None, low: float | None, high: float | None, most:
     if low is not None and high is not None:  # no mean grade lies beyond the grades
         low, high = max(1.0, low), min(most, high)
     html = note_below(score(value, 2), interval(low, high, 1))
-    return Cell(html, f"heat {drawn.heat_between(value, 1.0, most)}")
+    heat = f"heat {drawn.heat_between(value, 1.0, most)}"
+    return Cell(html, heat, figures=(value, low, high), figure_names="|low|high")
 
 
 def difference_cell(value: float | None, p: float | None, reason: str, *, differs: bool) -> Cell:
@@ -49,7 +50,7 @@ def difference_cell(value: float | None, p: float | None, reason: str, *, differ
     text = format_signed(value, 2)
     html = bold(text) if differs else format_html('<span class="zero">{}</span>', text)
     words = reason if p is None else f"p {p_value(p)}"
-    return Cell(note_below(html, words), "c")
+    return Cell(note_below(html, words), "c", figures=(value, p), figure_names="|p")
 
 
 @dataclass(frozen=True)

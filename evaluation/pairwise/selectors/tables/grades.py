@@ -388,7 +388,8 @@ def _grade(held: _Held, k: int, d: int) -> Cell:
         return Cell(_("none"), "c zero")
     low, high = int(held.low[k, d]), int(held.high[k, d])
     heat = drawn.heat_between(float(held.grade[k, d]), 1.0, float(held.of[k, d]))
-    return Cell(str(low) if low == high else f"{low}–{high}", f"heat {heat}")
+    text = str(low) if low == high else f"{low}–{high}"
+    return Cell(text, f"heat {heat}", figures=(low, high), figure_names="low|high")
 
 
 # Similarity to the best text -------------------------------------------------------------------
@@ -439,5 +440,7 @@ def _rhos(row: Mapping[str, Any]) -> list[Cell]:
     for name in ("ends", "full"):
         low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
         span = "" if low is None else interval(low, high, 2)
-        cells.append(Cell(note_below(score(row.get(name), 2), span), "num"))
+        value = row.get(name)
+        html = note_below(score(value, 2), span)
+        cells.append(Cell(html, "num", figures=(value, low, high), figure_names="|low|high"))
     return cells
