@@ -79,6 +79,11 @@ MESSAGES = Catalogue(
         "no_drift": Message(_("No change over time is shown."), NOTE),
         "drift_unknown": Message(_("Whether answers change over time is not known yet."), NOTE),
         "votes_left_out": Message(_("These votes are left out of results."), NOTE),
+        "few_shared_pairs": Message(
+            _("Too few pairs are shared: %(single)s of %(pairs)s have one vote."),
+            WARNING,
+            detail=_("Competence is not shown for %(withheld)s of %(workers)s workers."),
+        ),
         "always_left": Message(_("All %(n)s votes of %(name)s are for the left text."), WARNING),
         "always_right": Message(_("All %(n)s votes of %(name)s are for the right text."), WARNING),
         "second_votes_counted": Message(

@@ -23,6 +23,8 @@ from evaluation.methods.core.inference import Claim, family_level, normal_quanti
 
 FEWEST_BEYOND = 4  # draws beyond a quantile of them
 LEAST_COMPARED = 3  # workers of a part from which there is a median to compare with
+TOO_FEW_SHARED = "too few shared pairs"
+NOTHING_KNOWN = 0.9  # width of an interval on the scale from 0 to 1
 MEDIAN_GAP = ("median_gap", "median_gap_low", "median_gap_high")
 
 
@@ -74,6 +76,19 @@ def median_claim(row: Mapping[str, Any], *, family: int, level: float = 0.95) ->
         adjustment="bonferroni",
         reason="" if known else "the run compares no workers with their median",
     )
+
+
+def competence_claim(
+    estimate: float | None, low: float | None, high: float | None, *, n: int = 0
+) -> Claim:
+    """Make a claim about a worker's competence, from ``n`` votes.
+
+    An interval over nearly the whole scale is the prior's, and its estimate an accident: too few
+    items are shared with others.
+    """
+    known = estimate is not None and (low is None or high is None or high - low < NOTHING_KNOWN)
+    figures = (float("nan") if one is None else one for one in (estimate, low, high))
+    return Claim("competence", *figures, n=n, reason="" if known else TOO_FEW_SHARED)
 
 
 def rank_side(rank_low: int, rank_high: int, ranked: int) -> int:

@@ -43,7 +43,7 @@ from evaluation.pairwise.selectors.trust import (
     recipe,
     trust_notes,
 )
-from evaluation.pairwise.selectors.workers import one_side, sides
+from evaluation.pairwise.selectors.workers import one_side, sides, withhold_competence
 from evaluation.results.cells import Cell, beside, chip, hidden, link
 from evaluation.results.columns import Column, head_column
 from evaluation.results.findings import Action, Finding, Screen, arrange
@@ -538,6 +538,8 @@ def _lowering(
     straight = {row["worker"]: row for row in told.get("straight_worker", [])}
     rated = WorkerScore.objects.filter(run=core, dimension="", worker__in=ids)
     scores = {row.worker_id: row for row in rated.select_related("worker")}
+    for rated_as in scores.values():
+        withhold_competence(rated_as)
     seconds = seconds_a_pair(task, ids)
     found = []
     for row in rows:

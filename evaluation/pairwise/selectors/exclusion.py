@@ -25,6 +25,7 @@ from evaluation.pairwise import dataset as judged
 from evaluation.pairwise.dataset import PairsDataset
 from evaluation.pairwise.selectors.boards import against_average
 from evaluation.pairwise.selectors.columns import pair_columns
+from evaluation.pairwise.selectors.workers import withhold_competence
 from evaluation.results.cells import beside, bold
 from evaluation.results.columns import Column, head_column
 from evaluation.results.tables import ResultTable, plain_table
@@ -219,6 +220,8 @@ def leaving_worker(task: Task, worker: Membership, core: Run | None) -> LeavingW
     score = (
         WorkerScore.objects.filter(run=core, worker=worker, dimension="").first() if core else None
     )
+    if score is not None:
+        withhold_competence(score)
     every = list(task.exclusions.filter(worker=worker).select_related("worker", "by", "undone_by"))
     return LeavingWorker(
         worker=worker,

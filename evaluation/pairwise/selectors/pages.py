@@ -33,6 +33,7 @@ from evaluation.pairwise.selectors.columns import pair_link
 from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.pairwise.selectors.runs import ShownRun, dimensions
 from evaluation.pairwise.selectors.votes import Tally, Vote, pair_of
+from evaluation.pairwise.selectors.workers import withhold_competence
 from evaluation.results.cells import (
     Cell,
     beside,
@@ -670,6 +671,7 @@ def _people(
     scores = {
         row.worker_id: row
         for row in WorkerScore.objects.filter(run=run, worker__in=ids, dimension=POOLED)
+        if not withhold_competence(row)
     }
     out = pair_votes.excluded(task)
     times = speed.pair_times(task, {v.assignment for v in people if v.assignment is not None})

@@ -20,7 +20,7 @@ from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts import pairs as chart_pairs
-from evaluation.methods.workers.claims import LEAST_COMPARED, median_claim
+from evaluation.methods.workers.claims import LEAST_COMPARED, competence_claim, median_claim
 from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
@@ -173,6 +173,8 @@ def worker_page(
     ``keep``: the query of links to pairs that keeps the run shown.
     """
     scores = {row.dimension: row for row in WorkerScore.objects.filter(run=run, worker=worker)}
+    for row in scores.values():
+        pair_workers.withhold_competence(row)
     given = pair_votes.votes(Q(worker=worker, item__task=task, item__expected__isnull=True))
     counted = [vote for vote in given if vote.counts]
     items = _items(counted)
@@ -234,8 +236,8 @@ def _beside_median(
         said = _("How reliable %(name)s is cannot be said: too few votes on shared pairs.")
         return BesideMedian(said % told)
     others = WorkerScore.objects.filter(run=run, dimension=POOLED, component=own.component)
-    rows = others.filter(low__isnull=False).values_list("estimate", flat=True)
-    values = [value for value in rows if value is not None]
+    rows = others.filter(low__isnull=False).values_list("estimate", "low", "high")
+    values = [row[0] for row in rows if not competence_claim(*row).reason]
     if len(values) < LEAST_COMPARED:
         said = _("%(name)s cannot be compared: too few workers saw the same pairs.")
         return BesideMedian(said % told)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, Max, OuterRef, Q
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.access import Access
 from annotation.models import Answer, Assignment, ChoiceValue, Exclusion, Task
@@ -26,7 +27,8 @@ from annotation.work.selectors.known import (
 from crowdqc.numbers import count, listed, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
-from evaluation.models import Run, WorkerScore
+from evaluation.methods.workers.claims import TOO_FEW_SHARED, competence_claim
+from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import apart_finding
@@ -47,6 +49,7 @@ SORTS = {
     "straight": "straight",
 }
 NONE_SEEN = KnownCount()
+WHY = {"": "", TOO_FEW_SHARED: gettext_lazy("too few shared pairs")}
 SCALE = charts.Scale(-0.03, 1.03, 136.0, (0.0, 0.5, 1.0))
 COLUMNS = ("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra")
 Told = Mapping[str, Any]
@@ -109,12 +112,29 @@ class WorkerRow:
     seconds: float | None = None
     exclusion: int | None = None
     in_file: str = ""  # what a file calls the worker
+    why: str = ""  # why no competence is shown
 
     @property
     def with_others(self) -> float | None:
         """Return the worker's agreement with the others; None if it is not known."""
         value: float | None = self.extra.get("with_others")
         return value
+
+
+class Score(Protocol):
+    """A worker's competence with its interval, as stored or on a page."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+def withhold_competence(row: Score) -> str:
+    """Clear a competence that the votes leave open, and return the reason; "" where it stands."""
+    claim = competence_claim(row.estimate, row.low, row.high)
+    if claim.reason:
+        row.estimate = row.low = row.high = None
+    return str(WHY[claim.reason])
 
 
 def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
@@ -125,6 +145,7 @@ def rows_of(run: Run, told: Told, dimension: str) -> list[WorkerRow]:
     scores = WorkerScore.objects.filter(run=run, dimension=dimension)
     for values in scores.values_list(*COLUMNS):
         row = WorkerRow(*values)
+        row.why = withhold_competence(row)
         row.again = again.get(row.id, {}).get("same")
         row.again_n = again.get(row.id, {}).get("n", 0)
         row.straight = straight.get(row.id, {}).get("share")
@@ -179,6 +200,7 @@ def worker_list(
     return {
         "page": shown_page,
         "findings": [
+            few_shared_finding(run, rows, dimension),
             *workers_findings(task, run, rows, parts_of),
             *habits,
             MESSAGES.find("second_votes_counted") if second else None,
@@ -194,6 +216,27 @@ def worker_list(
         "any_again": any(row.again_n for row in rows),
         "look_alikes": look_alikes.listed(run, told, {row.id: row.name for row in rows}),
     }
+
+
+def few_shared_finding(run: Run, rows: Sequence[WorkerRow], dimension: str) -> Finding | None:
+    """Say how many pairs have a single vote, where that leaves competence open."""
+    withheld = sum(bool(row.why) for row in rows)
+    if not withheld:
+        return None
+    labels = ItemLabel.objects.filter(run=run)
+    labels = labels.filter(dimension=dimension) if dimension else labels
+    votes = labels.order_by().values("item").annotate(most=Max("n")).values_list("most", flat=True)
+    found = list(votes)
+    single = sum(n <= 1 for n in found)
+    if not single:
+        return None
+    return MESSAGES.find(
+        "few_shared_pairs",
+        single=count(single),
+        pairs=count(len(found)),
+        withheld=count(withheld),
+        workers=count(len(rows)),
+    )
 
 
 def workers_findings(

@@ -167,6 +167,27 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task,
         assert f"All {left.sides.n} votes of {left.name} are for the left text." in html
 
 
+def test_competence_is_not_shown_where_too_few_pairs_are_shared() -> None:
+    task = pair_corpus.make_task(redundancy=1)
+    items, rng = list(task.items.order_by("position")), pair_corpus.np.random.default_rng(3)
+    people = [pair_corpus.factories.make_worker(project=task.project) for _ in range(4)]
+    for at, worker in enumerate(people):
+        pair_corpus.judge(task, worker, [items[0], *items[1 + at :: 4]], "careful", rng)
+    run = scored(task)
+    stored = WorkerScore.objects.filter(run=run, dimension="")
+    assert all(row.high - row.low >= 0.9 for row in stored)
+    rows = pair_workers.rows_of(run, {}, "")
+    assert [(row.estimate, row.low, row.why) for row in rows] == 4 * [
+        (None, None, "too few shared pairs")
+    ]
+    finding = pair_workers.few_shared_finding(run, rows, "")
+    assert finding is not None and finding.code == "few_shared_pairs"
+    html = page(task, "pair_workers")
+    assert "few_shared_pairs" in findings_in(html) and "59 of 60" in text_of(html)
+    own = text_of(page(task, "pair_worker", people[0].pk))
+    assert "Not scored" in own
+
+
 def test_attention_pairs_are_right_where_every_expected_answer_is_given(task: Task) -> None:
     item = task.items.first()
     gold = Item.objects.create(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from annotation.authoring.actions import media
-from annotation.formats.actions.imports import import_content
 from annotation.files.reading.importer import Row
+from annotation.formats.actions.imports import import_content
 from annotation.formats.exports.pairwise import exports_of
 from annotation.formats.imports.labels import LabelItems
 from annotation.models import Answer, Task
