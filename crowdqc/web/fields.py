@@ -52,7 +52,7 @@ class NumberField(forms.FloatField):
         options["widget"] = forms.TextInput(attrs=attrs)
         super().__init__(**options)
 
-    def to_python(self, value: Any) -> float | None:
+    def to_python(self, value: Any) -> Any:
         text = value.strip() if isinstance(value, str) else value
         if not isinstance(text, str) or not text or EXPONENT.fullmatch(text):
             return super().to_python(text)

@@ -217,7 +217,8 @@ class JoinedTable:
         )
         given: dict[tuple[int, str], list[int]] = defaultdict(list)
         for pk, field, value in values.values_list("answer__item_id", "field", "ordinal"):
-            given[pk, field].append(value)
+            if value is not None:
+                given[pk, field].append(value)
         for item in items:
             for name, scale in self.scales.items():
                 mine, written = given[item.pk, name], _written(scale)
