@@ -66,6 +66,22 @@ def places(page: Page) -> Any:
     )
 
 
+def test_explanations_stand_below_their_line_and_choices_beside_it(
+    page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_pair(page, live_server, held)
+    lines = page.locator(".judgment")
+    for row in lines.all()[:7]:
+        question, choice = row.locator(".legend-cell"), row.locator(".choice")
+        asked, chosen = question.bounding_box(), choice.bounding_box()
+        assert asked and chosen and asked["x"] + asked["width"] <= chosen["x"]
+        assert asked["y"] < chosen["y"] + chosen["height"]
+        if row.locator(".why").count():
+            why = row.locator(".why").bounding_box()
+            assert why and why["y"] >= asked["y"] + asked["height"] - 1
+            assert why["width"] > 200
+
+
 def test_three_pairs_by_keyboard_alone_over_a_killed_tab(
     signed_in: BrowserContext, page: Page, live_server: Any, held: Assignment
 ) -> None:
