@@ -11,12 +11,14 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
+from annotation.authoring.actions.drafts import edit_draft
 from annotation.models import Assignment, Task
 from annotation.work.actions import answers
 from evaluation.models import WorkerScore
 from tests.browser.sign_in import fits, goes_to, reporting, saves, sign_in
 from tests.evaluation.labels.test_runs import scored
 from tests.support import factories
+from tests.support.studies.labels import LEAVES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TRUTH = {"1": "Brown spots", "2": "Holes", "3": "None", "4": "Brown spots"}
@@ -40,6 +42,10 @@ def build(page: Page, root: str) -> Task:
     page.get_by_role("link", name="Create a task").click()
     page.get_by_role("button", name="Label images").click()
     page.wait_for_url("**/build/*")
+    task = Task.objects.get()
+    settings = {"content": "image", "fields": LEAVES}
+    edit_draft(by=task.project.owner, task=task, fields={"settings": settings})
+    page.reload()
     goes_to(page, "Known answers")
     for number in ("1", "2"):
         with page.expect_response("**/build/**"):

@@ -16,13 +16,12 @@ from annotation.authoring.actions.label_fields import (
     remove_field,
     rename_field,
 )
-from annotation.gallery.actions.examples import begin_task
-from annotation.gallery.templates import get_template
 from annotation.models import Task
 from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from tests.annotation.pairs.pair_studies import HTMX, signed_in, url
 from tests.support.factories import World, make_world
+from tests.support.studies.labels import begin_leaves
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +33,7 @@ def world() -> World:
 
 @pytest.fixture
 def task(world: World) -> Task:
-    return begin_task(by=world.requester, project=world.project, template=get_template("image"))
+    return begin_leaves(world.project)
 
 
 def fields(task: Task) -> list[dict[str, Any]]:

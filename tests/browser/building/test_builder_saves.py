@@ -9,19 +9,17 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
-from annotation.gallery.actions.examples import begin_task
-from annotation.gallery.templates import get_template
 from annotation.models import Task
 from tests.browser.sign_in import reporting, sign_in
 from tests.support import factories
+from tests.support.studies.labels import begin_leaves
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
 def task() -> Task:
-    project = factories.make_project()
-    return begin_task(by=project.owner, project=project, template=get_template("image"))
+    return begin_leaves(factories.make_project())
 
 
 @pytest.fixture

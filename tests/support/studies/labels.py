@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from annotation.authoring.actions import items, media, tasks
 from annotation.files.reading.media import read_media
+from annotation.gallery.actions.examples import begin_task
+from annotation.gallery.templates import get_template
 from annotation.models import MediaFile, Project, Task
 
 TEXTS = (
@@ -49,6 +54,18 @@ PLACES: dict[str, Any] = {
     "kind": "spans",
     "options": [{"value": "place", "label": "Place"}, {"value": "date", "label": "Date"}],
 }
+
+
+LEAVES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "leaf_fields.json").read_text(encoding="utf-8")
+)
+
+
+def begin_leaves(project: Project) -> Task:
+    """The template of images as a draft, with a field of classes and a scale that follows it."""
+    plain = get_template("image")
+    rules = {**plain.rules, "settings": {"content": "image", "fields": LEAVES}}
+    return begin_task(by=project.owner, project=project, template=replace(plain, rules=rules))
 
 
 def make_labels(
