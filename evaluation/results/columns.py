@@ -222,7 +222,7 @@ def _figure(value: Any) -> Figure:
     if isinstance(value, bool) or not isinstance(value, Number):
         return None
     whole = isinstance(value, Integral)
-    return int(value) if whole else float(value)  # type: ignore[arg-type]
+    return int(value) if whole else float(value)
 
 
 RANK = Column(

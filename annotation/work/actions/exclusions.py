@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
@@ -12,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Answer, Exclusion, Item, Membership, Task, User
+from annotation.models import Answer, Exclusion, Membership, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.work.actions.answers import set_counts
@@ -109,7 +110,7 @@ def answers_to_collect(task: Task, worker: Membership) -> QuerySet[Answer]:
     return own.exclude(item__in=enough.values("pk"))
 
 
-def items_with_plan(task: Task, *, without: Sequence[int] = ()) -> QuerySet[Item]:
+def items_with_plan(task: Task, *, without: Sequence[int] = ()) -> QuerySet[Any]:
     """Items in force with ``given``, people's answers that enter results, and ``planned`` ones.
 
     An import may bring an item more answers than planned, which raises its redundancy.

@@ -87,8 +87,9 @@ def competence_claim(
     items are shared with others.
     """
     known = estimate is not None and (low is None or high is None or high - low < NOTHING_KNOWN)
-    figures = (float("nan") if one is None else one for one in (estimate, low, high))
-    return Claim("competence", *figures, n=n, reason="" if known else TOO_FEW_SHARED)
+    value, below, above = (float("nan") if one is None else one for one in (estimate, low, high))
+    reason = "" if known else TOO_FEW_SHARED
+    return Claim("competence", value, below, above, n=n, reason=reason)
 
 
 def rank_side(rank_low: int, rank_high: int, ranked: int) -> int:

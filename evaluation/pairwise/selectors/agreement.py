@@ -538,8 +538,8 @@ def _lowering(
     straight = {row["worker"]: row for row in told.get("straight_worker", [])}
     rated = WorkerScore.objects.filter(run=core, dimension="", worker__in=ids)
     scores = {row.worker_id: row for row in rated.select_related("worker")}
-    for rated_as in scores.values():
-        withhold_competence(rated_as)
+    for stored in scores.values():
+        withhold_competence(stored)
     seconds = seconds_a_pair(task, ids)
     found = []
     for row in rows:

@@ -237,7 +237,11 @@ def _beside_median(
         return BesideMedian(said % told)
     others = WorkerScore.objects.filter(run=run, dimension=POOLED, component=own.component)
     rows = others.filter(low__isnull=False).values_list("estimate", "low", "high")
-    values = [row[0] for row in rows if not competence_claim(*row).reason]
+    values = [
+        value
+        for value, low, high in rows
+        if value is not None and not competence_claim(value, low, high).reason
+    ]
     if len(values) < LEAST_COMPARED:
         said = _("%(name)s cannot be compared: too few workers saw the same pairs.")
         return BesideMedian(said % told)

@@ -32,6 +32,7 @@ from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.selectors.facts import apart_finding
+from evaluation.results.cells import write_figures
 from evaluation.results.findings import Action, Finding
 from evaluation.runs.results import look_alikes
 from evaluation.runs.selectors.people import names_in_files
@@ -113,6 +114,11 @@ class WorkerRow:
     exclusion: int | None = None
     in_file: str = ""  # what a file calls the worker
     why: str = ""  # why no competence is shown
+
+    @property
+    def figures(self) -> str:
+        """The competence with its interval for files, every digit."""
+        return write_figures((self.estimate, self.low, self.high))
 
     @property
     def with_others(self) -> float | None:
