@@ -8,6 +8,7 @@ from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotation.files.reading.importer import of_all_rows
 from annotation.files.reading.media import looks_like_media
 from annotation.files.reading.media_files import pack_files
 from annotation.files.reading.sources import Source, of_upload
@@ -66,11 +67,20 @@ def where_to_send(file: ImportFile, page: str) -> JsonResponse:
 
 
 def chosen_columns(request: HttpRequest) -> dict[str, str]:
-    """Field -> column from one select a column, named ``column:NAME``."""
-    return {
+    """Field -> column from one select a column, named ``column:NAME``.
+
+    ``all:FIELD`` is the value of a field in all rows, where no column is read as it.
+    """
+    sent = [(name, said) for name, said in request.POST.items() if isinstance(said, str)]
+    of_file = {
+        name.removeprefix("all:"): of_all_rows(said)
+        for name, said in sent
+        if name.startswith("all:") and said.strip()
+    }
+    return of_file | {
         field: name.removeprefix("column:")
-        for name, field in request.POST.items()
-        if name.startswith("column:") and isinstance(field, str) and field
+        for name, field in sent
+        if name.startswith("column:") and field
     }
 
 

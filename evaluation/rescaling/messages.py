@@ -9,13 +9,14 @@ from evaluation.results.findings import Catalogue, Message, Severity
 
 MESSAGES = Catalogue(
     {
-        "raters_at_chance": Message(
+        "raters_not_shown": Message(
             ngettext_lazy(
-                "%(names)s is not shown to agree with the others on %(scale)s.",
-                "%(names)s are not shown to agree with the others on %(scale)s.",
+                "%(n)s of %(workers)s is not shown to follow the others.",
+                "%(n)s of %(workers)s are not shown to follow the others.",
                 "n",
             ),
             Severity.WARNING,
+            detail=_("Lowest correlation: %(lowest)s (%(level)s CI %(span)s, all at once)."),
         ),
         "use_rescaled": Message(
             _("Use the rescaled scores; first see what moved most."), Severity.ACTION

@@ -29,6 +29,7 @@ from crowdqc.numbers import parse_whole
 from crowdqc.web.terms import Words
 
 MAX_PROBLEMS = 200  # listed of one file
+OF_ALL = "="  # begins what a mapping has in place of a column: one value for all rows
 MOST_WORDS = 100  # sentences that a reader keeps translated
 Limit = tuple[str, int, str]  # field, characters at most, what has so many
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -44,6 +45,7 @@ class Field:
     required: bool = False
     also: tuple[str, ...] = ()
     either: Words = ""  # in words: one of the fields that say this has to be there
+    is_of_file: bool = False  # one value may stand for all rows: ``of_all_rows``
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,21 @@ def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
     return found
 
 
+def of_all_rows(value: str) -> str:
+    """What a mapping says of a field that has this value in all rows."""
+    return f"{OF_ALL}{value.strip()}"
+
+
+def values_of_file(mapping: Mapping[str, str], fields: Sequence[Field]) -> dict[str, str]:
+    """Field -> the value that a mapping gives it in all rows."""
+    names = {one.name for one in fields if one.is_of_file}
+    return {
+        name: said[1:]
+        for name, said in mapping.items()
+        if name in names and said[:1] == OF_ALL and said[1:]
+    }
+
+
 def missing(mapping: Mapping[str, str], fields: Sequence[Field]) -> list[Field]:
     """Return the required fields that no column is mapped to; of alternatives one is enough.
 
@@ -270,7 +287,7 @@ class Reader:
         column = self.mapping.get(name)
         if not column:
             return ""
-        value = row.values.get(column, "")
+        value = row.values.get(column, column[1:] if column[0] == OF_ALL else "")
         if "\r" in value:
             value = value.replace("\r\n", "\n").replace("\r", "\n")
         return composed(value).strip() if name in NAMING else value.strip()

@@ -44,6 +44,7 @@ LABELS = (
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
 WORDS_OF_NAME = 4
+REPEATS = 1.5  # rows of a worker or item, on average, from which its column says something
 MOSTLY = 0.9  # share of rows that have to fit
 LOOKED_AT = 2_000  # rows that tell what a column without a usual name holds
 NA = {"NA", "<NA>", "nan", "NaN"}  # empty cells of a matrix that R or Python wrote
@@ -255,5 +256,8 @@ def fill_by_values(
     found = layout_of([parts.get(name, name) for name in columns], renamed, others)
     if found is None or found.kind != LONG:
         return dict(named)
+    people = [row.values.get(found.worker, "") for row in renamed]
+    if who not in named and REPEATS * len(set(people)) > len(people):
+        return dict(named)  # a column that seldom repeats names nobody
     told = {who: found.worker, item: found.item, vote: found.label}
     return {**{name: column for name, column in told.items() if name not in named}, **named}

@@ -29,8 +29,9 @@ AUTHOR = (
         False,
         ("worker_id", "participant", "annotator", "author", "user"),
         WHO,
+        is_of_file=True,
     ),
-    Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO),
+    Field("system", gettext_lazy("System"), False, SYSTEM.also, WHO, is_of_file=True),
     STRATEGY,
     REPLICATE,
 )

@@ -10,7 +10,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.files.reading.importer import CheckedRows, Field, Images, Sheet, missing
+from annotation.files.reading.importer import (
+    CheckedRows,
+    Field,
+    Images,
+    Sheet,
+    missing,
+    values_of_file,
+)
 from annotation.formats.imports.tables.base import Fixes
 from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
@@ -108,6 +115,11 @@ def _examined(
     columns = set(sheet.columns)
     chosen = (
         {name: column for name, column in mapping.items() if column in columns}
+        | {
+            name: column
+            for name, column in mapping.items()
+            if name in values_of_file(mapping, one.fields)
+        }
         if mapping
         else one.reader.guess(sheet.columns, sheet.rows)
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from annotation.files.reading.importer import values_of_file
 from annotation.formats.registry import Format
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.staging import ACTIVE, WRITTEN, problems_of, rows_of
@@ -44,6 +45,7 @@ class View:
     listed: int = 0  # lines of the download: what is bad, and what is given twice
     facts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    of_file: tuple[dict[str, Any], ...] = ()  # fields that no column says, and their value
     unread: tuple[str, ...] = ()  # columns that no field reads
     tally: Tally | None = None  # what becomes, or became, of every row
     lines: tuple[tuple[int, str, str], ...] = ()  # how many, why, and where such rows stood
@@ -98,6 +100,7 @@ def view_of(file: ImportFile, one: Format) -> View:
         repeats=tuple(found["repeats"]),
         listed=found["listed"],
         notes=tuple(found["notes"]),
+        of_file=_of_file(one, found["mapping"], file.sheet["columns"]),
         unread=() if one.reader.keeps_columns else tuple(found["unread"]),
         tally=Tally.from_dict(found["tally"]) if found["tally"] else None,
         columns=tuple({"name": name, "field": mapping.get(name, "")} for name in shown),
@@ -112,6 +115,17 @@ def view_of(file: ImportFile, one: Format) -> View:
             for line, values in file.sheet["first"]
         ),
     )
+
+
+def _of_file(
+    one: Format, mapping: Mapping[str, str], columns: Sequence[str]
+) -> tuple[dict[str, Any], ...]:
+    """Who gave all rows of a file, as a field with its value; () where a column says it."""
+    fields = [field for field in one.fields if field.is_of_file] if one.maps_columns else []
+    if any(mapping.get(field.name) in columns for field in fields):
+        return ()
+    said = values_of_file(mapping, one.fields)
+    return tuple({"field": field, "value": said.get(field.name, "")} for field in fields)
 
 
 def arriving_sentence(file: ImportFile) -> str:

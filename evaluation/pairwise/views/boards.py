@@ -348,10 +348,10 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         two_classes=rating_boards.two_classes(told, asked),
         screen=page_screen(
             context["study_state"],
-            [rated.finding(), rating_boards.chance_finding(run, workers, chosen.label)],
+            [rated.finding(), *rating_boards.rater_findings(run, own.asked.name)],
             settled=not rated.unknown,
         )
-        if rated and chosen
+        if rated and own
         else Screen(),
         **_texts_of(run, chosen, request),
         workers=rating_boards.worker_table(workers, chosen.label) if chosen and workers else None,

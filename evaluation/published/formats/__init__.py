@@ -32,6 +32,7 @@ SAMPLES = WritingRows(
     "samples", "rubrics with scored samples, into the draft of a think-aloud task"
 )
 ATTRIBUTES = WritingRows("attributes", "attributes of people and models, into a think-aloud task")
+LABELS = WritingRows("labels", "labels of people and models, into a task of labels")
 CHECKS = WritingRows("checks", "checklists of people and models, into a checklist task")
 
 
@@ -57,6 +58,7 @@ FORMATS: dict[str, Format] = {
         SAMPLES,
         ATTRIBUTES,
         CHECKS,
+        LABELS,
         Ebr(),
         Chats(),
     )

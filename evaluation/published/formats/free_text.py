@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError, OutputWrapper
 
-from annotation.files.reading.importer import Field, guess
+from annotation.files.reading.importer import Field, guess, of_all_rows
 from annotation.files.reading.sheet import read, spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.formats.actions.imports import Report, import_content
@@ -35,6 +35,9 @@ def add_mapping(parser: ArgumentParser) -> None:
         default=[],
         metavar="COLUMN=FIELD",
         help="read this column as that field; the other columns are guessed by their names",
+    )
+    parser.add_argument(
+        "--all-by", metavar="NAME", help="all rows are of this model; no column names one"
     )
     parser.add_argument(
         "--skip-bad", action="store_true", help="leave bad rows out and import the rest"
@@ -70,7 +73,7 @@ def into_task(kind: str, options: Options, out: OutputWrapper, err: OutputWrappe
 def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report, list[str]]:
     path: Path = options["file"]
     content = content_of(path)
-    mapping = mapped(options["map"], format_for(task, kind).fields, content, path.name)
+    mapping = mapped(options, format_for(task, kind).fields, content, path.name)
     skipped: list[str] = []
     if options["skip_bad"]:
         sheet = spooled(get_format(kind).open_table(of_bytes(content), path.name))
@@ -89,14 +92,19 @@ def _import(task: Task, user: User, kind: str, options: Options) -> tuple[Report
 
 
 def mapped(
-    pairs: list[str], fields: Sequence[Field], content: bytes, name: str
+    options: Options, fields: Sequence[Field], content: bytes, name: str
 ) -> dict[str, str] | None:
-    """Return the mapping field -> column: guessed, except for what ``--map`` says."""
-    if not pairs:
+    """Return the mapping field -> column: guessed, but for what ``--map`` and ``--all-by`` say."""
+    all_by = options["all_by"]
+    if not options["map"] and not all_by:
         return None
     columns = read(content, name).columns
     said: dict[str, str] = {}
-    for pair in pairs:
+    if all_by:
+        if not any(one.name == "system" and one.is_of_file for one in fields):
+            raise CommandError("--all-by: these rows are not of models.")
+        said["system"] = of_all_rows(all_by)
+    for pair in options["map"]:
         column, found, field = pair.rpartition("=")
         if not found or field not in {f.name for f in fields}:
             raise CommandError(

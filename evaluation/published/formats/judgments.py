@@ -65,7 +65,7 @@ class Candidates:
             project=project,
             content=content,
             name=name,
-            mapping=mapped(options["map"], get_format(self.slug).fields, content, name),
+            mapping=mapped(options, get_format(self.slug).fields, content, name),
             leave_out_bad=options["skip_bad"],
         )
         for problem in found.checked.problems:

@@ -17,10 +17,13 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.access import Access
 from annotation.task_types import get_type
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import interval, listed, plural, score, word
+from crowdqc.numbers import interval, listed, percent, plural, score, word
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate, Scale
 from evaluation.labels.selectors.findings import agreement_words
+from evaluation.methods.core.inference import Claim, family_level
+from evaluation.methods.core.units import fisher
+from evaluation.methods.rescaling.ratings import DEFAULTS
 from evaluation.models import CandidateScore, Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.rescaling.messages import MESSAGES
@@ -32,7 +35,7 @@ from evaluation.results.columns import (
     interval_column,
     name_column,
 )
-from evaluation.results.findings import Action, Finding, arrange
+from evaluation.results.findings import Finding, arrange
 from evaluation.results.rows import typed
 from evaluation.results.tables import Group, ResultTable, plain_table
 from evaluation.runs.results import everybody, votes_used
@@ -372,7 +375,10 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "tables": [replace(one.table(), heading=one.asked.label) for one in found],
         "rows": rows,
         "screen": arrange(
-            [(best_of(first) if first else Verdict(_("No source has ratings yet."))).finding()]
+            [
+                (best_of(first) if first else Verdict(_("No source has ratings yet."))).finding(),
+                *(rater_findings(run, first.asked.name) if first else ()),
+            ]
         ),
         "basis": _("%(ratings)s of %(items)s by %(workers)s.")
         % {
@@ -403,6 +409,42 @@ class ScaleUse:
     spread: float | None
     why: str  # why there is no interval
     in_file: str = ""  # what a file calls the worker
+
+
+def rater_claims(run: Run, dimension: str) -> list[Claim]:
+    """Claim of each rater that they follow the others, for all raters of a scale at once."""
+    rows = WorkerScore.objects.filter(run=run, dimension=dimension, low__isnull=False)
+    scored = list(rows.order_by("pk").values_list("estimate", "extra__shared"))
+    level = {**DEFAULTS, **run.params}["level"]
+    made = []
+    for r, shared in scored:
+        low, high = fisher(r, shared, family_level(level, len(scored)))
+        made.append(
+            Claim(
+                *("follows_others", r, low, high, level),
+                n=shared,
+                compared_with=len(scored),
+                simultaneous_over=len(scored),
+                adjustment="bonferroni",
+            )
+        )
+    return made
+
+
+def rater_findings(run: Run, dimension: str) -> list[Finding]:
+    """Say how many raters are not shown to follow the others, if there are any."""
+    claims = rater_claims(run, dimension)
+    unsure = [one for one in claims if one.direction <= 0]
+    if not unsure:
+        return []
+    lowest = min(unsure, key=lambda one: one.estimate)
+    values = {
+        "workers": plural(len(claims), "rater"),
+        "lowest": score(lowest.estimate, 2),
+        "level": percent(lowest.level),
+        "span": interval(lowest.low, lowest.high, 2),
+    }
+    return [MESSAGES.find("raters_not_shown", claim=lowest, n=len(unsure), **values)]
 
 
 WORKERS = (
@@ -456,21 +498,6 @@ def workers(run: Run, dimension: str, access: Access) -> list[ScaleUse]:
     ]
     found.sort(key=lambda row: (row.agrees is None, row.agrees or 0.0, row.name))
     return found[:SHOWN_WORKERS]
-
-
-def chance_finding(run: Run, rows: Sequence[ScaleUse], scale: str) -> Finding | None:
-    """Name workers whose correlation may be 0 or less, where that of others is above it."""
-    at_chance = [row for row in rows if row.low is not None and row.low <= 0]
-    if not at_chance or not any(row.low is not None and row.low > 0 for row in rows):
-        return None
-    first = at_chance[0]
-    return MESSAGES.find(
-        "raters_at_chance",
-        action=Action(_("Open %(name)s") % {"name": first.name}, first.url),
-        names=listed([row.name for row in at_chance], NAMED),
-        scale=scale,
-        n=len(at_chance),
-    )
 
 
 @dataclass(frozen=True)

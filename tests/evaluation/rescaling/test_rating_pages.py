@@ -13,8 +13,9 @@ from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import System, Task
 from crowdqc.numbers import score
 from evaluation.items.joined import JoinedTable
+from evaluation.methods.core.units import fisher
 from evaluation.methods.rescaling.ratings import SAME_RATINGS, text_interval
-from evaluation.models import CandidateScore, Run, RunState
+from evaluation.models import CandidateScore, Run, RunState, WorkerScore
 from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.rescaling.selectors import rated_texts, rating_boards
 from evaluation.runs import engine as runs
@@ -161,3 +162,29 @@ def test_the_joined_table_of_ratings_has_means_and_the_votes_of_each_point() -> 
 def test_equal_ratings_have_no_interval_wherever_they_lie(value: int) -> None:
     low, high, why = text_interval(np.full(5, float(value)), (1, 2, 3, 4, 5), 0.95)
     assert (low, high, why) == (None, None, SAME_RATINGS)
+
+
+def test_a_rater_who_follows_nobody_is_named_as_not_shown_over_all_raters_at_once() -> None:
+    task = pair_corpus.make_rated()
+    run = runs.start(by=task.project.owner, task=task, params={"resamples": 200})
+    assert runs.execute(run.pk) == RunState.DONE
+    scale = dimensions(task)[0].name
+    rows = WorkerScore.objects.filter(run=run, dimension=scale)
+    for at, row in enumerate(rows.order_by("pk")):
+        row.estimate, row.low, row.high = (0.35, 0.02, 0.62) if not at else (0.8, 0.6, 0.9)
+        row.extra["shared"] = 34
+        row.save()
+    claims = rating_boards.rater_claims(run, scale)
+    assert len(claims) == rows.count() > 2
+    assert all(one.is_simultaneous and one.has_interval for one in claims)
+    low, high = fisher(0.35, 34, 1 - 0.05 / len(claims))
+    assert (claims[0].low, claims[0].high) == (low, high) and claims[0].low < 0 < rows[0].low
+    client = Client()
+    client.force_login(task.project.owner)
+    answer = client.get(reverse("task_results", args=[task.project_id, task.pk]), follow=True)
+    (found,) = [one for one in answer.context["screen"].findings if one.code == "raters_not_shown"]
+    assert found.values["n"] == 1 and found.claim == claims[0]
+    shared = [one.code for one in rating_boards.parts(run, None)["screen"].findings]
+    assert "raters_not_shown" in shared
+    rows.update(estimate=0.8)
+    assert rating_boards.rater_findings(run, scale) == []

@@ -17,6 +17,7 @@ from annotation.files.reading.recognise import (
     LOOKED_AT,
     MOSTLY,
     NUMBERED,
+    REPEATS,
     WORKERS,
     share_of_new,
 )
@@ -48,7 +49,6 @@ TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["ques
 TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side
 ANONYMOUS, LEFT_OUT = "anony", "left out"
 MOST_SIGNED = 10  # of preferences by sign
-REPEATS = 1.5  # rows of an item, on average, from which its column says something
 AGAIN = 0.1  # share of repeats from which the rows are about texts of their own
 MOST_SYSTEMS = 2_000
 

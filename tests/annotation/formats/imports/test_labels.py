@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.authoring.actions import media
 from annotation.files.reading.importer import Row
@@ -17,6 +23,7 @@ from crowdqc.errors import Invalid
 from tests.support import factories
 from tests.support.servers.receiver import Reply, receiver
 from tests.support.studies import labels
+from tests.support.uploads import work
 
 pytestmark = pytest.mark.django_db
 VOTES = """worker,item,label,gold,time
@@ -265,3 +272,41 @@ def test_label_studio_gets_spans_with_their_text(project: Any) -> None:
     (told,) = json.loads(out(task, "label-studio", "json"))[0]["annotations"][0]["result"]
     assert told["type"] == "labels"
     assert told["value"] == {"start": 3, "end": 7, "text": "Bonn", "labels": ["place"]}
+
+
+ONE_MODEL = "Nr,Label\nleaf-1,spots\nleaf-2,holes\n"
+
+
+def test_a_file_of_one_models_labels_comes_in_once_the_page_says_whose_it_is(project: Any) -> None:
+    task = labels.make_labels(project)
+    client = Client()
+    client.force_login(project.owner)
+    sent = SimpleUploadedFile("labels.csv", ONE_MODEL.encode())
+    where = client.post(
+        reverse("task_import", args=[project.pk, task.pk, "labels"]), {"file": sent}
+    )["Location"]
+    work()
+    view = client.get(where).context["view"]
+    assert not view.can_import and [one["value"] for one in view.of_file] == ["", ""]
+    read = {"column:Nr": "item", "column:Label": "label"}
+    client.post(where, {**read, "all:worker": "", "all:system": "oak-2"})
+    work()
+    view = client.get(where).context["view"]
+    assert (view.can_import, view.new, view.bad) == (True, 2, 0)
+    assert [one["value"] for one in view.of_file] == ["", "oak-2"]
+    client.post(where, {"do": "import"})
+    work()
+    given = Answer.objects.filter(item__task=task).order_by("item__key")
+    assert list(given.values_list("system__name", "choices__code")) == [
+        ("oak-2", "spots"),
+        ("oak-2", "holes"),
+    ]
+
+
+def test_the_command_takes_the_model_of_a_file_of_labels(project: Any, tmp_path: Path) -> None:
+    task = labels.make_labels(project)
+    (tmp_path / "labels.csv").write_text(ONE_MODEL)
+    told = {"task": task.pk, "by": project.owner.username, "stdout": StringIO()}
+    call_command("crowdqc_import", "labels", str(tmp_path / "labels.csv"), all_by="oak-2", **told)
+    names = Answer.objects.filter(item__task=task).values_list("system__name", flat=True)
+    assert list(names) == ["oak-2", "oak-2"]
