@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from annotation.access import Access, find_task, get_access, get_task_by_id
 from annotation.api.frame.base import Body, Listing, Newest, read
 from annotation.api.frame.endpoint import Endpoint
-from annotation.models import Correction, LedgerEntry, Payment, Rejection, Statement
+from annotation.models import Correction, LedgerEntry, Payment, Project, Rejection, Statement
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions.ledger import book_correction
 from annotation.payouts.actions.proposals import decide_reply
@@ -22,7 +22,9 @@ from annotation.payouts.corrections.api import CorrectionOut
 from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors import payments as paying
 from annotation.payouts.selectors import proposals as reads
+from annotation.payouts.selectors.accounts import ZERO
 from annotation.payouts.selectors.balance import trial_balances
+from annotation.payouts.selectors.payable import payable
 from annotation.payouts.statement_file import LIMITS
 from crowdqc.errors import Missing
 from crowdqc.web.fields import PlainMoneyField
@@ -197,6 +199,10 @@ class PaymentOut(serializers.ModelSerializer[Payment]):
     worker = serializers.CharField(source="worker.pseudonym")
     payout = serializers.IntegerField(source="line.batch.number", help_text="The proposal's number")
     by_api = serializers.SerializerMethodField(help_text="A platform is told by its API")
+    due = serializers.SerializerMethodField(
+        help_text="Still to be paid by hand: less what the worker was paid too much, and 0 where a "
+        "statement says that it was paid"
+    )
 
     class Meta:
         model = Payment
@@ -208,6 +214,7 @@ class PaymentOut(serializers.ModelSerializer[Payment]):
             "worker",
             "what",
             "amount",
+            "due",
             "currency",
             "state",
             "by_api",
@@ -220,6 +227,19 @@ class PaymentOut(serializers.ModelSerializer[Payment]):
 
     def get_by_api(self, payment: Payment) -> bool:
         return payments.has_api(payment.recruitment)
+
+    @extend_schema_field(PlainMoneyField(max_digits=10, decimal_places=2))
+    def get_due(self, payment: Payment) -> str:
+        return f"{payment.due:.2f}"  # type: ignore[attr-defined]
+
+
+def _with_due(project: Project, rows: list[Any]) -> list[Any]:
+    """Payments with what is still to be paid of each."""
+    due = payable(project, {row.worker_id for row in rows})
+    for row in rows:
+        settled = row.state == Payment.State.DONE or row.pk in due.held
+        row.due = ZERO if settled else due.asked(row)
+    return rows
 
 
 class ResolveIn(Body):
@@ -275,6 +295,7 @@ def _payment(request: Request, project_id: int, payment_id: int) -> tuple[Access
     found = paying.payments_of(access.project).filter(pk=payment_id).first()
     if found is None:
         raise Missing("There is no such payment in this project.")
+    _with_due(access.project, [found])
     return access, found
 
 
@@ -287,7 +308,8 @@ class Payments(Listing):
     def get(self, request: Request, project_id: int) -> Response:
         access = get_access(request, project_id)
         state = request.query_params.get("state", "")
-        return self.page(paying.payments_of(access.project, state), PaymentOut)
+        rows = paying.payments_of(access.project, state)
+        return self.page(rows, PaymentOut, lambda page: _with_due(access.project, page))
 
 
 class PaymentAgain(PayEndpoint):

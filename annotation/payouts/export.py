@@ -11,10 +11,18 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import LedgerEntry, Payment, PaymentDetails, PayoutBatch
+from annotation.models import (
+    LedgerEntry,
+    Membership,
+    Payment,
+    PaymentDetails,
+    PayoutBatch,
+    Project,
+)
 from annotation.models.decisions import LINE_OUTCOME
 from annotation.payouts.details.actions import Details
 from annotation.payouts.selectors.monthly import MonthStatement, PersonStatement
+from annotation.payouts.selectors.payable import CorrectionPayment, Payable
 from crowdqc.files.cells import csv_lines
 
 LEDGER = (
@@ -67,34 +75,46 @@ OTHER = ("reference", "name", "amount", "currency", "purpose", "worker", "paymen
 
 
 def transfer_rows(
-    way: str, payments: Iterable[Payment], details: Mapping[int, Details]
+    project: Project,
+    way: str,
+    payments: Iterable[Payment],
+    details: Mapping[int, Details],
+    *,
+    due: Payable,
+    corrections: Iterable[CorrectionPayment] = (),
 ) -> Iterator[Sequence[Any]]:
-    """One row a person: their payments of one way of payment together, in its file's columns.
+    """One row a person: what is to be paid one way together, in its file's columns.
 
-    The file of PayPal has no header: address, amount, currency, id, note, wallet (PayPal's own
+    Less what is deducted, and nobody to whom nothing is left to pay. The file of PayPal has no
+    header: address, amount, currency, id, note, wallet (PayPal's own
     columns of a payout file). Payments whose worker has no such details are left out.
     """
-    by_worker: dict[int, list[Payment]] = {}
+    by_worker: dict[tuple[int, str], list[tuple[Membership, Decimal, int | str]]] = {}
     for payment in payments:
-        if payment.worker_id in details:
-            by_worker.setdefault(payment.worker_id, []).append(payment)
-    for worker, own in by_worker.items():
-        found, first = details[worker], own[0]
-        amount = sum((one.amount for one in own), Decimal(0))
-        name, ids = first.worker.pseudonym, " ".join(str(one.pk) for one in own)
-        purpose = f"{first.assignment.task.project.name}, {name}"
+        own = by_worker.setdefault((payment.worker_id, payment.currency), [])
+        own.append((payment.worker, due.asked(payment), payment.pk))
+    for one in corrections:
+        own = by_worker.setdefault((one.worker.pk, one.currency), [])
+        own.append((one.worker, one.amount, "correction"))
+    for (worker, currency), own in by_worker.items():
+        amount = sum((amount for _worker, amount, _number in own), Decimal(0))
+        if worker not in details or not amount:
+            continue
+        found, name = details[worker], own[0][0].pseudonym
+        ids = " ".join(str(number) for _worker, _amount, number in own)
+        purpose = f"{project.name}, {name}"
         if way == PaymentDetails.PaymentWay.PAYPAL:
-            number = f"{name}-{first.pk}"[-30:]
-            yield found.reference, amount, first.currency, number, purpose, "PayPal"
+            number = f"{name}-{own[0][2]}"[-30:]
+            yield found.reference, amount, currency, number, purpose, "PayPal"
         elif way == PaymentDetails.PaymentWay.BANK:
-            yield found.name, found.reference, amount, first.currency, purpose, name, ids
+            yield found.name, found.reference, amount, currency, purpose, name, ids
         else:
-            yield found.reference, found.name, amount, first.currency, purpose, name, ids
+            yield found.reference, found.name, amount, currency, purpose, name, ids
 
 
 MONTH = (
-    "month", "worker", "recipient", "way", "reference", "assignments", "opening", "base", "bonus",
-    "corrections", "paid", "closing", "currency",
+    "month", "worker", "recipient", "way", "account", "reference", "assignments", "opening",
+    "base", "bonus", "corrections", "paid", "closing", "currency",
 )  # fmt: skip
 ENTRIES = (
     "month", "worker", "entry", "date", "kind", "task", "proposal", "proposed_by", "approved_by",
@@ -102,10 +122,13 @@ ENTRIES = (
 )  # fmt: skip
 
 
-def month_rows(found: MonthStatement, details: Mapping[int, Details]) -> Iterator[Sequence[Any]]:
+def month_rows(
+    found: MonthStatement, details: Mapping[int, Details], references: Mapping[int, str]
+) -> Iterator[Sequence[Any]]:
     """One row a worker and currency, and one with the total of each currency.
 
-    Recipients are named as far as ``details`` holds them.
+    Recipients and their accounts are named as far as ``details`` holds them; ``references`` are
+    those of the month's payments by hand.
     """
     rows = [(row.worker.pseudonym, details.get(row.worker.pk), row) for row in found.rows]
     rows += [("total", None, row) for _currency, row in found.totals()]
@@ -116,6 +139,7 @@ def month_rows(found: MonthStatement, details: Mapping[int, Details]) -> Iterato
             told.name if told else "",
             told.way if told else "",
             told.reference if told else "",
+            references.get(row.worker.pk, "") if name != "total" else "",
             row.assignments,
             row.opening,
             row.base,
@@ -206,8 +230,10 @@ def payout_rows(batch: PayoutBatch) -> Iterator[Sequence[Any]]:
         )
 
 
-def by_hand_rows(payments: QuerySet[Payment]) -> Iterator[Sequence[Any]]:
-    """One row a payment that somebody has to make."""
+def by_hand_rows(
+    payments: QuerySet[Payment], due: Payable, corrections: Iterable[CorrectionPayment] = ()
+) -> Iterator[Sequence[Any]]:
+    """One row a payment that somebody has to make, at what is still to be paid of it."""
     for payment in payments.select_related("assignment__visit").iterator(chunk_size=500):
         visit = getattr(payment.assignment, "visit", None)
         task = payment.assignment.task
@@ -219,6 +245,9 @@ def by_hand_rows(payments: QuerySet[Payment]) -> Iterator[Sequence[Any]]:
             payment.worker.pseudonym,
             visit.participant if visit else payment.worker.external_id,
             payment.what,
-            payment.amount,
+            due.asked(payment),
             payment.currency,
         )
+    for one in corrections:
+        name, participant = one.worker.pseudonym, one.participant
+        yield "", "", "", "", name, participant, "correction", one.amount, one.currency

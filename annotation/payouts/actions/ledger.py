@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -30,6 +31,7 @@ from crowdqc.numbers import money
 
 ZERO = Decimal("0.00")
 HAND = "hand"  # the channel of what people paid by hand
+CORRECTION_PAYMENT = "correction-payment:"  # begins the keys of payments for corrections
 MIN_MEMO = 10
 
 
@@ -98,6 +100,40 @@ def book_payment(
     return bool(rows) and before == 0
 
 
+def book_correction_payment(
+    *,
+    project: Project,
+    worker: Membership,
+    recruitment: Recruitment | None,
+    amount: Decimal,
+    currency: str,
+    by: User,
+    memo: str,
+) -> LedgerEntry:
+    """Book that what corrections owe a worker was paid, for the task of their last entry.
+
+    The caller has locked the worker and looked at what is owed. The key names the entry up to
+    which it is paid, so that the same debt is paid once.
+    """
+    account = payable_account(worker.pk)
+    entries = project.ledger.filter(Q(debit=account) | Q(credit=account), currency=currency)
+    last = entries.latest("pk")  # it is owed by an entry
+    through = HAND if recruitment is None else f"{recruitment.kind}-{recruitment.pk}"
+    return LedgerEntry.objects.create(
+        project=project,
+        task_id=last.task_id,
+        worker=worker,
+        kind=LedgerEntry.Kind.PAYMENT,
+        debit=account,
+        credit=f"paid:{through}",
+        amount=amount,
+        currency=currency,
+        key=f"{CORRECTION_PAYMENT}{worker.pk}:{last.pk}",
+        memo=memo,
+        by=by,
+    )
+
+
 @transaction.atomic
 def book_correction(
     *,
@@ -111,12 +147,15 @@ def book_correction(
 ) -> LedgerEntry | Correction:
     """Move an amount between two accounts of the project; nothing that stands is ever edited.
 
-    It moves numbers in the books and pays nobody: what leaves is planned by approvals alone.
-    Above what one person may book in a day it becomes a proposal for a second one.
+    It sends nothing. What a worker is owed more is then offered as a payment by hand, what they are
+    owed less is deducted from their next ones. Above what one person may book in a day it becomes a
+    proposal for a second one.
     Raises NotAllowed without a manager's role or for one's own account, Invalid naming the
     account, Conflict where the key stands for another correction.
     """
-    wanted = _checked(by, task, (debit, credit), amount, memo)
+    wanted = check_correction(
+        by=by, task=task, debit=debit, credit=credit, amount=amount, memo=memo
+    )
     name = f"correction:{key}"
     if not LedgerEntry.objects.filter(key=name).exists():
         proposal = propose_above_limit(
@@ -129,7 +168,7 @@ def book_correction(
             memo=wanted["memo"],
         )
         if proposal is not None:
-            same = {at: value for at, value in wanted.items() if at not in ("worker", "by_id")}
+            same = {at: value for at, value in wanted.items() if at != "by_id"}
             _check_same(proposal, {**same, "proposed_by_id": by.pk})
             return proposal
     return write_correction(
@@ -140,9 +179,26 @@ def book_correction(
 def write_correction(
     *, by: User, task: Task, debit: str, credit: str, amount: Decimal, memo: str, key: str
 ) -> LedgerEntry:
-    """Write the entry, once a key: for what one person may book, or a second one approved."""
-    wanted = _checked(by, task, (debit, credit), amount, memo)
-    worker = wanted.pop("worker")
+    """Write the entry, once a key: for what one person may book, or a second one approved.
+
+    From one worker to another it goes over the task's work, in two entries: each entry is about
+    one worker at most, whose account it belongs to.
+    """
+    wanted = check_correction(
+        by=by, task=task, debit=debit, credit=credit, amount=amount, memo=memo
+    )
+    if debit.startswith("worker:") and credit.startswith("worker:"):
+        between = work(task.pk)
+        first = _write_once(by, task, {**wanted, "credit": between}, key)
+        _write_once(by, task, {**wanted, "debit": between}, f"{key}:to")
+        return first
+    return _write_once(by, task, wanted, key)
+
+
+def _write_once(by: User, task: Task, wanted: dict[str, Any], key: str) -> LedgerEntry:
+    accounts = wanted["debit"], wanted["credit"]
+    owners = [_owner(task.project, code, "debit") for code in accounts]
+    worker = next((one for one in owners if one is not None), None)
     entry, new = LedgerEntry.objects.get_or_create(
         key=key,
         defaults={
@@ -160,9 +216,9 @@ def write_correction(
         project=task.project,
         action="ledger.correct",
         on=entry,
-        debit=debit,
-        credit=credit,
-        amount=str(amount),
+        debit=entry.debit,
+        credit=entry.credit,
+        amount=str(entry.amount),
         currency=entry.currency,
     )
     if worker is not None:
@@ -198,8 +254,8 @@ def _check_same(row: LedgerEntry | Correction, wanted: dict[str, Any]) -> None:
         )
 
 
-def _checked(
-    by: User, task: Task, accounts: tuple[str, str], amount: Decimal, memo: str
+def check_correction(
+    *, by: User, task: Task, debit: str, credit: str, amount: Decimal, memo: str
 ) -> dict[str, Any]:
     """Return what the entry will say; raise where this person may not book it."""
     require_decider(task.project, by)
@@ -211,7 +267,6 @@ def _checked(
             gettext("A correction says why."),
             fields={"memo": gettext("At least %(min_memo)s characters.") % {"min_memo": MIN_MEMO}},
         )
-    debit, credit = accounts
     owners = [_owner(task.project, debit, "debit"), _owner(task.project, credit, "credit")]
     if debit == credit:
         raise Invalid(
@@ -229,7 +284,6 @@ def _checked(
         "currency": task.project.currency,
         "memo": memo,
         "by_id": by.pk,
-        "worker": workers[0] if len(workers) == 1 else None,
     }
 
 

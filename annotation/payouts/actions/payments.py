@@ -7,7 +7,8 @@ Sending is in ``payment_sending``; here stand the states that people see and cha
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from django.db import transaction
@@ -18,9 +19,12 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import (
     Assignment,
+    LedgerEntry,
+    Membership,
     Payment,
     PayoutBatch,
     PayoutLine,
+    Project,
     Recruitment,
     Rejection,
     User,
@@ -32,6 +36,7 @@ from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions.rules import BOOK, require_decider
 from annotation.payouts.details.actions import ask_for_details
 from annotation.payouts.details.selectors import without_details
+from annotation.payouts.selectors.payable import CorrectionPayment, payable
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_text
 from crowdqc import numbers
@@ -270,8 +275,13 @@ def resolve(*, by: User, payment: Payment, outcome: str, note: str) -> Payment:
     return payment
 
 
-def describe_hand_payment(*, way: str, paid_on: str, reference: str) -> str:
-    """What a booking keeps of a payment by hand; Invalid for a day that is none or to come."""
+def describe_hand_payment(
+    *, way: str, paid_on: str, reference: str, earliest: dt.date | None = None
+) -> str:
+    """What a booking keeps of a payment by hand.
+
+    Invalid for a day that is none, is to come or is before ``earliest``, when the pay was approved.
+    """
     parts = [f"by hand: {way}" if way else "by hand"]
     if paid_on:
         try:
@@ -280,29 +290,146 @@ def describe_hand_payment(*, way: str, paid_on: str, reference: str) -> str:
             day = dt.date.max
         if day > timezone.localdate():
             raise Invalid(_("This is no day until today."), fields={"paid_on": _("As 2026-11-22.")})
+        if earliest and day < earliest:
+            raise Invalid(
+                _("It was approved on %(day)s, so it was not paid before.") % {"day": earliest},
+                fields={"paid_on": _("%(day)s at the earliest.") % {"day": earliest}},
+            )
         parts.append(day.isoformat())
     reference = clean_text(reference, "reference", 120)
     return ", ".join([*parts, reference] if reference else parts)
 
 
+_MEMO = re.compile(r"by hand(?:: [a-z]+)?(?:, \d{4}-\d\d-\d\d)?(?:, (?P<reference>.+))?", re.DOTALL)
+
+
+def reference_in(memo: str) -> str:
+    """The reference that somebody entered for a payment by hand; "" for none."""
+    found = _MEMO.fullmatch(memo)
+    return (found["reference"] or "") if found else ""
+
+
 @transaction.atomic
-def mark_sent(*, by: User, payments: Iterable[Payment], memo: str = "by hand") -> int:
-    """Note that these were done by hand, each once; gives how many were not noted before."""
-    done = 0
-    for chosen in sorted(payments, key=lambda one: one.pk):
-        payment = _locked(chosen)
+def mark_sent(
+    *,
+    by: User,
+    payments: Iterable[Payment],
+    memo: str = "by hand",
+    seen: Mapping[int, Decimal] | None = None,
+) -> int:
+    """Note that these were done by hand, each once; gives how many were not noted before.
+
+    What workers were paid too much before is deducted. ``seen`` are the amounts that a person
+    looked at: Conflict where another is to be paid by now, or where a statement says that a
+    payment was made already.
+    """
+    chosen = sorted(payments, key=lambda one: one.pk)
+    workers = _lock_workers({one.worker_id for one in chosen})
+    rows = [_locked(one) for one in chosen]
+    for payment in rows:
         _require_permission(payment, by)
-        if payment.state == State.DONE:
-            continue  # a double click
-        if payment.state != State.BY_HAND:
-            raise Conflict(
-                _("Payment %(payment_pk)s is not one to be done by hand.")
-                % {"payment_pk": payment.pk}
-            )
+        if payment.state in (State.DONE, State.BY_HAND):  # done: a double click
+            continue
+        raise Conflict(
+            _("Payment %(payment_pk)s is not one to be done by hand.") % {"payment_pk": payment.pk}
+        )
+    waiting = [row for row in rows if row.state == State.BY_HAND]
+    if not waiting:
+        return 0
+    due = payable(waiting[0].assignment.task.project, workers)
+    done = 0
+    for payment in waiting:
         if payment.what == Payment.What.REFUSAL and overturned(payment.assignment):
             raise Conflict(_("This rejection was overturned; there is nothing to reject there."))
-        done += confirm(payment=payment, by=by, memo=memo)
+        if payment.pk in due.held:
+            raise Conflict(
+                _("%(statement)s says that payment %(number)s was made. Book that first.")
+                % {"statement": due.held[payment.pk].name, "number": payment.pk},
+                code="paid-there",
+            )
+        amount = due.asked(payment)
+        if seen is not None and seen.get(payment.pk, amount) != amount:
+            raise Conflict(
+                _("The open payments are %(amount)s by now. Look again, then say so.")
+                % {"amount": amount}
+            )
+        done += confirm(payment=payment, by=by, memo=memo, amount=amount)
     return done
+
+
+def _lock_workers(workers: Collection[int]) -> list[int]:
+    """Payments by hand to one worker queue here, so that a deduction is taken once."""
+    rows = Membership.objects.select_for_update(no_key=True).filter(pk__in=workers).order_by("pk")
+    return list(rows.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def pay_corrections(
+    *, by: User, project: Project, chosen: Mapping[str, Decimal], memo: str = "by hand"
+) -> int:
+    """Note that what corrections add was paid by hand; gives how many were not noted before.
+
+    ``chosen`` are the amounts that a person looked at, by ``CorrectionPayment.pk``. Each is paid
+    once: what is booked is owed no more. Conflict where another amount is owed by now.
+    """
+    require_decider(project, by, BOOK)
+    workers = {int(pk.split("-")[1]) for pk in chosen}
+    found = {one.pk: one for one in payable(project, _lock_workers(workers)).corrections}
+    done = 0
+    for pk, amount in sorted(chosen.items()):
+        one = found.get(pk)
+        if one is None:
+            continue  # a double click
+        if one.worker.user_id == by.pk:
+            raise NotAllowed(_("It is pay of your own; somebody else must do this."))
+        if one.amount != amount:
+            raise Conflict(
+                _("The open payments are %(amount)s by now. Look again, then say so.")
+                % {"amount": one.amount}
+            )
+        _book_correction_payment(by, project, one, memo)
+        done += 1
+    return done
+
+
+def _book_correction_payment(
+    by: User, project: Project, one: CorrectionPayment, memo: str
+) -> LedgerEntry:
+    entry = books.book_correction_payment(
+        project=project,
+        worker=one.worker,
+        recruitment=one.recruitment,
+        amount=one.amount,
+        currency=one.currency,
+        by=by,
+        memo=memo,
+    )
+    what, amount = "correction", str(one.amount)
+    record(by=by, project=project, action="payment.done", on=entry, what=what, amount=amount)
+    notify(
+        to=[one.worker.user],
+        kind="payment.done",
+        text=lambda: (
+            _("%(amount)s was paid for a correction in %(project)s.")
+            % {"amount": numbers.money(one.amount, one.currency), "project": project.name}
+        ),
+        project=project,
+        key=f"payment.done:{entry.key}",
+        url=reverse("work_earnings") + "#approved",
+    )
+    emit(
+        project=project,
+        event="payment.done",
+        data={
+            "payment": None,
+            "what": what,
+            "worker": one.worker.pseudonym,
+            "assignment": None,
+            "amount": amount,
+            "currency": one.currency,
+        },
+    )
+    return entry
 
 
 def overturned(assignment: Assignment) -> bool:

@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Payment, PaymentAttempt, Recruitment, Rejection
+from annotation.models import Payment, PaymentAttempt, Recruitment, Rejection, Statement
 from annotation.payouts.actions.payments import OPEN, TAKEN_BACK, State, What, confirm, overturned
 from annotation.payouts.actions.reasons import MIN_REASON, PROLIFIC_CATEGORIES
 from annotation.records.actions.audit import record
@@ -87,6 +87,15 @@ def _lease_payment(project: int) -> tuple[Payment, str] | None:
     )
     if payment is None:
         return None
+    held = Statement.objects.filter(
+        task=payment.assignment.task_id,
+        rows__contains=[{"payment": payment.pk, "waits": True, "books": True}],
+    ).first()
+    if held is not None and payment.state != State.SENDING:
+        payment.state, payment.held_until = State.UNCLEAR, None
+        payment.error = (_("%(statement)s says that it was paid.") % {"statement": held.name})[:300]
+        payment.save(update_fields=["state", "held_until", "error"])
+        return _lease_payment(project)
     found = payment.state
     payment.held_until = now + dt.timedelta(seconds=settings.CROWDQC_PAYMENT_LEASE)
     payment.attempts += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -21,7 +21,10 @@ from annotation.models import (
     Visit,
 )
 from annotation.models.decisions import Decision, with_decision
+from annotation.payouts.actions.ledger import CORRECTION_PAYMENT, HAND
+from annotation.payouts.selectors.payable import payable
 from annotation.payouts.statement_file import Reported, ReportedPayment, ReportedSubmission
+from crowdqc.money import as_decimal
 from crowdqc.numbers import money
 
 ZERO = Decimal("0.00")
@@ -38,11 +41,21 @@ class _Known:
     participants: dict[str, list[int]]
     paid: dict[int, Decimal]  # payment -> amount that is booked
     fees: dict[int, Decimal]  # payment -> fee that is booked
+    deducted: Mapping[int, Decimal]  # payment -> what is taken off an open one
+    # Worker -> amounts that were paid for corrections and that no row has taken.
+    corrections: dict[int, list[Decimal]]
     before: dict[tuple[str, ...], list[dict[str, Any]]]  # rows of earlier statements
     taken_back: dict[int, str] = field(default_factory=dict)  # booked back, as a file lacked it
     taken: set[int] = field(default_factory=set)
     # Payments of which an export said that the work was approved: it says so of each once.
     approved: set[int] = field(default_factory=set)
+
+    def ours(self, pk: int) -> Decimal:
+        """What is booked of a payment; of one that is open, what is to be paid of it."""
+        row = self.payments[pk]
+        if row.state == State.DONE:
+            return self.paid.get(pk, ZERO)
+        return row.amount - self.deducted.get(pk, ZERO)
 
     def is_base(self, pk: int) -> bool:
         """Whether a payment is base pay."""
@@ -132,7 +145,15 @@ def _known(task: Task, recruitment: Recruitment | None) -> _Known:
     payments = {row.pk: row for row in rows.order_by("pk")}
     kind = LedgerEntry.Kind
     paid, fees = _booked(task, kind.PAYMENT, "payment:"), _booked(task, kind.FEE, "fee:")
-    known = _Known(payments, {}, {}, {}, paid, fees, {})
+    deducted = payable(task.project).deducted
+    corrections: dict[int, list[Decimal]] = {}
+    through = HAND if recruitment is None else f"{recruitment.kind}-{recruitment.pk}"
+    entries = LedgerEntry.objects.filter(
+        task__project=task.project, key__startswith=CORRECTION_PAYMENT, credit=f"paid:{through}"
+    )
+    for worker, amount in entries.order_by("pk").values_list("worker", "amount"):
+        corrections.setdefault(worker, []).append(amount)
+    known = _Known(payments, {}, {}, {}, paid, fees, deducted, corrections, {})
     for row in payments.values():
         known.of_assignment.setdefault(row.assignment_id, []).append(row.pk)
         if recruitment is None:
@@ -170,6 +191,10 @@ def _remember(statement: Statement, known: _Known) -> None:
             continue
         if row.get("status") and not row["payment"]:
             continue  # it told of no payment
+        if row.get("correction"):
+            amounts = known.corrections.get(row["correction"], [])
+            if as_decimal(row["amount"]) in amounts:
+                amounts.remove(as_decimal(row["amount"]))
         identity = tuple(row[name] for name in IDENTITY)
         named = {**row, "statement": statement.name, "booked": key in back}
         told.setdefault(identity, []).append(named)
@@ -226,28 +251,55 @@ def _held(
         }
         return _row({**row, **same}, note=note)
     fee = one.fee or ZERO
-    if not own:
-        note = _("the books hold no such payment")
-        foreign = one.currency != currency
-        return _row(row, "unknown", note, *((ZERO, ZERO) if foreign else (one.amount, fee)))
+    paid = None if once else _paid_correction(one, known, free)
+    if paid or not own:
+        return _without_payment(row, one, paid, currency)
     if not free:
         payment = known.payments[own[0]]
         row |= {"payment": payment.pk, "worker": payment.worker.pseudonym}
-        row["ours"] = str(payment.amount)
+        row["ours"] = str(known.ours(payment.pk))
         if once:
             return _row(row, "matched", _("told of before"))
         return _row(row, "twice", _("the same payment left a second time"), one.amount, fee)
     payment = known.payments[_best(free, one, known)]
     (known.approved if once else known.taken).add(payment.pk)
-    row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(payment.amount)}
+    ours = known.ours(payment.pk)
+    row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(ours)}
     row["waits"] = payment.state != State.DONE and one.currency == payment.currency
     if payment.pk in known.taken_back:
         note = _("booked back since %(taken_back)s lacked it") % {
             "taken_back": known.taken_back[payment.pk]
         }
         return _row(row, "different", note, one.amount, one.fee or ZERO)
-    ours = known.paid.get(payment.pk, payment.amount)
     return _row(row, *_compared(one, payment, ours, known.fees.get(payment.pk, ZERO)))
+
+
+def _without_payment(
+    row: dict[str, Any], one: ReportedPayment, paid: Payment | None, currency: str
+) -> dict[str, Any]:
+    """A row about none of the approved payments: it pays a correction, or is unknown."""
+    if paid is not None:
+        found = {"worker": paid.worker.pseudonym, "ours": str(one.amount)}
+        return _row({**row, **found, "correction": paid.worker_id}, "matched")
+    note = _("the books hold no such payment")
+    foreign = one.currency != currency
+    amounts = (ZERO, ZERO) if foreign else (one.amount, one.fee or ZERO)
+    return _row(row, "unknown", note, *amounts)
+
+
+def _paid_correction(one: ReportedPayment, known: _Known, free: Sequence[int]) -> Payment | None:
+    """A payment to the worker whose correction this row pays, if no open payment is of its amount.
+
+    The correction is taken then: no other row pays it.
+    """
+    if any(known.ours(pk) == one.amount for pk in free):
+        return None
+    for payment in (known.payments[pk] for pk in _payments_of(one, known, kinds=ANY_KIND)):
+        amounts = known.corrections.get(payment.worker_id, [])
+        if one.currency == payment.currency and one.amount in amounts:
+            amounts.remove(one.amount)
+            return payment
+    return None
 
 
 def _told(one: ReportedPayment) -> dict[str, Any]:
@@ -268,7 +320,12 @@ def _told(one: ReportedPayment) -> dict[str, Any]:
     }
 
 
-def _payments_of(one: ReportedPayment, known: _Known) -> list[int]:
+ANY_KIND = (Payment.What.BASE, Payment.What.BONUS)
+
+
+def _payments_of(
+    one: ReportedPayment, known: _Known, kinds: Collection[str] | None = None
+) -> list[int]:
     assignments = known.submissions.get(one.submission) or known.participants.get(
         one.participant, []
     )
@@ -276,7 +333,7 @@ def _payments_of(one: ReportedPayment, known: _Known) -> list[int]:
         pk
         for assignment in assignments
         for pk in known.of_assignment.get(assignment, [])
-        if known.payments[pk].what == one.kind
+        if known.payments[pk].what in (kinds or (one.kind,))
     ]
 
 
@@ -285,7 +342,7 @@ def _best(free: Iterable[int], one: ReportedPayment, known: _Known) -> int:
 
     def rank(pk: int) -> tuple[bool, bool, int]:
         row = known.payments[pk]
-        return row.amount != one.amount, row.state != State.DONE, pk
+        return known.ours(pk) != one.amount, row.state != State.DONE, pk
 
     return min(free, key=rank)
 
@@ -339,19 +396,19 @@ def _day(payment: Payment) -> str:
 
 
 def _lacking(payment: Payment, known: _Known) -> dict[str, Any]:
-    done = payment.state == State.DONE
+    done, ours = payment.state == State.DONE, known.ours(payment.pk)
     row = {
         "line": None,
         "submission": "",
         "participant": "",
         "kind": payment.what,
-        "amount": str(payment.amount),
+        "amount": str(ours),
         "currency": payment.currency,
         "fee": None,
         "paid_at": "",
         "worker": payment.worker.pseudonym,
         "payment": payment.pk,
-        "ours": str(payment.amount),
+        "ours": str(ours),
         "waits": False,
     }
     note = (
@@ -359,7 +416,7 @@ def _lacking(payment: Payment, known: _Known) -> dict[str, Any]:
         if done
         else _("sent %(day)s, and the file lacks it")
     ) % {"day": _day(payment)}
-    back = (-payment.amount, -known.fees.get(payment.pk, ZERO)) if done else (ZERO, ZERO)
+    back = (-ours, -known.fees.get(payment.pk, ZERO)) if done else (ZERO, ZERO)
     return _row(row, "missing", note, *back)
 
 

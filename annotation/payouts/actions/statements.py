@@ -182,7 +182,7 @@ class _Plan:
     def amount(self) -> Decimal:
         """Return the amount to book beyond what two people approved."""
         if self.settles and self.payment is not None:
-            more = abs(as_decimal(self.row["amount"]) - self.payment.amount)
+            more = abs(as_decimal(self.row["amount"]) - as_decimal(self.row["ours"]))
             return more + as_decimal(self.row["fee"] or 0)
         return sum((amount for _, _, amount, _ in self.moves), books.ZERO)
 

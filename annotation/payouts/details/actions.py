@@ -157,14 +157,21 @@ IN_FILE = "file:"  # before the way, as the reference of a payment that a file h
 
 @transaction.atomic
 def prepare_file(
-    *, by: User, project: Project, payments: Sequence[Payment], way: str
+    *,
+    by: User,
+    project: Project,
+    payments: Sequence[Payment],
+    way: str,
+    corrected: Iterable[int] = (),
 ) -> dict[int, Details]:
     """Note that a file of one way names these payments, and return whom it names, by membership.
 
     From then on they are paid this way: who changes their details afterwards is not named by a
     file of another way too. Workers whose details are of another way by now are left out.
+    ``corrected`` are workers, by membership, whom a correction owes more.
     """
-    found = read_details(by=by, project=project, workers={one.worker_id for one in payments})
+    workers = {*corrected, *(one.worker_id for one in payments)}
+    found = read_details(by=by, project=project, workers=workers)
     found = {worker: one for worker, one in found.items() if one.way == way}
     named = [one.pk for one in payments if one.worker_id in found]
     Payment.objects.filter(pk__in=named, state=Payment.State.BY_HAND, reference="").update(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Case, Count, DecimalField, Q, QuerySet, Sum, Value, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -25,10 +25,11 @@ from annotation.payouts.details.selectors import (
     hand_refusals_open,
     hand_work_open,
 )
+from annotation.payouts.selectors.accounts import ZERO, Totals, sum_accounts, worker_accounts
+from annotation.payouts.selectors.payable import HoldingStatement, Payable, payable
 from crowdqc.numbers import plural
 from crowdqc.web.terms import Words
 
-ZERO = Decimal("0.00")
 # Kind of account: what one is called, in the order in which they stand.
 KINDS = {
     "work": gettext_lazy("Work on %(whose)s"),
@@ -66,6 +67,7 @@ class Trial:
     currency: str
     accounts: list[Account]  # workers as one line
     workers: list[Account]  # each by itself, those with something open first
+    sums: Totals  # what was approved for, paid to and is owed to workers
 
     @property
     def debit(self) -> Decimal:
@@ -88,17 +90,22 @@ class Trial:
     @property
     def owed(self) -> Decimal:
         """Sum that workers are owed; overpaid workers are not offset against others."""
-        return sum((one.balance for one in self.workers if one.balance > 0), ZERO)
+        return self.sums.owed
 
     @property
     def overpaid(self) -> Decimal:
         """Return what workers were paid beyond what they are owed."""
-        return -sum((one.balance for one in self.workers if one.balance < 0), ZERO)
+        return self.sums.overpaid
 
     @property
     def paid(self) -> Decimal:
-        """Sum of money paid through all channels, fees included."""
-        return self._total("paid")
+        """Sum of money paid to workers, without fees."""
+        return self.sums.paid
+
+    @property
+    def fees(self) -> Decimal:
+        """Return what platforms and banks took."""
+        return -self._total("fees")
 
     @property
     def cost(self) -> Decimal:
@@ -120,10 +127,14 @@ def trial_balances(project: Project) -> list[Trial]:
             own = sums.setdefault(currency, {}).setdefault(code, [ZERO, ZERO])
             own[at] += amount
     names = account_names(project, {code for own in sums.values() for code in own})
-    return [_trial(currency, sums[currency], names) for currency in sorted(sums)]
+    of_workers = {one.currency: one for one in sum_accounts(worker_accounts(project).values())}
+    return [
+        _trial(sums[currency], names, of_workers.get(currency) or Totals(currency, *[ZERO] * 6))
+        for currency in sorted(sums)
+    ]
 
 
-def _trial(currency: str, sums: dict[str, list[Decimal]], names: dict[str, str]) -> Trial:
+def _trial(sums: dict[str, list[Decimal]], names: dict[str, str], totals: Totals) -> Trial:
     found = [Account(code, names[code], *both) for code, both in sums.items()]
     workers = [one for one in found if one.kind == "worker"]
     rest = [one for one in found if one.kind != "worker"]
@@ -134,9 +145,10 @@ def _trial(currency: str, sums: dict[str, list[Decimal]], names: dict[str, str])
         rest.append(Account("worker:", name, debit, credit))
     order = list(KINDS)
     return Trial(
-        currency,
+        totals.currency,
         sorted(rest, key=lambda one: (order.index(one.kind), one.name)),
         sorted(workers, key=lambda one: (not one.balance, one.name)),
+        totals,
     )
 
 
@@ -177,24 +189,34 @@ def correctable_accounts(project: Project) -> list[tuple[str, str]]:
 # To be paid by hand ----------------------------------------------------------------------------
 
 
+CORRECTIONS = 0  # in place of a proposal's number
+
+
 @dataclass(frozen=True)
 class HandPayments:
-    """Open payments by hand of one way of payment and one proposal; or rejections, without pay."""
+    """Open payments by hand of one way of payment and one proposal.
+
+    Or rejections, without pay; or what corrections add, of no proposal; or what a statement says
+    was paid already, which nobody pays.
+    """
 
     way: str
-    number: int
+    number: int  # CORRECTIONS: what corrections add
     title: str
     n: int
     people: int
     amount: Decimal
     currency: str
-    in_file: int  # payments that a file of this way has named
-    changed: int  # of these, whose worker has changed their details since
+    deducted: Decimal = ZERO  # of what was approved, as it was paid before
+    in_file: int = 0  # payments that a file of this way has named
+    changed: int = 0  # of these, whose worker has changed their details since
+    held_by: HoldingStatement | None = None
 
     @property
     def key(self) -> str:
         """What its row is called in addresses."""
-        return f"{self.number}-{self.way or 'none'}"
+        held = f"-statement-{self.held_by.pk}" if self.held_by else ""
+        return f"{self.number}-{self.way or 'none'}{held}"
 
     @property
     def word(self) -> Words:
@@ -215,53 +237,88 @@ class HandPayments:
         return self.way == REJECT
 
     @property
+    def is_correction(self) -> bool:
+        """Whether these are what corrections add to somebody's pay."""
+        return self.number == CORRECTIONS
+
+    @property
     def is_missing(self) -> bool:
-        return self.way == MISSING
+        return self.way == MISSING and not self.held_by
 
 
-def by_hand(project: Project) -> list[HandPayments]:
+def by_hand(project: Project, due: Payable | None = None) -> list[HandPayments]:
     """What people still have to pay or reject, by way of payment and proposal."""
-    rows = (
-        hand_work_open()
-        .filter(assignment__task__project=project)
-        .annotate(way=WAY)
-        .order_by()
-        .values("way", "currency", "line__batch__number", "assignment__task__current__title")
-        .annotate(
-            n=Count("pk"),
-            amount=Sum("amount"),
-            people=Count("worker", distinct=True),
-            in_file=Count("pk", filter=Q(reference__startswith=IN_FILE)),
-            changed=Count("worker", distinct=True, filter=CHANGED_SINCE),
-        )
-    )
-    found = [
-        HandPayments(
-            way=row["way"],
-            number=row["line__batch__number"],
-            title=row["assignment__task__current__title"],
-            n=row["n"],
-            people=row["people"],
-            amount=row["amount"],
-            currency=row["currency"],
-            in_file=row["in_file"],
-            changed=row["changed"],
-        )
-        for row in rows
-    ]
+    due = due or payable(project)
+    open_ = hand_work_open().filter(assignment__task__project=project)
+    found = [_group(row) for row in _grouped(open_.exclude(pk__in=due.held), due)]
+    for statement in dict.fromkeys(due.held.values()):
+        own = [pk for pk, one in due.held.items() if one == statement]
+        held = _grouped(open_.filter(pk__in=own), due)
+        found += [replace(_group(row), held_by=statement) for row in held]
+    for way, currency in dict.fromkeys((one.way, one.currency) for one in due.corrections):
+        own_ = [one for one in due.corrections if (one.way, one.currency) == (way, currency)]
+        people, amount = len(own_), sum((one.amount for one in own_), ZERO)
+        found.append(HandPayments(way, CORRECTIONS, "", people, people, amount, currency))
     order = list(WAYS)
-    return sorted(found, key=lambda row: (order.index(row.way), -row.number))
+    return sorted(found, key=lambda row: (bool(row.held_by), order.index(row.way), -row.number))
+
+
+def _grouped(rows: QuerySet[Payment], due: Payable) -> Iterable[dict[str, Any]]:
+    off = [When(pk=pk, then=Value(amount)) for pk, amount in due.deducted.items()]
+    deducted = Case(*off, default=Value(ZERO), output_field=DecimalField()) if off else Value(ZERO)
+    grouped = rows.annotate(way=WAY).order_by()
+    return grouped.values(
+        "way", "currency", "line__batch__number", "assignment__task__current__title"
+    ).annotate(
+        n=Count("pk"),
+        total=Sum("amount"),
+        off=Sum(deducted, output_field=DecimalField()),
+        people=Count("worker", distinct=True),
+        in_file=Count("pk", filter=Q(reference__startswith=IN_FILE)),
+        changed=Count("worker", distinct=True, filter=CHANGED_SINCE),
+    )
+
+
+def _group(row: dict[str, Any]) -> HandPayments:
+    return HandPayments(
+        way=row["way"],
+        number=row["line__batch__number"],
+        title=row["assignment__task__current__title"],
+        n=row["n"],
+        people=row["people"],
+        amount=row["total"] - row["off"],
+        deducted=row["off"],
+        currency=row["currency"],
+        in_file=row["in_file"],
+        changed=row["changed"],
+    )
+
+
+def hand_totals(rows: Iterable[HandPayments]) -> list[tuple[str, Decimal, Decimal]]:
+    """By currency, what is to be paid by hand now, and what waits for a statement's difference."""
+    found: dict[str, list[Decimal]] = {}
+    for row in rows:
+        if not row.is_rejection:
+            found.setdefault(row.currency, [ZERO, ZERO])[bool(row.held_by)] += row.amount
+    return [(currency, asked, held) for currency, (asked, held) in sorted(found.items())]
 
 
 def hand_payments(
-    project: Project, number: int | None = None, way: str | None = None
+    project: Project,
+    number: int | None = None,
+    way: str | None = None,
+    held: Iterable[int] | None = None,
 ) -> QuerySet[Payment]:
     """Open payments by hand, of one proposal or way or of all, with what a transfer names.
 
-    Rejections are a way of their own.
+    Rejections are a way of their own. Without ``held``, which a statement says were made.
     """
     rows = hand_refusals_open() if way == REJECT else hand_payments_open()
     rows = rows.filter(assignment__task__project=project)
+    if held is None and way != REJECT:
+        held = list(payable(project).held)
+    if held:
+        rows = rows.exclude(pk__in=held)
     if number is not None:
         rows = rows.filter(line__batch__number=number)
     if way is not None:
@@ -283,28 +340,24 @@ STATES = {
 }
 
 
+PAID_THERE = (gettext_lazy("paid there, open here"), "warn")
+
+
 def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
-    """Summarise a proposal's payments by state: number and amount."""
-    rows = (
-        Payment.objects.filter(line__batch=batch, what__in=("base", "bonus"), amount__gt=0)
-        .order_by()
-        .values_list("state")
-        .annotate(n=Count("pk"), amount=Sum("amount"))
-    )
+    """Summarise a proposal's payments by state: number, and amount booked or still to be paid."""
+    rows = Payment.objects.filter(line__batch=batch, what__in=("base", "bonus"), amount__gt=0)
+    rows = rows.order_by("pk").select_related("assignment")
+    due = payable(batch.project, {row.worker_id for row in rows})
+    keys = {f"payment:{row.pk}" for row in rows}
+    booked = dict(batch.project.ledger.filter(key__in=keys).values_list("key", "amount"))
     found: dict[str, dict[str, Any]] = {}
-    for state, number, amount in rows:
-        said, mark = STATES[state]
-        word = str(said)
+    for row in rows:
+        said, mark = PAID_THERE if row.pk in due.held else STATES[row.state]
+        word, by_hand = str(said), row.state == "by_hand" and row.pk not in due.held
         own = found.setdefault(
-            word,
-            {
-                "word": word,
-                "mark": mark,
-                "n": 0,
-                "amount": ZERO,
-                "by_hand": state == "by_hand",
-            },
+            word, {"word": word, "mark": mark, "n": 0, "amount": ZERO, "by_hand": by_hand}
         )
-        own["n"] += number
-        own["amount"] += amount
+        done = row.state == Payment.State.DONE
+        own["n"] += 1
+        own["amount"] += booked.get(f"payment:{row.pk}", ZERO) if done else due.asked(row)
     return sorted(found.values(), key=lambda row: row["word"])

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import LedgerEntry, Membership, Project
 from annotation.payouts.actions.ledger import payable_account
+from annotation.payouts.actions.payments import reference_in
+from annotation.payouts.selectors.accounts import (
+    Totals,
+    WorkerAccount,
+    sum_accounts,
+    worker_accounts,
+)
 from annotation.payouts.selectors.ledger import parse_month
 from crowdqc.errors import Missing
 from crowdqc.web.terms import Words
@@ -23,28 +30,10 @@ Kind = LedgerEntry.Kind
 
 
 @dataclass(frozen=True)
-class PersonMonth:
-    """One worker's account in one month: ``opening`` + earned + corrected - paid = ``closing``.
-
-    A negative balance is what somebody was paid too much.
-    """
+class PersonMonth(WorkerAccount):
+    """One worker's account in one month."""
 
     worker: Membership
-    currency: str
-    opening: Decimal
-    base: Decimal
-    bonus: Decimal
-    corrected: Decimal
-    paid: Decimal
-    assignments: int
-
-    @property
-    def earned(self) -> Decimal:
-        return self.base + self.bonus
-
-    @property
-    def closing(self) -> Decimal:
-        return self.opening + self.earned + self.corrected - self.paid
 
 
 @dataclass(frozen=True)
@@ -70,9 +59,13 @@ class MonthStatement:
             }
             works = sum(row.assignments for row in own)
             found.append(
-                (currency, PersonMonth(own[0].worker, currency, assignments=works, **sums))
+                (currency, PersonMonth(currency, assignments=works, worker=own[0].worker, **sums))
             )
         return found
+
+    def sums(self) -> list[Totals]:
+        """By currency, what the ledger and the payments say too."""
+        return sum_accounts(self.rows)
 
     def lines(self) -> list[tuple[PersonMonth, bool]]:
         """Return the rows, and behind them the total of each currency, marked as such."""
@@ -99,59 +92,16 @@ def months_of(project: Project) -> list[str]:
 def month_statement(project: Project, month: str) -> MonthStatement:
     """The statement of a month, by worker; four queries."""
     start, end = bounds(month)
-    within, before = Q(at__gte=start, at__lt=end), Q(at__lt=start)
-    books = project.ledger.order_by()
-    sums: dict[tuple[str, str], dict[str, Decimal]] = {}
-    works: dict[tuple[str, str], int] = {}
-    for side, other, sign in (("credit", "debit", 1), ("debit", "credit", -1)):
-        paid = Q(**{f"{other}__startswith": "paid:"})
-        rows = (
-            books.filter(**{f"{side}__startswith": "worker:"})
-            .values_list(side, "currency")
-            .annotate(
-                opening=Sum("amount", filter=before, default=ZERO),
-                base=Sum("amount", filter=within & Q(kind=Kind.BASE), default=ZERO),
-                bonus=Sum("amount", filter=within & Q(kind=Kind.BONUS), default=ZERO),
-                paid=Sum("amount", filter=within & paid, default=ZERO),
-                moved=Sum("amount", filter=within, default=ZERO),
-                works=Count("assignment", filter=within & Q(kind=Kind.BASE), distinct=True),
-            )
-        )
-        for account, currency, opening, base, bonus, left, moved, n in rows:
-            own = sums.setdefault(
-                (account, currency),
-                dict.fromkeys(("opening", "base", "bonus", "paid", "moved"), ZERO),
-            )
-            own["opening"] += sign * opening
-            own["base"] += sign * base
-            own["bonus"] += sign * bonus
-            own["paid"] -= sign * left
-            own["moved"] += sign * moved
-            works[account, currency] = works.get((account, currency), 0) + n
-    people = {
-        payable_account(one.pk): one
-        for one in Membership.objects.filter(
-            project=project, pk__in=_ids(account for account, _ in sums)
-        )
-    }
-    found = []
-    for (account, currency), own in sums.items():
-        moved = own.pop("moved")
-        corrected = moved - own["base"] - own["bonus"] + own["paid"]
-        row = PersonMonth(
-            people[account], currency, corrected=corrected,
-            assignments=works[account, currency], **own,
-        )  # fmt: skip
-        if moved or row.opening or row.paid or row.earned or row.corrected:
-            found.append(row)
+    accounts = worker_accounts(project, start=start, end=end)
+    people = Membership.objects.in_bulk({worker for worker, _currency in accounts})
+    found = [
+        PersonMonth(**vars(account), worker=people[worker])
+        for (worker, _currency), account in accounts.items()
+        if not account.is_empty
+    ]
     found.sort(key=lambda row: (row.currency, row.worker.pseudonym))
-    return MonthStatement(
-        month, found, _sums(books.filter(within), "fees:"), _sums(books.filter(within), "unknown:")
-    )
-
-
-def _ids(accounts: Iterator[str]) -> list[int]:
-    return [int(account.partition(":")[2]) for account in accounts]
+    books = project.ledger.order_by().filter(at__gte=start, at__lt=end)
+    return MonthStatement(month, found, _sums(books, "fees:"), _sums(books, "unknown:"))
 
 
 def _sums(entries: QuerySet[LedgerEntry], prefix: str) -> list[tuple[str, Decimal]]:
@@ -162,6 +112,18 @@ def _sums(entries: QuerySet[LedgerEntry], prefix: str) -> list[tuple[str, Decima
         for currency, amount in rows.annotate(s=Sum("amount")):
             found[currency] = found.get(currency, ZERO) + sign * amount
     return sorted(found.items())
+
+
+def references_of(project: Project, month: str) -> dict[int, str]:
+    """By worker, the references that were entered for the month's payments by hand."""
+    start, end = bounds(month)
+    rows = project.ledger.filter(kind=Kind.PAYMENT, at__gte=start, at__lt=end, worker__isnull=False)
+    found: dict[int, list[str]] = {}
+    for worker, memo in rows.order_by("pk").values_list("worker", "memo"):
+        reference = reference_in(memo)
+        if reference and reference not in found.setdefault(worker, []):
+            found[worker].append(reference)
+    return {worker: "; ".join(own) for worker, own in found.items()}
 
 
 # One person --------------------------------------------------------------------------------------

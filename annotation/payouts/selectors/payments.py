@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.models import Payment, Project, Recruitment, Statement, Task
 from annotation.payouts.actions.reasons import PROLIFIC_CATEGORIES
-from annotation.payouts.details.selectors import hand_refusals_open
+from annotation.payouts.details.selectors import PROLIFIC, hand_refusals_open
+from annotation.payouts.selectors.accounts import ZERO
+from annotation.payouts.selectors.balance import by_hand as by_hand_groups
+from annotation.payouts.selectors.balance import hand_totals
+from annotation.payouts.selectors.payable import Payable, payable
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.terms import Words
 
@@ -60,18 +65,28 @@ class View:
     amount: Decimal
 
 
-def views(project: Project) -> list[View]:
-    """Return every view of payments with its number and sum (one query)."""
+def views(project: Project, due: Payable) -> list[View]:
+    """Return every view of payments with its number and what is still to be paid of them."""
     rows = Payment.objects.filter(assignment__task__project=project)
     parts = {slug: Q(state__in=found) for slug, (_, found) in VIEWS.items()}
     numbers = rows.aggregate(
         **{f"n_{slug}": Count("pk", filter=part) for slug, part in parts.items()},
         **{f"s_{slug}": Sum("amount", filter=part) for slug, part in parts.items()},
     )
-    return [
-        View(slug, VIEWS[slug][0], numbers[f"n_{slug}"], numbers[f"s_{slug}"] or Decimal(0))
-        for slug in VIEWS
-    ]
+    amounts = {slug: numbers[f"s_{slug}"] or ZERO for slug in VIEWS}
+    asked = {own: amount for own, amount, _held in hand_totals(by_hand_groups(project, due))}
+    amounts["by_hand"] = asked.get(project.currency, ZERO)
+    return [View(slug, VIEWS[slug][0], numbers[f"n_{slug}"], amounts[slug]) for slug in VIEWS]
+
+
+def show_amounts(rows: Iterable[Any], project: Project, due: Payable) -> None:
+    """Set on payments ``shown``, what was paid or is still to be paid, and ``held_by``."""
+    keys = {f"payment:{row.pk}" for row in rows}
+    booked = dict(project.ledger.filter(key__in=keys).values_list("key", "amount"))
+    for row in rows:
+        done = row.state == State.DONE
+        row.shown = booked.get(f"payment:{row.pk}", ZERO) if done else due.asked(row)
+        row.held_by = due.held.get(row.pk)
 
 
 def get_payment(project: Project, pk: int) -> Payment:
@@ -83,10 +98,11 @@ def get_payment(project: Project, pk: int) -> Payment:
 
 
 def by_hand(project: Project) -> QuerySet[Payment]:
-    """What waits to be done by hand on a platform, the oldest first."""
+    """What waits to be done by hand on a platform, the oldest first; not what was paid there."""
     rows = of_project(project).filter(
         state=State.BY_HAND, recruitment__kind=Recruitment.Kind.PROLIFIC
     )
+    rows = rows.exclude(pk__in=payable(project).held)
     return rows.order_by("pk")
 
 
@@ -99,9 +115,13 @@ def approve_lines(project: Project) -> Iterator[list[object]]:
 
 def bonus_lines(project: Project) -> Iterator[list[object]]:
     """``participant,amount`` of bonuses, as Prolific's site takes them."""
-    rows = by_hand(project).filter(what=Payment.What.BONUS)
+    rows, due = by_hand(project).filter(what=Payment.What.BONUS), payable(project)
     for row in rows.select_related("assignment__visit"):
-        yield [row.assignment.visit.participant, f"{row.amount:.2f}"]
+        if due.asked(row):
+            yield [row.assignment.visit.participant, f"{due.asked(row):.2f}"]
+    for one in due.corrections:
+        if one.way == PROLIFIC:
+            yield [one.participant, f"{one.amount:.2f}"]
 
 
 def reject_lines(project: Project) -> Iterator[list[object]]:

@@ -24,10 +24,10 @@ from annotation.accounts.roles.selectors import list_managers
 from annotation.models import Answer, Correction, LedgerEntry, Rejection
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.ledger import book_correction
+from annotation.payouts.actions.ledger import book_correction, check_correction
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
-from annotation.payouts.corrections.selectors import waiting_corrections
+from annotation.payouts.corrections.selectors import correction_effects, waiting_corrections
 from annotation.payouts.selectors import ledger as books
 from annotation.payouts.selectors.balance import account_names, correctable_accounts, trial_balances
 from annotation.payouts.selectors.next_steps import ways_out
@@ -85,7 +85,7 @@ def _ledger(
 @login_required
 @require_POST
 def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
-    """Book a correction: an amount that moves between two accounts, with its reason."""
+    """Show what a correction will do, then book it: an amount between two accounts, and why."""
     access = get_access(request, project_id)
     require_decider(access.project, access.user)
     sent = request.POST
@@ -96,14 +96,22 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
         if task is None:
             raise Invalid(_("A correction belongs to a task."), fields={"task": _("Choose one.")})
         task.project = access.project
+        accounts = {side: sent.get(side, "") for side in ("debit", "credit")}
+        amount = money.parse_amount(sent.get("amount", ""), access.project.currency)
+        memo, key = sent.get("memo", ""), _key(sent.get("key", ""))
+        if "checked" not in sent:
+            check_correction(by=access.user, task=task, **accounts, amount=amount, memo=memo)
+            if "change" in sent:
+                return _ledger(request, access, sent)
+            context = {
+                "effects": correction_effects(access.project, **accounts, amount=amount),
+                "task": task,
+                "amount": amount,
+                "sent": sent,
+            }
+            return render(request, "annotation/payouts/correction_check.html", context)
         row = book_correction(
-            by=access.user,
-            task=task,
-            debit=sent.get("debit", ""),
-            credit=sent.get("credit", ""),
-            amount=money.parse_amount(sent.get("amount", ""), access.project.currency),
-            memo=sent.get("memo", ""),
-            key=_key(sent.get("key", "")),
+            by=access.user, task=task, **accounts, amount=amount, memo=memo, key=key
         )
     except Invalid as error:
         return _ledger(request, access, sent, error)

@@ -60,7 +60,8 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
             kind = "recipients"
             workers_ids = {row.worker.pk for row in found.rows}
             details = read_details(by=access.user, project=access.project, workers=workers_ids)
-        lines = exports.lines(exports.MONTH, exports.month_rows(found, details))
+        references = monthly.references_of(access.project, month)
+        lines = exports.lines(exports.MONTH, exports.month_rows(found, details, references))
     return _csv(lines, f"statement-{month}-{kind}")
 
 

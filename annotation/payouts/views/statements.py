@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -26,6 +27,8 @@ from annotation.payouts.details.actions import prepare_file, remind_of_details
 from annotation.payouts.details.selectors import REJECT, without_details
 from annotation.payouts.selectors import balance
 from annotation.payouts.selectors import payments as reads
+from annotation.payouts.selectors.accounts import sum_accounts, worker_accounts
+from annotation.payouts.selectors.payable import CorrectionPayment, Payable, payable
 from annotation.payouts.selectors.statements import page_of, statements_of, ways_of
 from annotation.payouts.statement_file import LIMITS
 from crowdqc import numbers
@@ -42,14 +45,21 @@ from crowdqc.numbers import parse_whole, plural
 def payment_by_hand(request: HttpRequest, project_id: int) -> HttpResponse:
     """Payments that people make, by way of payment, and how to say that they are made."""
     access = get_access(request, project_id)
-    rows = balance.by_hand(access.project)
+    due = payable(access.project)
+    rows = balance.by_hand(access.project, due)
     context = {
         "rows": rows,
-        "files": list(dict.fromkeys((row.way, row.word) for row in rows if row.has_file)),
+        "totals": balance.hand_totals(rows),
+        "overpaid": due.overpaid,
+        "files": list(dict.fromkeys((row.way, row.word) for row in rows if _is_filed(row))),
         "missing": without_details(access.project) if any(row.is_missing for row in rows) else [],
         "why_not": why_not_decide_in(access.project, access.user),
     }
     return render(request, "annotation/payouts/by_hand.html", context)
+
+
+def _is_filed(row: balance.HandPayments) -> bool:
+    return row.has_file and not row.held_by
 
 
 @login_required
@@ -60,17 +70,25 @@ def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpRespons
     With a way of payment the file names where the money goes, for whoever may pay only.
     """
     access = get_access(request, project_id)
-    way = request.GET.get("way") or None
-    rows = balance.hand_payments(access.project, parse_whole(request.GET.get("proposal", "")), way)
+    project, way = access.project, request.GET.get("way") or None
+    number = parse_whole(request.GET.get("proposal", ""))
+    due = payable(project)
+    rows = balance.hand_payments(project, number, way, due.held)
+    corrections = [] if number else [one for one in due.corrections if way in (None, one.way)]
     if way is None:
-        found = exports.lines(exports.BY_HAND, exports.by_hand_rows(rows))
+        found = exports.lines(exports.BY_HAND, exports.by_hand_rows(rows, due, corrections))
         return _csv(found, "to-pay-by-hand")
     if way not in exports.HEADERS:
         raise Missing(gettext("There is no such list."))
     payments_ = list(rows)
-    details = prepare_file(by=access.user, project=access.project, payments=payments_, way=way)
-    found = exports.lines(exports.HEADERS[way], exports.transfer_rows(way, payments_, details))
-    return _csv(found, f"to-pay-{way}")
+    corrected = [one.worker.pk for one in corrections]
+    details = prepare_file(
+        by=access.user, project=project, payments=payments_, way=way, corrected=corrected
+    )
+    transfers = exports.transfer_rows(
+        project, way, payments_, details, due=due, corrections=corrections
+    )
+    return _csv(exports.lines(exports.HEADERS[way], transfers), f"to-pay-{way}")
 
 
 def _csv(lines: Iterator[str], name: str) -> HttpResponseBase:
@@ -98,16 +116,19 @@ def payment_details_remind(request: HttpRequest, project_id: int) -> HttpRespons
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> HttpResponse:
-    """Tick open payments by hand of a proposal (of one way), look at the sum, and book them."""
+    """Tick open payments by hand of a proposal (of one way), look at the sum, and book them.
+
+    In place of a proposal's number ``CORRECTIONS`` means what corrections add to people's pay.
+    """
     access = get_access(request, project_id)
     if request.method == "POST":
         require_decider(access.project, access.user, BOOK)
-    if not access.project.payout_batches.filter(number=number).exists():
-        raise Missing(gettext("There is no proposal of this number in the project."))
     way = request.POST.get("way", request.GET.get("way"))
-    rows = list(balance.hand_payments(access.project, number, way))
+    due = payable(access.project)
+    rows = _to_book(access, number, way, due)
     ticked = set((request.POST or request.GET).getlist("payment"))
     chosen = [row for row in rows if str(row.pk) in ticked]
+    earliest = max((row.owed_since for row in chosen or rows), default=None)
     error: Invalid | None = None
     memo = ""
     if request.method == "POST":
@@ -116,12 +137,13 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
                 way=way or "",
                 paid_on=request.POST.get("paid_on", ""),
                 reference=request.POST.get("reference", ""),
+                earliest=earliest,
             )
             if not ticked:
                 raise Invalid(gettext("Nothing is ticked."))
         except Invalid as refused:
             error = refused
-    amount = sum((row.amount for row in chosen), start=balance.ZERO)
+    amount = sum((row.asked for row in chosen), start=balance.ZERO)
     if request.method == "POST" and not error and "expected_total" in request.POST:
         return _book_by_hand(request, access, chosen, amount, memo)
     if not rows:
@@ -134,9 +156,10 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
         "rows": rows,
         "chosen": chosen,
         "ticked": {row.pk for row in chosen or rows},
-        "people": len({row.worker_id for row in chosen}),
+        "people": len({row.worker.pk for row in chosen}),
         "amount": amount,
         "checked": request.method == "POST" and not error,
+        "earliest": earliest.isoformat() if earliest else "",
         "paid_on": request.POST.get("paid_on") or timezone.localdate().isoformat(),
         "reference": request.POST.get("reference", ""),
         "error": error,
@@ -146,8 +169,22 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
     return render(request, "annotation/payouts/by_hand_done.html", context, status=status)
 
 
+def _to_book(access: Access, number: int, way: str | None, due: Payable) -> list[Any]:
+    """The open payments, or corrections, each with ``asked`` and ``owed_since``."""
+    if number == balance.CORRECTIONS:
+        return [one for one in due.corrections if way in (None, one.way)]
+    if not access.project.payout_batches.filter(number=number).exists():
+        raise Missing(gettext("There is no proposal of this number in the project."))
+    rows: list[Any] = list(balance.hand_payments(access.project, number, way, due.held))
+    for row in rows:
+        decided = row.line.batch.decided_at or row.created_at
+        row.asked, row.owed_since = due.asked(row), timezone.localtime(decided).date()
+        row.deducted = row.amount - row.asked
+    return rows
+
+
 def _book_by_hand(
-    request: HttpRequest, access: Access, chosen: list[Payment], amount: Decimal, memo: str
+    request: HttpRequest, access: Access, chosen: list[Any], amount: Decimal, memo: str
 ) -> HttpResponse:
     """Book the payments at the sum that was seen; those booked before are left as they are."""
     if chosen:
@@ -157,11 +194,17 @@ def _book_by_hand(
                 gettext("The open payments are %(amount)s by now. Look again, then say so.")
                 % {"amount": amount}
             )
-    done = payments.mark_sent(by=access.user, payments=chosen, memo=memo)
+    asked = {row.pk: row.asked for row in chosen}
+    if chosen and isinstance(chosen[0], CorrectionPayment):
+        done = payments.pay_corrections(
+            by=access.user, project=access.project, chosen=asked, memo=memo
+        )
+    else:
+        done = payments.mark_sent(by=access.user, payments=chosen, memo=memo, seen=asked)
     if not done:
         said = gettext("They were marked before; nothing was written twice.")
         messages.info(request, said)
-    elif chosen[0].what == Payment.What.REFUSAL:
+    elif request.POST.get("way") == REJECT:
         rejections = plural(done, "rejection")
         said = gettext("%(rejections)s marked as rejected.") % {"rejections": rejections}
         messages.success(request, said)
@@ -308,15 +351,20 @@ PAGE = 50
 def payment_list(request: HttpRequest, project_id: int) -> HttpResponse:
     """Every payment with its state; what needs a person first."""
     access = get_access(request, project_id)
-    views = reads.views(access.project)
+    due = payable(access.project)
+    views = reads.views(access.project, due)
     look = next(view for view in views if view.slug == "look")
     slug = request.GET.get("view", "look" if look.number else "all")
     slug = slug if slug in reads.VIEWS else "all"
     rows = reads.in_view(reads.of_project(access.project), slug)
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    reads.show_amounts(page.object_list, access.project, due)
+    held = balance.hand_totals(row for row in balance.by_hand(access.project, due) if row.held_by)
     context = {
         "page": page,
         "views": views,
+        "totals": sum_accounts(worker_accounts(access.project).values()),
+        "held": held,
         "view": slug,
         "by": {view.slug: view for view in views},
         "why_not": why_not_decide_in(access.project, access.user),

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, PayoutBatch
 from annotation.payouts.actions.ledger import book_correction
-from annotation.payouts.actions.payments import mark_sent
+from annotation.payouts.actions.payments import describe_hand_payment, mark_sent
 from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
 from annotation.payouts.details.actions import clean_details, save_details
 from annotation.payouts.selectors.balance import hand_payments
@@ -43,7 +43,7 @@ def approved(world: World, *works: Assignment, bonus: str = "0") -> PayoutBatch:
 
 
 def book(world: World, monkeypatch: pytest.MonkeyPatch) -> Assignment:
-    """October: 1.80 + 0.50 approved. November: 0.20 taken back, then the first payment."""
+    """October: 1.80 + 0.50 approved. November: 0.20 taken back, then a payment, less that."""
     one = factories.claim_and_submit(world.task)
     at = {"now": NOW.replace(month=10)}
     monkeypatch.setattr(timezone, "now", lambda: at["now"])
@@ -55,7 +55,8 @@ def book(world: World, monkeypatch: pytest.MonkeyPatch) -> Assignment:
         memo="Counted an answer twice", key=uuid.uuid4(),
     )  # fmt: skip
     rows = hand_payments(world.project, batch.number).filter(what="base")
-    mark_sent(by=world.manager, payments=rows)
+    memo = describe_hand_payment(way="bank", paid_on="2026-11-15", reference="TRX-7, part 2")
+    mark_sent(by=world.manager, payments=rows, memo=memo)
     return one
 
 
@@ -73,12 +74,12 @@ def test_each_month_opens_with_what_the_one_before_closed_with(
     )  # fmt: skip
     [row] = month_statement(world.project, "2026-11").rows
     assert (row.opening, row.earned, row.corrected, row.paid, row.closing) == (
-        Decimal("2.30"), 0, Decimal("-0.20"), Decimal("1.80"), Decimal("0.30"),
+        Decimal("2.30"), 0, Decimal("-0.20"), Decimal("1.60"), Decimal("0.50"),
     )  # fmt: skip
     [told] = person_statements([one.worker], "2026-11")
-    assert [line.amount for line in told.lines] == [Decimal("-0.20"), Decimal("-1.80")]
+    assert [line.amount for line in told.lines] == [Decimal("-0.20"), Decimal("-1.60")]
     assert (told.opening, told.closing, told.paid) == (row.opening, row.closing, row.paid)
-    assert month_statement(world.project, "2026-12").rows[0].closing == Decimal("0.30")
+    assert month_statement(world.project, "2026-12").rows[0].closing == Decimal("0.50")
 
 
 def test_files_add_up_and_name_recipients_to_who_pays_alone(
@@ -92,7 +93,7 @@ def test_files_add_up_and_name_recipients_to_who_pays_alone(
     url = reverse("month_export", args=[world.project.pk, "2026-11"])
     answer = client.get(url)
     [row, summed] = rows_of(answer)
-    assert summed == {**row, "worker": "total"}
+    assert summed == {**row, "worker": "total", "reference": ""}
     amounts = {
         name: Decimal(row[name]) for name in ("opening", "base", "bonus", "corrections", "paid")
     }
@@ -100,7 +101,8 @@ def test_files_add_up_and_name_recipients_to_who_pays_alone(
     assert row["recipient"] == "" and row["worker"] == one.worker.pseudonym
     named_file = client.get(url, {"names": "1"})
     [named, _total] = rows_of(named_file)
-    assert (named["recipient"], named["reference"]) == ("Lena Okoro", "lena@example.org")
+    assert (named["recipient"], named["account"]) == ("Lena Okoro", "lena@example.org")
+    assert named["reference"] == "TRX-7, part 2" == row["reference"]
     assert AuditEntry.objects.filter(action="payment.details_read").count() == 1
     entry_file = client.get(url, {"entries": "1"})
     entries = rows_of(entry_file)
@@ -112,7 +114,7 @@ def test_files_add_up_and_name_recipients_to_who_pays_alone(
     assert len({file["Content-Disposition"] for file in files}) == 4
     assert [row["kind"] for row in entries] == ["correction", "payment"]
     assert entries[-1]["approved_by"] == str(world.manager)
-    assert Decimal(entries[-1]["balance"]) == Decimal("0.30")
+    assert Decimal(entries[-1]["balance"]) == Decimal("0.50")
     client.force_login(world.requester)
     assert client.get(url).status_code == 200
     assert client.get(url, {"names": "1"}).status_code == 403

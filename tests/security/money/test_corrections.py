@@ -95,6 +95,7 @@ def test_the_ledger_shows_what_awaits_a_second_manager(world: World) -> None:
         "amount": "75.00",
         "memo": MEMO,
         "key": str(uuid4()),
+        "checked": "1",
     }
     url = reverse("ledger_correct", args=[world.project.pk])
     ledger = reverse("ledger", args=[world.project.pk])
