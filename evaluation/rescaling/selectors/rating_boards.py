@@ -418,10 +418,12 @@ def rater_claims(run: Run, dimension: str) -> list[Claim]:
     level = {**DEFAULTS, **run.params}["level"]
     made = []
     for r, shared in scored:
+        if r is None:
+            continue
         low, high = fisher(r, shared, family_level(level, len(scored)))
         made.append(
             Claim(
-                *("follows_others", r, low, high, level),
+                *("follows_others", float(r), float(low), float(high), float(level)),
                 n=shared,
                 compared_with=len(scored),
                 simultaneous_over=len(scored),
@@ -438,13 +440,16 @@ def rater_findings(run: Run, dimension: str) -> list[Finding]:
     if not unsure:
         return []
     lowest = min(unsure, key=lambda one: one.estimate)
-    values = {
-        "workers": plural(len(claims), "rater"),
-        "lowest": score(lowest.estimate, 2),
-        "level": percent(lowest.level),
-        "span": interval(lowest.low, lowest.high, 2),
-    }
-    return [MESSAGES.find("raters_not_shown", claim=lowest, n=len(unsure), **values)]
+    found = MESSAGES.find(
+        "raters_not_shown",
+        claim=lowest,
+        n=len(unsure),
+        workers=plural(len(claims), "rater"),
+        lowest=score(lowest.estimate, 2),
+        level=percent(lowest.level),
+        span=interval(lowest.low, lowest.high, 2),
+    )
+    return [found]
 
 
 WORKERS = (
