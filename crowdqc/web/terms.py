@@ -447,13 +447,6 @@ MONEY = {
         f"{MANAGER}#the-ledger",
         "`LedgerEntry`",
     ),
-    "settled": Term(
-        _("Settled"),
-        _("A decision about pay was made: the assignment is approved or rejected."),
-        ((_("not settled"), _("it waits for a proposal or a review")),),
-        f"{MANAGER}#approve-a-proposal",
-        "`Assignment.settled_at`",
-    ),
     "ledger": Term(
         _("Ledger"),
         _("Every amount moves from one account to another. Entries are added, never changed."),
