@@ -1546,6 +1546,12 @@ class PaymentOut(Model):
         ),
     ]
     amount: Decimal
+    due: Annotated[
+        Decimal,
+        Field(
+            description="Still to be paid by hand: less what the worker was paid too much, and 0 where a statement says that it was paid"
+        ),
+    ]
     currency: str
     state: Annotated[
         str,
