@@ -213,7 +213,6 @@ class JoinedTable:
         votes = self._votes(items)
         values = ChoiceValue.objects.filter(
             answer__in=self.answers.filter(item__in=items, worker__isnull=False),
-            ordinal__isnull=False,
         )
         given: dict[tuple[int, str], list[int]] = defaultdict(list)
         for pk, field, value in values.values_list("answer__item_id", "field", "ordinal"):
