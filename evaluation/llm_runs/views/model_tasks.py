@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_task
 from annotation.accounts.projects.forms import add_errors
+from annotation.formats.registry import formats_listed
 from annotation.models import Task
 from crowdqc.errors import DomainError
 from crowdqc.web.htmx import page_or_fragment
@@ -36,14 +37,17 @@ def _around(task: Task, *uses: str) -> dict[str, Any]:
 @require_safe
 def task_models(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """What models can be asked about this task, and what they were asked."""
-    _, task = get_task(request, project_id, task_id)
+    access, task = get_task(request, project_id, task_id)
     ways = llm_tasks.ways(task)
+    settings = task.version_or_draft().settings
     context = {
         **_around(task, "chat", *(way.asking.use for way in ways)),
         "live": llm_tasks.live_runs(task),
         "answered": model_answers(task),
         "can_test": fits(task, REPLACEMENT.slug),
         "ways": ways,
+        "access": access,
+        "imports": [one for one in formats_listed(task, settings) if one.of_answers],
         "without": llm_tasks.options_without_model(task),
     }
     return render(request, "evaluation/llm/task.html", context)
