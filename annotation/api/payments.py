@@ -238,7 +238,7 @@ def _with_due(project: Project, rows: list[Any]) -> list[Any]:
     due = payable(project, {row.worker_id for row in rows})
     for row in rows:
         settled = row.state == Payment.State.DONE or row.pk in due.held
-        row.due = ZERO if settled else due.asked(row)
+        row.due = ZERO if settled else due.amount_due(row)
     return rows
 
 

@@ -92,7 +92,7 @@ def transfer_rows(
     by_worker: dict[tuple[int, str], list[tuple[Membership, Decimal, int | str]]] = {}
     for payment in payments:
         own = by_worker.setdefault((payment.worker_id, payment.currency), [])
-        own.append((payment.worker, due.asked(payment), payment.pk))
+        own.append((payment.worker, due.amount_due(payment), payment.pk))
     for one in corrections:
         own = by_worker.setdefault((one.worker.pk, one.currency), [])
         own.append((one.worker, one.amount, "correction"))
@@ -245,7 +245,7 @@ def by_hand_rows(
             payment.worker.pseudonym,
             visit.participant if visit else payment.worker.external_id,
             payment.what,
-            due.asked(payment),
+            due.amount_due(payment),
             payment.currency,
         )
     for one in corrections:

@@ -347,7 +347,7 @@ def mark_sent(
                 % {"statement": due.held[payment.pk].name, "number": payment.pk},
                 code="paid-there",
             )
-        amount = due.asked(payment)
+        amount = due.amount_due(payment)
         if seen is not None and seen.get(payment.pk, amount) != amount:
             raise Conflict(
                 _("The open payments are %(amount)s by now. Look again, then say so.")

@@ -347,6 +347,8 @@ def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
     """Summarise a proposal's payments by state: number, and amount booked or still to be paid."""
     rows = Payment.objects.filter(line__batch=batch, what__in=("base", "bonus"), amount__gt=0)
     rows = rows.order_by("pk").select_related("assignment")
+    if not rows:
+        return []
     due = payable(batch.project, {row.worker_id for row in rows})
     keys = {f"payment:{row.pk}" for row in rows}
     booked = dict(batch.project.ledger.filter(key__in=keys).values_list("key", "amount"))
@@ -359,5 +361,5 @@ def payments_of(batch: PayoutBatch) -> list[dict[str, Any]]:
         )
         done = row.state == Payment.State.DONE
         own["n"] += 1
-        own["amount"] += booked.get(f"payment:{row.pk}", ZERO) if done else due.asked(row)
+        own["amount"] += booked.get(f"payment:{row.pk}", ZERO) if done else due.amount_due(row)
     return sorted(found.values(), key=lambda row: row["word"])

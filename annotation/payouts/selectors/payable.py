@@ -46,7 +46,7 @@ class CorrectionPayment:
     owed_since: dt.date
 
     @property
-    def asked(self) -> Decimal:
+    def amount_due(self) -> Decimal:
         """Return what is to be paid: all of it."""
         return self.amount
 
@@ -79,7 +79,7 @@ class Payable:
     corrections: list[CorrectionPayment]
     overpaid: list[Overpaid]
 
-    def asked(self, payment: Payment) -> Decimal:
+    def amount_due(self, payment: Payment) -> Decimal:
         """Return what is still to be paid of an open payment."""
         return payment.amount - self.deducted.get(payment.pk, ZERO)
 

@@ -85,7 +85,7 @@ def show_amounts(rows: Iterable[Any], project: Project, due: Payable) -> None:
     booked = dict(project.ledger.filter(key__in=keys).values_list("key", "amount"))
     for row in rows:
         done = row.state == State.DONE
-        row.shown = booked.get(f"payment:{row.pk}", ZERO) if done else due.asked(row)
+        row.shown = booked.get(f"payment:{row.pk}", ZERO) if done else due.amount_due(row)
         row.held_by = due.held.get(row.pk)
 
 
@@ -117,8 +117,8 @@ def bonus_lines(project: Project) -> Iterator[list[object]]:
     """``participant,amount`` of bonuses, as Prolific's site takes them."""
     rows, due = by_hand(project).filter(what=Payment.What.BONUS), payable(project)
     for row in rows.select_related("assignment__visit"):
-        if due.asked(row):
-            yield [row.assignment.visit.participant, f"{due.asked(row):.2f}"]
+        if due.amount_due(row):
+            yield [row.assignment.visit.participant, f"{due.amount_due(row):.2f}"]
     for one in due.corrections:
         if one.way == PROLIFIC:
             yield [one.participant, f"{one.amount:.2f}"]

@@ -143,7 +143,7 @@ def payment_by_hand_done(request: HttpRequest, project_id: int, number: int) -> 
                 raise Invalid(gettext("Nothing is ticked."))
         except Invalid as refused:
             error = refused
-    amount = sum((row.asked for row in chosen), start=balance.ZERO)
+    amount = sum((row.amount_due for row in chosen), start=balance.ZERO)
     if request.method == "POST" and not error and "expected_total" in request.POST:
         return _book_by_hand(request, access, chosen, amount, memo)
     if not rows:
@@ -178,8 +178,8 @@ def _to_book(access: Access, number: int, way: str | None, due: Payable) -> list
     rows: list[Any] = list(balance.hand_payments(access.project, number, way, due.held))
     for row in rows:
         decided = row.line.batch.decided_at or row.created_at
-        row.asked, row.owed_since = due.asked(row), timezone.localtime(decided).date()
-        row.deducted = row.amount - row.asked
+        row.amount_due, row.owed_since = due.amount_due(row), timezone.localtime(decided).date()
+        row.deducted = row.amount - row.amount_due
     return rows
 
 
@@ -194,7 +194,7 @@ def _book_by_hand(
                 gettext("The open payments are %(amount)s by now. Look again, then say so.")
                 % {"amount": amount}
             )
-    asked = {row.pk: row.asked for row in chosen}
+    asked = {row.pk: row.amount_due for row in chosen}
     if chosen and isinstance(chosen[0], CorrectionPayment):
         done = payments.pay_corrections(
             by=access.user, project=access.project, chosen=asked, memo=memo

@@ -91,7 +91,7 @@ def asked_of(world: World) -> dict[int, Decimal]:
     found: dict[int, Decimal] = {}
     rows = Payment.objects.filter(what__in=("base", "bonus")).exclude(state="done")
     for row in rows:
-        found[row.worker_id] = found.get(row.worker_id, ZERO) + due.asked(row)
+        found[row.worker_id] = found.get(row.worker_id, ZERO) + due.amount_due(row)
     for one in due.corrections:
         found[one.worker.pk] = found.get(one.worker.pk, ZERO) + one.amount
     for left in due.overpaid:
@@ -104,7 +104,7 @@ def require_agreement(world: World) -> None:
     accounts = worker_accounts(world.project)
     owed = {worker: one.closing for (worker, _), one in accounts.items() if one.closing}
     assert asked_of(world) == owed
-    assert all(amount >= 0 for amount in map(payable(world.project).asked, _open()))
+    assert all(amount >= 0 for amount in map(payable(world.project).amount_due, _open()))
     trials = trial_balances(world.project)
     month = month_statement(world.project, f"{timezone.localdate():%Y-%m}")
     assert {row.worker.pk: row.closing for row in month.rows if row.closing} == owed
