@@ -40,12 +40,17 @@ def _missing(value: Number | None) -> bool:
 
 
 def score(value: Number | None, digits: int = 3) -> str:
-    """Format a number like ``.871``: no zero before the point, a true minus, "none" for None."""
+    """Format a number like ``.871`` (German ``0,871``): a true minus, "none" for None.
+
+    Only English leaves out the zero before the point.
+    """
     if value is None or _missing(value):
-        return NONE
+        return gettext("none")
     text = f"{abs(float(value)):.{digits}f}"
     negative = float(value) < 0 and float(text) != 0
-    return (MINUS if negative else "") + (text[1:] if text.startswith("0.") else text)
+    if _is_english() and text.startswith("0."):
+        text = text[1:]
+    return (MINUS if negative else "") + _localized(text)
 
 
 def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
@@ -54,18 +59,19 @@ def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
     With one digit and an end beyond 1 (per cent, grades) both keep their zero: ``0.4–3.1``.
     """
     if low is None or high is None or _missing(low) or _missing(high):
-        return NONE
+        return gettext("none")
     left, right = score(low, digits), score(high, digits)
     if digits == 1 and max(abs(float(low)), abs(float(high))) >= 1:
         left, right = (re.sub(r"^(\D?)\.", r"\g<1>0.", text) for text in (left, right))
-    joint = " to " if MINUS in left + right else EN_DASH
-    return f"{left}{joint}{right}"
+    if MINUS in left + right:
+        return gettext("%(low)s to %(high)s") % {"low": left, "high": right}
+    return f"{left}{EN_DASH}{right}"
 
 
 def format_signed(value: Number | None, digits: int = 2) -> str:
     """``+ .02`` or ``− .02``; a difference that rounds to nothing is ``0``."""
     if value is None or _missing(value):
-        return NONE
+        return gettext("none")
     text = score(abs(float(value)), digits)
     if float(f"{abs(float(value)):.{digits}f}") == 0:
         return "0"
@@ -73,15 +79,16 @@ def format_signed(value: Number | None, digits: int = 2) -> str:
 
 
 def percent(share: Number | None, digits: int = 0) -> str:
-    """A share from 0 to 1 as ``61%``."""
+    """A share from 0 to 1 as ``61%`` (German and Spanish ``61 %``)."""
     if share is None or _missing(share):
-        return NONE
-    return f"{float(share) * 100:.{digits}f}%"
+        return gettext("none")
+    text = _localized(f"{float(share) * 100:.{digits}f}")
+    return f"{text}%" if _is_english() else f"{text}{NBSP}%"
 
 
 def p_value(p: Number | None) -> str:
     """``.034``, or ``< .001``; "none" where there is none."""
-    return "< .001" if p is not None and p < 0.001 else score(p)
+    return f"< {score(0.001)}" if p is not None and p < 0.001 else score(p)
 
 
 def plain_decimal(value: Decimal) -> str:
@@ -101,6 +108,11 @@ def _localized(text: str) -> str:
     return text.translate(dict(zip((ord(","), ord(".")), signs, strict=True)))
 
 
+def decimal(value: Number, digits: int = 1) -> str:
+    """A number with so many decimals: ``1.0``, ``1,272.5`` (German ``1.272,5``)."""
+    return _localized(f"{value:,.{digits}f}")
+
+
 def count(value: Number | None) -> str:
     """Format a whole number with separators of thousands, like ``1,272`` (German ``1.272``)."""
     return gettext("none") if value is None else _localized(f"{int(value):,}")
@@ -109,7 +121,7 @@ def count(value: Number | None) -> str:
 def amount(value: Number | None) -> str:
     """Money without its sign, two decimals: ``1,100.00``."""
     if value is None:
-        return NONE
+        return gettext("none")
     exact = round_money(value)
     return _localized(f"{MINUS}{-exact:,}" if exact < 0 else f"{exact:,}")
 
@@ -122,7 +134,7 @@ def currency_sign(currency: str) -> str:
 def money(value: Number | None, currency: str = "EUR", *, whole: bool = False) -> str:
     """``€1.80``, in other languages ``1,80 €``; ``CHF 1.80``. ``whole`` drops cents."""
     if value is None:
-        return NONE
+        return gettext("none")
     text = amount(value)
     if whole:
         text = amount(round_money(value, 0))[:-3]
@@ -210,10 +222,10 @@ def seconds_of(value: Number | timedelta) -> float:
 def duration(value: Number | timedelta | None) -> str:
     """``0.3 s``, ``41 s``, ``9 min 40 s``, ``1 h 05 min``, ``3 days``."""
     if value is None:
-        return NONE
+        return gettext("none")
     seconds = max(0.0, seconds_of(value))
     if seconds < 9.95:
-        return f"{seconds:.1f}{NBSP}s" if seconds % 1 else f"{seconds:.0f}{NBSP}s"
+        return f"{decimal(seconds, 1) if seconds % 1 else f'{seconds:.0f}'}{NBSP}s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole}{NBSP}s"
@@ -229,22 +241,27 @@ def duration(value: Number | timedelta | None) -> str:
 def clock(value: Number | timedelta | None) -> str:
     """``41:12``, with hours ``1:02:03``; what is over reads ``0:00``."""
     if value is None:
-        return NONE
+        return gettext("none")
     minutes, seconds = divmod(int(max(0.0, seconds_of(value))), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
 def short_date(value: date | None, *, today: date | None = None) -> str:
-    """``11 Nov``, with the year where it is not this one."""
+    """``11 Nov`` (German ``11. Nov.``), with the year where it is not this one."""
     if value is None:
-        return NONE
+        return gettext("none")
     today = today or datetime.now(UTC).date()
     if _is_english():
         text = f"{value.day}{NBSP}{MONTHS[value.month - 1]}"
     else:
         text = dateformat.format(value, gettext("j M")).replace(" ", NBSP)
     return text if value.year == today.year else f"{text} {value.year}"
+
+
+def long_date(value: date, *, year: bool = True) -> str:
+    """``11 November 2026`` (German ``11. November 2026``), or without its year."""
+    return dateformat.format(value, gettext("j F Y") if year else gettext("j F"))
 
 
 def ago(value: datetime | None, *, now: datetime | None = None) -> str:
@@ -261,8 +278,14 @@ def ago(value: datetime | None, *, now: datetime | None = None) -> str:
     steps = ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h"), (math.inf, 86400, "day"))
     unit, name = next((unit, name) for limit, unit, name in steps if seconds < limit)
     number = int(seconds // unit)
-    text = plural(number, "day", "days") if name == "day" else f"{number} {name}"
-    text = text.replace(" ", NBSP)
+    if name == "day":  # its case and number follow from the sentence
+        days = (
+            ngettext("in %(count)s day", "in %(count)s days", number)
+            if ahead
+            else ngettext("%(count)s day ago", "%(count)s days ago", number)
+        )
+        return days.replace("%(count)s ", f"%(count)s{NBSP}") % {"count": count(number)}
+    text = f"{number}{NBSP}{name}"
     return (gettext("in %(time)s") if ahead else gettext("%(time)s ago")) % {"time": text}
 
 

@@ -330,6 +330,8 @@ def walked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Walk:
     for name in PERSONAL:
         walk.get(name)
     walk.get("work_card", project.pk)
+    walk.get("payment_details", project.pk)
+    walk.get("project_list")
     walk.get("own_data_erase", project.pk)
     for row in Conversation.objects.all():
         walk.get("work_conversation", row.pk)
@@ -347,6 +349,16 @@ def withdraw(walk: Walk, project: Project) -> None:
     walk.get("work_home")
     walk.get("work_item", 0, 1)
     walk.get("work_card", 0)
+
+
+def test_the_start_page_without_an_account_keeps_no_english(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.LANGUAGES = [*site.LANGUAGES, (MADE_UP, "Esperanto")]
+    monkeypatch.setitem(trans_real._translations, MADE_UP, made_up(MADE_UP))
+    client = Client(headers={"accept-language": MADE_UP})
+    page = Page(client.get(reverse("home")).content.decode())
+    assert page.english == []
 
 
 def test_no_page_of_a_worker_keeps_english_and_what_people_wrote_turns_by_itself(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
 import re
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,22 @@ from typing import Any
 import pytest
 from django.urls import reverse
 from django.utils import translation
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 
 from crowdqc import numbers
 from tests.support import bare_text, messages
 from tests.support.source import parse_source
 
+DAY = dt.date(2026, 11, 18)
+NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
+# What German and Spanish pages do not say: formal Spanish, and words of two kinds for one thing.
+NOT_SAID = {
+    "de": r"[Gg]enehmigt|\bMitarbeiter(n|in)?\b|<kbd>(Ctrl|Shift|Space)</kbd>|\bMerkmal",
+    "es": (
+        r"\b(usted|[Ii]ntroduzca|[Cc]ompruebe|indique|acote|Abra|Cree su|su trabajo)\b"
+        r"|[Pp]asskey|<kbd>(Shift|Space)</kbd>|\bse requiere\b"
+    ),
+}
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|(</?[a-z]+)\b")
 # The left column of the table of words: what no page, error or script says any more. Left out is
 # what is also plain English elsewhere ("Leave it" of a field, "Least words" of a setting).
@@ -83,6 +94,26 @@ def test_a_translation_keeps_what_is_filled_in_and_its_marks(language: str) -> N
 
 
 @pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_a_language_has_one_address_and_one_word_for_a_thing(language: str) -> None:
+    for domain in messages.DOMAINS:
+        for message in messages.read(language, domain):
+            for text in messages.texts_of(message.string) if message.id else ():
+                assert not re.search(NOT_SAID[language], text), text
+
+
+def test_a_word_with_two_meanings_has_two_translations() -> None:
+    for language, clock, event, key, link in (
+        ("de", "übrig", "verlassen", "Eingabetaste", "Angeben"),
+        ("es", "restantes", "saliste de", "Intro", "Introducir"),
+    ):
+        with translation.override(language):
+            said = pgettext("time", "left"), pgettext("event", "left")
+            assert said == (clock, event)
+            assert pgettext("key", "Enter") == key
+            assert pgettext("payment details", "Enter") == link
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
 def test_compiled_catalogues_are_those_of_the_texts(language: str) -> None:
     for domain in messages.DOMAINS:
         kept = messages.LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
@@ -116,9 +147,23 @@ def test_counts_money_and_dates_follow_the_language() -> None:
     with translation.override("de"):
         assert numbers.money(1234.5, "EUR") == "1.234,50\u00a0€"
         assert numbers.plural(2, "question") == "2 Fragen"
+        assert numbers.score(0.726) == "0,726"
+        assert numbers.interval(0.5, 0.814) == "0,500–0,814"
+        assert numbers.percent(0.79) == "79\u00a0%"
+        assert numbers.duration(1.04) == "1,0\u00a0s"
+        assert numbers.long_date(DAY) == "18. November 2026"
+        assert numbers.short_date(DAY, today=DAY) == "18.\u00a0Nov."
+        assert numbers.ago(NOW - dt.timedelta(days=3), now=NOW) == "vor 3\u00a0Tagen"
     with translation.override("es"):
         assert numbers.plural(1, "question") == "1 pregunta"
+        assert numbers.score(-0.5, 2) == "−0,50"
+        assert numbers.long_date(DAY) == "18 de noviembre de 2026"
+        assert numbers.short_date(DAY, today=DAY) == "18\u00a0nov"
+        assert numbers.ago(NOW - dt.timedelta(days=1), now=NOW) == "hace 1\u00a0día"
     with translation.override("en-gb"):
+        assert numbers.score(0.726) == ".726"
+        assert numbers.percent(0.79) == "79%"
+        assert numbers.long_date(DAY) == "18 November 2026"
         assert numbers.money(1234.5, "EUR") == "€1,234.50"
         assert numbers.plural(1, "question") == "1 question"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import pgettext_lazy
 
 from annotation.models.files import StoredFile
 from annotation.models.people import Membership
@@ -11,10 +12,10 @@ from annotation.models.tasks import Item, Task, TaskVersion
 
 
 class AssignmentState(models.TextChoices):
-    LEASED = "leased", "in work"
-    SUBMITTED = "submitted", "submitted"
-    RETURNED = "returned", "returned"
-    EXPIRED = "expired", "run out of time"
+    LEASED = "leased", pgettext_lazy("assignment", "in work")
+    SUBMITTED = "submitted", pgettext_lazy("assignment", "submitted")
+    RETURNED = "returned", pgettext_lazy("assignment", "returned")
+    EXPIRED = "expired", pgettext_lazy("assignment", "run out of time")
 
 
 class Assignment(models.Model):

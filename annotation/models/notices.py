@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import get_language
 
 from annotation.models.assignments import Assignment
 from annotation.models.people import Membership, Project, User
@@ -18,7 +19,9 @@ class Notice(models.Model):
         Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
     kind = models.CharField(max_length=40)
-    text = models.CharField(max_length=400)
+    text = models.CharField(max_length=400)  # in the language that the person had then
+    # The text in each language that pages have; empty where all read the same.
+    texts = models.JSONField(default=dict, blank=True, db_default={})
     url = models.CharField(max_length=300, blank=True)
     # What it is about, as "rejection.decided:12": telling the same thing twice is telling it once.
     key = models.CharField(max_length=120)
@@ -38,6 +41,12 @@ class Notice(models.Model):
             models.Index(fields=["mail_at"], condition=Q(mail_at__isnull=False), name="mail_owed"),
             models.Index(fields=["user"], condition=Q(read_at=None), name="notice_unread"),
         ]
+
+    @property
+    def words(self) -> str:
+        """The text in the language that is spoken now, else as it was written."""
+        said: str = self.texts.get(get_language() or "", self.text)
+        return said
 
 
 class Announcement(models.Model):

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.task_types.base import whole_number
 from crowdqc.errors import Invalid
-from crowdqc.numbers import plural
+from crowdqc.numbers import count
 
 MAX_CHARACTERS = 20_000
 Setting = tuple[int, int, int]  # default, least, most
@@ -32,10 +33,10 @@ def drafted_text(raw: Mapping[str, Any], noun: str) -> str:
     if len(text) > MAX_CHARACTERS:
         raise Invalid(
             _("The %(noun)s has %(text)s characters; %(max_characters)s is the most.")
-            % {"noun": noun, "text": f"{len(text):,}", "max_characters": f"{MAX_CHARACTERS:,}"},
+            % {"noun": noun, "text": count(len(text)), "max_characters": count(MAX_CHARACTERS)},
             fields={
                 "text": _("%(max_characters)s characters at most.")
-                % {"max_characters": f"{MAX_CHARACTERS:,}"}
+                % {"max_characters": count(MAX_CHARACTERS)}
             },
         )
     return storable(text)
@@ -57,11 +58,19 @@ def check_words(words: int, settings: Mapping[str, Any]) -> None:
     """Invalid where a text is shorter or longer than the settings want it."""
     if words < settings["min_words"]:
         raise Invalid(
-            _("%(words)s; write at least %(settings)s.")
-            % {"words": plural(words, "word"), "settings": settings["min_words"]}
+            ngettext(
+                "%(words)s word; write at least %(least)s.",
+                "%(words)s words; write at least %(least)s.",
+                words,
+            )
+            % {"words": count(words), "least": count(settings["min_words"])}
         )
     if words > settings["max_words"]:
         raise Invalid(
-            _("%(words)s; write at most %(settings)s.")
-            % {"words": plural(words, "word"), "settings": settings["max_words"]}
+            ngettext(
+                "%(words)s word; write at most %(most)s.",
+                "%(words)s words; write at most %(most)s.",
+                words,
+            )
+            % {"words": count(words), "most": count(settings["max_words"])}
         )

@@ -115,6 +115,12 @@ def count(value: numbers.Number | None) -> str:
 
 
 @register.filter
+def decimal(value: numbers.Number, digits: int = 1) -> str:
+    """Format a number with so many decimals, like ``1.0``."""
+    return numbers.decimal(value, digits)
+
+
+@register.filter
 def cut_middle(text: str, most: int) -> str:
     """Shorten a text to ``most`` characters by cutting out its middle."""
     if len(text) <= most:
@@ -174,6 +180,14 @@ def short_date(value: date | None) -> str:
 
 
 @register.filter
+def long_date(value: date) -> str:
+    """Format a date in full, like ``11 November 2026``."""
+    if isinstance(value, datetime) and timezone.is_aware(value):
+        value = timezone.localtime(value)
+    return numbers.long_date(value)
+
+
+@register.filter
 def moment(value: datetime | None) -> str:
     """Format a time with its date, like ``21 Nov 08:12``."""
     if value is None:
@@ -199,6 +213,12 @@ def plural(value: numbers.Number, forms: str) -> str:
 def named(noun: str) -> str:
     """Translate the noun of a task type's item, such as ``question``."""
     return pgettext("noun", noun)
+
+
+@register.filter
+def role_word(role: str) -> str:
+    """Translate a role in a project, such as ``manager``."""
+    return pgettext("role", role)
 
 
 @register.filter("many")

@@ -14,12 +14,18 @@ from dataclasses import dataclass, field
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from crowdqc.numbers import clock, duration, plural
 from evaluation.charts.folded import Timeline
 from evaluation.charts.svg import percent_at, px, stretched, text, wide_image
 
-LANES = ("typing", "deleting", "pasting", "away")
+LANES = (
+    gettext_noop("typing"),
+    gettext_noop("deleting"),
+    gettext_noop("pasting"),
+    gettext_noop("away"),
+)
 TOP, STEP, LANE, BINS = 10.0, 16.0, 13.0, 240
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14400)
 # Rooms of words, as shares of a strip of some 1,100 px: one character, and one label of the axis.
@@ -100,7 +106,7 @@ def _sentence(writing: Writing) -> str:
 def _lane(index: int, name: str) -> str:
     y = TOP + STEP * index
     ground = f'<rect class="lane" x="0" y="{px(y)}" width="100%" height="{px(LANE)}"/>'
-    return ground + text("-64", y + 10.5, name, "lane-name")
+    return ground + text("-64", y + 10.5, _(name), "lane-name")
 
 
 def _fold(start: float, end: float, line: Timeline) -> str:

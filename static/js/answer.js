@@ -500,7 +500,7 @@ export function startAnswering() {
       const { draft, ...record } = drafts.pending(assignment, item).at(-1);
       body.drafts[item] = { draft, ...JSON.parse(versionOf(record)) };
     }
-    state.textContent = "Submitting.";
+    state.textContent = gettext("Submitting.");
     try {
       const { status, ok, data } = await post(target.action, body);
       if (ok || data.code === "submitted") {

@@ -77,7 +77,7 @@ async function copy(button) {
   button.dataset.words = words;
   try {
     await navigator.clipboard.writeText(text.trim());
-    button.textContent = "Copied";
+    button.textContent = gettext("Copied");
   } catch {
     button.textContent = gettext("Copying is not allowed here");
   }
@@ -277,7 +277,7 @@ function markScrollers() {
     box.setAttribute("role", "group");
     if (!box.hasAttribute("aria-label")) {
       const caption = box.querySelector("caption")?.textContent.trim();
-      box.setAttribute("aria-label", caption || "Table, scrolls sideways");
+      box.setAttribute("aria-label", caption || gettext("Table, scrolls sideways"));
     }
   });
 }

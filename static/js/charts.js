@@ -2,6 +2,8 @@
 // browser. Charts are columns of tables here, so what is drawn is the table: its words, its lines
 // and the pieces of SVG that the server put into it. Nothing is sent anywhere.
 
+import { gettext, interpolate } from "./words.js";
+
 const PAD = 16;
 const CHART = [
   "table:has(.plot svg)", "table:has(td.heat)", ".panel-row", ".panels", "figure:has(svg.chart)",
@@ -273,10 +275,11 @@ function offer(root) {
   const menu = document.createElement("details");
   menu.className = "menu chart-tools";
   menu.dataset.menu = "";
-  const forms = [["svg", "SVG", "for print"], ["png", "PNG", "for slides, 2×"]];
-  if (table) forms.unshift(["csv", "CSV", "the numbers"]);
-  menu.innerHTML = '<summary>Download</summary><div class="menu-list"></div>';
-  menu.querySelector("summary").setAttribute("aria-label", `Download: ${chart.title}`);
+  const forms = [["svg", "SVG", gettext("for print")], ["png", "PNG", gettext("for slides, 2×")]];
+  if (table) forms.unshift(["csv", "CSV", gettext("the numbers")]);
+  menu.innerHTML = '<summary></summary><div class="menu-list"></div>';
+  menu.querySelector("summary").textContent = gettext("Download");
+  menu.querySelector("summary").setAttribute("aria-label", interpolate(gettext("Download: %(title)s"), { title: chart.title }, true));
   for (const [form, label, use] of forms) {
     const button = document.createElement("button");
     button.type = "button";

@@ -102,7 +102,7 @@ function sayUnseen(held = false) {
   const wanted = left[0] ?? other;
   const button = box.querySelector("button");
   button.dataset.openSide = wanted;
-  button.querySelector("[data-which]").textContent = wanted;
+  for (const words of button.querySelectorAll("[data-which]")) words.hidden = words.dataset.which !== wanted;
   box.classList.toggle("held", left.length > 0 && (held || box.classList.contains("held")));
   const words = left[0] === "left" ? gettext("The left response has not been on your screen yet.")
     : gettext("The right response has not been on your screen yet.");

@@ -63,9 +63,9 @@ async function keep(form, sound) {
   body.set("recording", sound, "recording.webm");
   for (let wait = 1000; ; wait = Math.min(2 * wait, 15000)) {
     try {
-      say("Sending.");
+      say(gettext("Sending."));
       await send(form, body);
-      return say("Kept.");
+      return say(gettext("Kept."));
     } catch (error) {
       // Without a network it is tried again, as the sound is nowhere else; a refusal stands.
       if (!(error instanceof TypeError)) return say(error.message, true);
@@ -107,7 +107,7 @@ async function start() {
   since = performance.now();
   timer = setInterval(clock, 500);
   clock();
-  say("Recording.");
+  say(gettext("Recording."));
   describe();
   part("record-stop").focus();
 }
@@ -124,9 +124,9 @@ document.addEventListener("submit", async (event) => {
   const remove = event.submitter?.name === "remove";
   if (!remove && !form.elements.recording.files.length) return say(gettext("Choose a file first."), true);
   try {
-    say("Sending.");
+    say(gettext("Sending."));
     await send(form, new FormData(form, event.submitter));
-    say(remove ? "Deleted." : "Kept.");
+    say(remove ? gettext("Deleted.") : gettext("Kept."));
   } catch (error) {
     say(error instanceof TypeError ? gettext("No network. Try again.") : error.message, true);
   }

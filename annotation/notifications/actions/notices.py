@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable
 
+from django.conf import settings
 from django.core import signing
 from django.db import transaction
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from annotation.models import Membership, Notice, Project, Role, User
@@ -15,9 +16,9 @@ from annotation.notifications.kinds import KINDS
 from annotation.records.actions.audit import record
 from crowdqc.errors import Invalid, Missing
 from crowdqc.queue import enqueue
-from crowdqc.web.language import speaking_to
+from crowdqc.web.language import language_of
 
-# A function is called once a person, in their language.
+# A function is called once a language.
 Text = str | Callable[[], str]
 SALT = "crowdqc.no-more-mail"
 DAILY_HOUR = 7  # of the server's time zone: when the one mail a day leaves
@@ -36,8 +37,8 @@ def notify(
     """Notify each of these people once; return how many were notified now.
 
     ``key`` says what it is about: the same key tells the same person nothing a second time.
-    ``text`` is written in the language of each; it names no other person, since it may leave by
-    mail. ``mail=False`` keeps it inside.
+    ``text`` is kept in each language of the pages, and mailed in the person's; it names no other
+    person, since it may leave by mail. ``mail=False`` keeps it inside.
     Part of the caller's transaction; a mail leaves after its commit, by a job.
     """
     known = KINDS.get(kind)
@@ -50,12 +51,15 @@ def notify(
     before = set(Notice.objects.filter(user__in=people, key=key).values_list("user", flat=True))
     mail = mail and (known is None or known.mailed)
     now = timezone.now()
+    languages = () if isinstance(text, str) or not people else dict(settings.LANGUAGES)
+    texts = {code: _in_words(text, code) for code in languages}
     fresh = [
         Notice(
             user=person,
             project=project,
             kind=kind,
-            text=_in_their_words(text, person)[:400],
+            text=_in_words(text, language_of(person)),
+            texts=texts,
             url=url,
             key=key,
             mail_at=_mail_time(person, now, at_once=always)
@@ -71,11 +75,11 @@ def notify(
     return len(fresh)
 
 
-def _in_their_words(text: Text, person: User) -> str:
+def _in_words(text: Text, language: str) -> str:
     if isinstance(text, str):
-        return text
-    with speaking_to(person):
-        return text()
+        return text[:400]
+    with translation.override(language):
+        return text()[:400]
 
 
 def _mail_time(person: User, now: dt.datetime, *, at_once: bool) -> dt.datetime:

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.drafts import as_title, edit_draft
@@ -29,6 +28,7 @@ from annotation.records.actions.audit import record
 from annotation.records.actions.locks import serialize_claims
 from annotation.task_types import get_type
 from crowdqc.errors import Conflict, Invalid
+from crowdqc.numbers import long_date
 
 # Four points, as in the pilot of Gienapp et al. (2025), section 3.3.1; our words.
 POINTS = ("poor", "rather poor", "rather good", "good")
@@ -223,6 +223,6 @@ def check(task: Task, version: TaskVersion) -> None:
                 "%(every)s assignments are given out at a time, and these are taken. More "
                 "come on %(day)s at %(time)s."
             )
-            % {"every": found.every, "day": date_format(at, "d F"), "time": f"{at:%H:%M}"},
+            % {"every": found.every, "day": long_date(at, year=False), "time": f"{at:%H:%M}"},
             code="not-released",
         )

@@ -10,7 +10,6 @@ from functools import partial
 from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -32,7 +31,7 @@ from annotation.payouts.actions import ledger as books
 from annotation.payouts.actions import payments
 from annotation.payouts.actions.rules import approvers
 from crowdqc.errors import Conflict, Invalid
-from crowdqc.numbers import money, plural
+from crowdqc.numbers import long_date, money, plural
 
 ZERO = Decimal("0.00")
 Decision = PayoutLine.Decision
@@ -149,7 +148,7 @@ def _write_rejections(
                     "Work of yours in %(project)s was not accepted. The reason is on your work "
                     "page; you may reply once, until %(day)s."
                 )
-                % {"project": batch.project.name, "day": date_format(last, _("j F Y"))}
+                % {"project": batch.project.name, "day": long_date(last)}
             ),
             key=f"rejection:{line.assignment_id}",
             url=reverse("work_earnings") + "#rejected",

@@ -14,7 +14,8 @@ class FreeTextPages(WorkerPages):
     may_stay_open = True
     numbers_items = False
     own_words = True
-    verb, done, go_on = gettext_lazy("answer"), gettext_lazy("answered"), gettext_lazy("Answer")
+    verb, go_on = gettext_lazy("answer"), gettext_lazy("Answer")
+    progress = gettext_lazy("%(answered)s of %(steps)s answered")
 
 
 PAGES = FreeTextPages()

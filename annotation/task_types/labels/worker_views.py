@@ -20,7 +20,8 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class LabelPages(WorkerPages):
     """One item."""
 
-    verb, done, go_on = gettext_lazy("label"), gettext_lazy("labeled"), gettext_lazy("Label")
+    verb, go_on = gettext_lazy("label"), gettext_lazy("Label")
+    progress = gettext_lazy("%(answered)s of %(steps)s labeled")
     submitted_noun = recorded_noun = "item"
 
     def context(self, opened: OpenItem) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from annotation.work.views.parts import OpenItem, WorkerPages
 class JudgingPages(WorkerPages):
     """Whatever is chosen line by line, with its keys and its suggested breaks."""
 
-    verb, done, go_on = gettext_lazy("judge"), gettext_lazy("judged"), gettext_lazy("Judge")
+    verb, go_on = gettext_lazy("judge"), gettext_lazy("Judge")
+    progress = gettext_lazy("%(answered)s of %(steps)s judged")
 
     def context(self, opened: OpenItem) -> dict[str, Any]:
         entry = opened.entry

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from annotation.work.selectors.log import Event, is_key_run
-from crowdqc.numbers import count, plural
+from crowdqc.numbers import count, decimal, plural
 from crowdqc.web.terms import Words
 
 MOST_KINDS = 5
@@ -18,7 +18,7 @@ WORDS: dict[str, Words] = {
     "open": gettext_lazy("opened the page"),
     "show": gettext_lazy("was shown"),
     "focus": gettext_lazy("came to"),
-    "blur": gettext_lazy("left"),
+    "blur": pgettext_lazy("event", "left"),
     "keydown": gettext_lazy("pressed a key"),
     "paste": gettext_lazy("pasted"),
     "copy": gettext_lazy("copied"),
@@ -84,8 +84,8 @@ MARKED: dict[str, Words] = {
 }
 PLAYED: dict[str, Words] = {
     "play": gettext_lazy("played the recording"),
-    "pause": gettext_lazy("paused it"),
-    "ended": gettext_lazy("heard it to its end"),
+    "pause": gettext_lazy("paused the recording"),
+    "ended": gettext_lazy("heard the recording to its end"),
 }
 PLACES: dict[str, Words] = {
     "page": gettext_lazy("the page"),
@@ -97,11 +97,11 @@ PLACES: dict[str, Words] = {
 KEYS: dict[str, Words] = {
     "letter": gettext_lazy("letter"),
     "digit": gettext_lazy("digit"),
-    "space": gettext_lazy("space"),
+    "space": pgettext_lazy("key", "space"),
     "correction": gettext_lazy("correction"),
     "navigation": gettext_lazy("navigation"),
     "punctuation": gettext_lazy("punctuation"),
-    "enter": gettext_lazy("Enter"),
+    "enter": pgettext_lazy("key", "Enter"),
     "other": gettext_lazy("other"),
 }
 
@@ -118,7 +118,7 @@ def _question_text(name: str) -> str:
 
 
 def _seconds(event: Event) -> str:
-    return f"{int(event['comment']) / 1000:.1f}"
+    return decimal(int(event["comment"]) / 1000)
 
 
 JUDGING: dict[str, Callable[[Event], str]] = {
@@ -214,7 +214,7 @@ def describe_event(event: Event, names: Mapping[str, str]) -> LogLine:
 
 def _run_in_words(event: Event) -> str:
     characters = plural(len(event["ms"]), "character", "characters")
-    said = {"characters": characters, "seconds": f"{sum(event['ms']) / 1000:.1f}"}
+    said = {"characters": characters, "seconds": decimal(sum(event["ms"]) / 1000)}
     if event["delta"][3]:
         return _("typed %(characters)s in %(seconds)s s") % said
     return _("deleted %(characters)s in %(seconds)s s") % said

@@ -306,9 +306,11 @@ def assignment(request: HttpRequest, assignment_id: int) -> HttpResponse:
         if found.opened_at is None:
             assignments.open_assignment(by=request.user, assignment=found)  # type: ignore[arg-type]
     context = _frame(found, agreed, steps)
+    answered = sum(step.state == "done" for step in steps)
     context |= {
         "problems": [step for step in steps if step.problem],
-        "answered": sum(step.state == "done" for step in steps),
+        "answered": answered,
+        "progress": pages_of(found.task).progress % {"answered": answered, "steps": len(steps)},
         "declined": sum(step.declined for step in steps),
         "wait": work.seconds_to_wait(found),
         "lost": work.count_lost_answers(found),

@@ -50,7 +50,7 @@ class WorkerPages:
     own_words: bool = False  # and that line is what the worker wrote
     # Words, in which {noun} is what one item is called.
     verb: Words = gettext_lazy("complete")  # what is to do with items
-    done: Words = gettext_lazy("complete")
+    progress: Words = gettext_lazy("%(answered)s of %(steps)s complete")
     go_on: Words = gettext_lazy("Continue")  # on the button to an open one
     submitted_noun: str = ""  # what is handed in, where that is not called as an answer is
     recorded_noun: str = ""  # and what is kept of it

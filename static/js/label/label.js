@@ -2,7 +2,7 @@
 // is on screen. spans.js marks text, media.js zooms and plays; answer.js keeps and sends what is chosen.
 import { log } from "../eventlog.js";
 import { hasSingleKeys, setSingleKeys } from "../storage.js";
-import { gettext, interpolate } from "../words.js";
+import { gettext, interpolate, ngettext } from "../words.js";
 import { spans } from "./spans.js";
 
 const UNSURE = "unsure";
@@ -96,7 +96,7 @@ function describe() {
   const button = form().querySelector("[data-next]");
   if (!button) return; // the last item of a preview
   button.querySelector("[data-open]").textContent =
-    left === 0 ? "" : left === 1 ? ", 1 field open" : `, ${left} fields open`;
+    left === 0 ? "" : interpolate(ngettext(", %(left)s field open", ", %(left)s fields open", left), { left }, true);
   button.setAttribute("aria-disabled", String(left > 0));
 }
 
@@ -199,7 +199,7 @@ function digit(key, field) {
   input.focus({ preventScroll: true });
   input.dispatchEvent(new Event("input", { bubbles: true }));
   const words = input.closest("label")?.querySelector("b")?.textContent ?? key;
-  say(input.checked ? `${words}.` : `${words}, not chosen.`);
+  say(input.checked ? `${words}.` : interpolate(gettext("%(label)s, not chosen."), { label: words }, true));
   return true;
 }
 

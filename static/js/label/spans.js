@@ -102,7 +102,7 @@ function list(found) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "link";
-    button.textContent = "Remove";
+    button.textContent = gettext("Remove");
     button.setAttribute("aria-label", interpolate(gettext("Remove %(textContent)s"), { textContent: words_.textContent }, true));
     button.addEventListener("click", () => remove(mark));
     act.className = "act";

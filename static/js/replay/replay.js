@@ -1,11 +1,21 @@
 // The replay page: plays a text as it was written, and jumps to what may be worth a look.
+import { gettext, interpolate } from "../words.js";
 import { Text, Time, lines } from "./text.js";
 
 export function startReplay(root) {
   const KEYS = "crowdqc:single-keys"; // "off" where keys without Ctrl or Alt shall do nothing
   const ARROW_MS = 5000;
   const PAGE_MS = 60000;
-  const NAMES = { paste: "paste", big: "big change", pause: "long pause" };
+  const NO_MORE = {
+    paste: gettext("There is no later paste in this log."),
+    big: gettext("There is no later big change in this log."),
+    pause: gettext("There is no later long pause in this log."),
+  };
+  const NONE = {
+    paste: gettext("There is no paste in this log."),
+    big: gettext("There is no big change in this log."),
+    pause: gettext("There is no long pause in this log."),
+  };
   const NEAR_MS = 20; // a moment so near is the one where we are
   const one = (name) => root.querySelector(`[data-${name}]`);
   const all = (name) => [...root.querySelectorAll(`[data-${name}]`)];
@@ -39,11 +49,13 @@ export function startReplay(root) {
   const SOURCES = {
     passage: (run) => [
       "from-passage",
-      run.passage ? `from passage [${run.passage + first - 1}]` : "from the text on the page",
+      run.passage
+        ? interpolate(gettext("from passage [%(number)s]"), { number: run.passage + first - 1 }, true)
+        : gettext("from the text on the page"),
     ],
-    own: () => ["from-own", "from the text written here before"],
-    outside: () => ["from-outside", "pasted from outside"],
-    unexplained: () => ["from-nowhere", "came in at once; no paste explains it"],
+    own: () => ["from-own", gettext("from the text written here before")],
+    outside: () => ["from-outside", gettext("pasted from outside")],
+    unexplained: () => ["from-nowhere", gettext("came in at once; no paste explains it")],
   };
 
   function node(run) {
@@ -122,7 +134,7 @@ export function startReplay(root) {
     if (shown.words === words) return;
     shown.words = words;
     all("now").forEach((place) => (place.textContent = words));
-    scrub.setAttribute("aria-valuetext", `${words} of ${clock(time.length)}`);
+    scrub.setAttribute("aria-valuetext", interpolate(gettext("%(now)s of %(length)s"), { now: words, length: clock(time.length) }, true));
   }
 
   function drawPassages() {
@@ -176,7 +188,7 @@ export function startReplay(root) {
   function play(on) {
     playing = on;
     root.classList.toggle("playing", on);
-    one("play-words").textContent = on ? "Pause" : "Play";
+    one("play-words").textContent = on ? gettext("Pause") : gettext("Play");
     if (!on) {
       cancelAnimationFrame(frame);
       remember();
@@ -192,7 +204,7 @@ export function startReplay(root) {
       const fold = time.within(now);
       if (fold) {
         now = fold.end;
-        say(`Skipped ${clock(fold.end - fold.start)} without a change.`);
+        say(interpolate(gettext("Skipped %(time)s without a change."), { time: clock(fold.end - fold.start) }, true));
       }
       draw();
       showCaret();
@@ -212,7 +224,7 @@ export function startReplay(root) {
   function jump(kind) {
     const found = jumps[kind].find(([at]) => at > now + NEAR_MS);
     if (!found) {
-      say(`There is no ${jumps[kind].length ? "later " : ""}${NAMES[kind]} in this log.`);
+      say((jumps[kind].length ? NO_MORE : NONE)[kind]);
       return;
     }
     follows = true;
@@ -291,7 +303,7 @@ export function startReplay(root) {
       try {
         localStorage.setItem(KEYS, single.checked ? "on" : "off");
       } catch {
-        say("This browser keeps no settings; the keys stay on.");
+        say(gettext("This browser keeps no settings; the keys stay on."));
       }
     });
   }
@@ -312,10 +324,10 @@ export function startReplay(root) {
   async function load() {
     try {
       const answer = await fetch(root.dataset.source); // the page's head has asked for it already
-      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      if (!answer.ok) throw new Error(interpolate(gettext("The server answered %(status)s."), { status: answer.status }, true));
       begin(await answer.json());
     } catch (error) {
-      say(`The recorded changes could not be loaded. ${error.message} Load the page again.`);
+      say(interpolate(gettext("The recorded changes could not be loaded. %(error)s Load the page again."), { error: error.message }, true));
       throw error;
     }
   }

@@ -6,6 +6,7 @@ import ast
 import datetime as dt
 import re
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from smtplib import SMTPRecipientsRefused, SMTPServerDisconnected
 from typing import Any
@@ -31,6 +32,7 @@ from annotation.notifications.actions import task_states as states
 from annotation.notifications.kinds import KINDS
 from annotation.payouts.actions import proposals as payouts
 from crowdqc.errors import Invalid, LimitExceeded
+from crowdqc.numbers import money, plural
 from tests.support import factories
 from tests.support.factories import World
 from tests.support.pages import html_of
@@ -54,6 +56,29 @@ def ada() -> User:
 def tell(*people_told: User, key: str = "run.ended:1", **values: Any) -> int:
     told = {"kind": "run.finished", "text": "Run 1 is done.", "url": "/work/", **values}
     return notices.notify(to=people_told, key=key, **told)
+
+
+def test_a_notice_is_read_in_the_language_of_its_reader_not_of_when_it_was_sent(
+    world: World,
+) -> None:
+    ada = factories.make_worker(world.project).user
+    assert ada is not None
+    told = {"key": "work.approved:1", "kind": "work.approved", "text": partial(say_pay, 2)}
+    tell(ada, **told)
+    client = Client()
+    client.force_login(ada)
+    page, notice = reverse("notice_list"), Notice.objects.get(user=ada)
+    assert notice.text == "2 answers: €2.80" and "2 answers: €2.80" in html_of(client.get(page))
+    for language, words in (("de", "2 Antworten: 2,80 €"), ("es", "2 respuestas: 2,80 €")):
+        User.objects.filter(pk=ada.pk).update(language=language)
+        assert words in html_of(client.get(page))
+        assert words in html_of(client.get(reverse("work_home")))
+    Notice.objects.update(texts={})  # of the version before
+    assert "2 answers: €2.80" in html_of(client.get(page))
+
+
+def say_pay(number: int) -> str:
+    return f"{plural(number, 'answer')}: {money(Decimal('2.80'), 'EUR')}"
 
 
 def later(minutes: int = 300) -> None:
