@@ -249,5 +249,5 @@ def test_choosing_a_type_explains_each_and_lists_speak_of_pairs(world: World, ta
     with_texts(world, task)
     pair_items.make_pairs(by=world.requester, task=task)
     listed = client.get(reverse("task_list", args=[world.project.pk])).content.decode()
-    assert "Pairwise judgments, 16 pairs," in listed
+    assert "Pairwise judgments, 16 pairs" in listed
     assert "16 pairs, nothing published yet." in client.get(url("task", task)).content.decode()
