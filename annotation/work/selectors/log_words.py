@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
@@ -112,9 +113,21 @@ def _place(name: str) -> Words:
     return PLACES.get(name) or name.replace("-", " ")
 
 
-def _question_text(name: str) -> str:
-    """Return the question of a form's line without its type mark."""
-    return re.sub(r"^(?:[cdr]-|entry\.|exit\.)", "", name).replace("_", " ")
+def line_titles(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a page calls the lines of a form, by the names that the log has for them."""
+    rows = [row for part in settings.values() if isinstance(part, list) for row in part]
+    return {
+        str(row["name"]): str(row.get("label") or row.get("question"))
+        for row in rows
+        if isinstance(row, Mapping)
+        and row.get("name")
+        and (row.get("label") or row.get("question"))
+    }
+
+
+def _line_name(name: str) -> str:
+    """Return the name of a form's line without its type mark."""
+    return re.sub(r"^(?:[cdlr]-|entry\.|exit\.)", "", name)
 
 
 def _seconds(event: Event) -> str:
@@ -126,7 +139,7 @@ JUDGING: dict[str, Callable[[Event], str]] = {
         _("chose %(choice)s for %(field)s")
         % {
             "choice": CHOSEN.get(event["comment"], event["comment"]),
-            "field": _question_text(event["name"]),
+            "field": event["title"],
         }
     ),
     "dwell": lambda event: (
@@ -177,8 +190,10 @@ def describe_counts(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{KINDS.get(kind, kind)}: {count(number)}" for kind, number in shown)
 
 
-def describe_event(event: Event, names: Mapping[str, str]) -> LogLine:
-    """Describe an event; ``names`` gives names of targets."""
+def describe_event(
+    event: Event, names: Mapping[str, str], titles: Mapping[str, str] | None = None
+) -> LogLine:
+    """Describe an event; ``names`` gives names of targets, ``titles`` those of a form's lines."""
     method, delta = event["method"], event.get("delta")
     what = str(WORDS.get(method) or method)
     if method == "visibilitychange":
@@ -193,7 +208,9 @@ def describe_event(event: Event, names: Mapping[str, str]) -> LogLine:
     elif method == "input":
         what = _("changed the text") if not is_key_run(event) else _run_in_words(event)
     elif method in JUDGING:
-        what = JUDGING[method](event)
+        line = _line_name(str(event.get("name", "")))
+        title = (titles or {}).get(line) or line.replace("_", " ")
+        what = JUDGING[method]({**event, "title": title})
     if event.get("length") and method not in ("keydown", "find"):
         characters = plural(event["length"], "character", "characters")
         what = _("%(what)s %(characters)s") % {"what": what, "characters": characters}

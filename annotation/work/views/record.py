@@ -79,6 +79,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         for step in steps
     }
     names |= {place: str(name) for place, name in pages.targets.items()}
+    titles = log_words.line_titles(found.version.settings)
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
@@ -105,7 +106,7 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         .first(),
         "summary": log.log_summaries([found.pk])[found.pk],
         "page": page,
-        "events": [log_words.describe_event(event, names) for event in page.object_list],
+        "events": [log_words.describe_event(event, names, titles) for event in page.object_list],
     }
     return render(request, "annotation/work/record/record_assignment.html", context)
 

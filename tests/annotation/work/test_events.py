@@ -312,6 +312,14 @@ def test_a_worker_reads_every_event_in_words(event: dict[str, Any], words: str) 
     assert log_words.describe_event({"time": 0, **event}, {}).what == words
 
 
+def test_a_worker_reads_the_title_of_a_line_not_its_key() -> None:
+    row = {"name": "correctness_topical", "label": "Topical correctness"}
+    titles = log_words.line_titles({"dimensions": [row], "redundancy": 2, "tags": ["a"]})
+    event = {"time": 0, "method": "change", "name": "d-correctness_topical", "comment": "left"}
+    line = log_words.describe_event(event, {}, titles)
+    assert line.what == "chose left for Topical correctness"
+
+
 def test_going_from_one_page_to_the_next_is_no_absence() -> None:
     away = {"method": "visibilitychange", "name": "hidden", "target": "window"}
     first = [{"method": "open", "time": 0}, {**away, "time": 5000}]
