@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 from django import template
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -425,6 +426,12 @@ def page_query(context: template.Context, page: int, name: str = "") -> str:
 
 
 # Accounts --------------------------------------------------------------------------------------
+
+
+@register.simple_tag
+def offered_languages() -> list[tuple[str, str]]:
+    """Return the codes of the languages of pages, each with its own name for itself."""
+    return list(settings.LANGUAGES)
 
 
 @register.simple_tag(takes_context=True)

@@ -95,6 +95,19 @@ PLACES: dict[str, Words] = {
 }
 
 
+# Where an event was, besides in an item.
+TARGETS: dict[str, Words] = {
+    "window": gettext_lazy("the window"),
+    "document": gettext_lazy("the page"),
+    "page": gettext_lazy("the page"),
+    "passage": gettext_lazy("the text to read"),
+    "next": gettext_lazy("the button to go on"),
+    "back": gettext_lazy("the button to go back"),
+    "skip": gettext_lazy("the button to skip"),
+    "submit": gettext_lazy("the button to submit"),
+}
+
+
 KEYS: dict[str, Words] = {
     "letter": gettext_lazy("letter"),
     "digit": gettext_lazy("digit"),
@@ -222,7 +235,7 @@ def describe_event(
     target = event.get("target", "")
     return LogLine(
         seconds=event["time"] / 1000,
-        where=names.get(target) or target.replace("window", _("the window")),
+        where=names.get(target) or str(TARGETS.get(target, target)),
         what=what,
         text=delta[3] if delta else "",
         deleted=delta[2] if delta else 0,

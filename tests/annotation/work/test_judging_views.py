@@ -385,7 +385,7 @@ def test_all_that_is_recorded_of_a_judgment_can_be_read_in_words(world: factorie
         "What you chose",
         ">right",
         "pair 1",
-        "chose right for quality overall",
+        "chose right for Overall",
         "the left text, 2.5 s",
         "opened the sources",
         "marked the differences",
