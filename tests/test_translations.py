@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
+from django.utils.html import strip_tags
 from django.utils.translation import gettext, ngettext, pgettext
 
 from crowdqc import numbers
 from tests.support import bare_text, messages
 from tests.support.source import parse_source
 
+CLOCK = "annotation/work/frame/_clock.html"
 DAY = dt.date(2026, 11, 18)
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
 # What German and Spanish pages do not say: formal Spanish, and words of two kinds for one thing.
@@ -102,12 +105,14 @@ def test_a_language_has_one_address_and_one_word_for_a_thing(language: str) -> N
 
 
 def test_a_word_with_two_meanings_has_two_translations() -> None:
-    for language, event, key, link in (
-        ("de", "verlassen", "Eingabetaste", "Angeben"),
-        ("es", "saliste de", "Intro", "Introducir"),
+    for language, left, event, key, link in (
+        ("de", "noch 29:19", "verlassen", "Eingabetaste", "Angeben"),
+        ("es", "quedan 29:19", "saliste de", "Intro", "Introducir"),
     ):
         with translation.override(language):
             assert pgettext("event", "left") == event
+            clock = render_to_string(CLOCK, {"seconds_left": 1759})
+            assert " ".join(strip_tags(clock).split()).startswith(left)
             assert pgettext("key", "Enter") == key
             assert pgettext("payment details", "Enter") == link
 
