@@ -20,7 +20,7 @@ class Chats:
         parser.add_argument(
             "--skip-bad", action="store_true", help="leave bad records out and import the rest"
         )
-        parser.set_defaults(map=[])
+        parser.set_defaults(map=[], all_by="")
 
     def run(self, options: Options, out: OutputWrapper, err: OutputWrapper) -> None:
         task = task_numbered(options["task"])

@@ -68,7 +68,7 @@ def test_a_message_is_asked_answered_and_read_on_a_phone(
         page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0
     )
     expect(page.locator("nav.tabs")).to_contain_text("Messages 1")
-    expect(page.locator("#messages h2")).to_have_text("Messages 1 new")
+    expect(page.locator("#messages h2")).to_have_text("Messages 1 new message")
     page.locator("#messages .thread-list a").click()
     expect(page.locator(".message").last).to_contain_text("No. Choose “Unsure” then.")
     expect(page.locator(".message").last).to_contain_text("Requester of Birds")

@@ -82,6 +82,8 @@ def answer(page: Page, outcomes: dict[str, str]) -> str:
     text = page.locator("[data-chat]").inner_text()
     [asked] = [one for one in outcomes if one in text]
     page.keyboard.press("1" if outcomes[asked] == "pass" else "2")
+    if outcomes[asked] == "fail":
+        page.locator("[data-field=where] label").last.click()
     page.locator("[data-next]").click()
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url("**/done/**")

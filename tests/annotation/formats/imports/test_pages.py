@@ -198,7 +198,7 @@ def test_a_failure_midway_writes_nothing(monkeypatch: pytest.MonkeyPatch, world:
     def broken(*args: object) -> None:
         raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr("annotation.formats.actions.answers._write_texts", broken)
+    monkeypatch.setattr("annotation.formats.actions.answers._encode_texts", broken)
     with pytest.raises(RuntimeError):
         imports.import_content(
             by=world.requester,
