@@ -205,7 +205,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "annotation/records/selectors/audit_words.py": ("OWN",),
     "annotation/accounts/tokens/selectors.py": ("list_tokens", "TokenRow", "_row"),
     "annotation/payouts/actions/ledger.py": ("_tell_worker",),
-    "annotation/payouts/actions/payments.py": ("confirm",),
+    "annotation/payouts/actions/payments.py": ("confirm", "_book_correction_payment"),
     "annotation/payouts/actions/settle.py": ("_write_rejections", "_approved_text"),
     "crowdqc/web/terms.py": (
         *("interval", "rank", "competence", "first-round", "owed", "rho"),
