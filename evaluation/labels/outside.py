@@ -32,7 +32,7 @@ from evaluation.methods.core.votes import Labels
 from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
-from evaluation.runs.results.rows import Outcome
+from evaluation.runs.results.rows import Outcome, make_recipe
 from evaluation.runs.run_types import OWN_ROWS, RunType, outside_page
 
 FITTING = gettext_noop("Fitting")
@@ -157,14 +157,7 @@ def write(run: Run, done: Computed, *, plugin: Loaded, method: LabelMethod) -> O
             "method": method.title,
             "notes": dict(list(found.notes.items())[:MOST_NOTES]),
         },
-        "recipe": {
-            "method": run.method,
-            "version": method.version,
-            "params": dict(run.params),
-            "seed": run.seed,
-            "snapshot": run.snapshot.content_hash if run.snapshot else "",
-            "counts": dict(run.snapshot.counts) if run.snapshot else {},
-        },
+        "recipe": make_recipe(run, run.method, method.version),
     }
     return Outcome(
         {WorkerScore: _worker_rows(frozen, found), ItemLabel: _rows(frozen, found)}, figures

@@ -16,7 +16,7 @@ from evaluation.methods.rescaling.use import by_label, changes, mean_of, to_perc
 from evaluation.models import AnswerScore, ItemScore, Run, WorkerScore
 from evaluation.rescaling.calls import ScoredExplanations
 from evaluation.rescaling.dataset import ExplanationsDataset
-from evaluation.runs.results.rows import Outcome
+from evaluation.runs.results.rows import Outcome, make_recipe
 
 Row = dict[str, Any]
 LAMBDAS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)  # as in Table 10
@@ -203,15 +203,7 @@ def _means(done: Computed, table: Table) -> list[Row]:
 
 def _recipe(run: Run, done: Computed) -> Row:
     """Everything that gives the same numbers again; the calls are inputs like the ratings."""
-    return {
-        "method": run.method,
-        "version": run.version,
-        "params": dict(run.params),
-        "seed": run.seed,
-        "snapshot": run.snapshot.content_hash if run.snapshot else "",
-        "counts": dict(run.snapshot.counts) if run.snapshot else {},
-        "calls": done.scored.told,
-    }
+    return {**make_recipe(run, run.method, run.version), "calls": done.scored.told}
 
 
 def write(run: Run, done: Computed) -> Outcome:

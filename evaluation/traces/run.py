@@ -17,7 +17,7 @@ from evaluation.methods.traces.method import METHOD, RATES
 from evaluation.models import Run, Snapshot
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
-from evaluation.runs.results.rows import Outcome
+from evaluation.runs.results.rows import Outcome, make_recipe
 from evaluation.runs.run_types import OWN_ROWS, RunType
 from evaluation.traces import dataset
 from evaluation.traces.dataset import Counted, DrawnTrace, FrozenTraces
@@ -89,14 +89,7 @@ def write(run: Run, done: Computed) -> Outcome:
         "traces": [row._asdict() for row in frozen.drawn],
         "counts": [row._asdict() for row in frozen.counted],
         "fields": {str(pk): [name, list(codes)] for pk, (name, codes) in frozen.fields.items()},
-        "recipe": {
-            "method": done.result.name,
-            "version": done.result.version,
-            "params": dict(run.params),
-            "seed": run.seed,
-            "snapshot": run.snapshot.content_hash if run.snapshot else "",
-            "counts": dict(run.snapshot.counts) if run.snapshot else {},
-        },
+        "recipe": make_recipe(run, done.result.name, done.result.version),
     }
     return Outcome({}, figures)
 

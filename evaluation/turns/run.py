@@ -21,7 +21,7 @@ from evaluation.methods.turns.method import METHOD
 from evaluation.models import Run
 from evaluation.runs.freezing.options import freeze
 from evaluation.runs.progress import SNAPSHOT, Recorder
-from evaluation.runs.results.rows import Outcome
+from evaluation.runs.results.rows import Outcome, make_recipe
 from evaluation.runs.run_types import OWN_ROWS, RunType
 from evaluation.turns import dataset
 from evaluation.turns.dataset import TurnsDataset
@@ -94,14 +94,7 @@ def write(run: Run, done: Computed) -> Outcome:
             "workers": len(frozen.workers),
             "warnings": done.result.diagnostics["warnings"],
         },
-        "recipe": {
-            "method": done.result.name,
-            "version": done.result.version,
-            "params": dict(run.params),
-            "seed": run.seed,
-            "snapshot": run.snapshot.content_hash if run.snapshot else "",
-            "counts": dict(run.snapshot.counts) if run.snapshot else {},
-        },
+        "recipe": make_recipe(run, done.result.name, done.result.version),
     }
     return Outcome({}, figures)
 

@@ -59,6 +59,18 @@ class Outcome:
     beside: Mapping[str, Any] = field(default_factory=dict)
 
 
+def make_recipe(run: Run, method: str, version: str) -> Row:
+    """What gives the same numbers again: the method, its options and seed, and what was frozen."""
+    return {
+        "method": method,
+        "version": version,
+        "params": dict(run.params),
+        "seed": run.seed,
+        "snapshot": run.snapshot.content_hash if run.snapshot else "",
+        "counts": dict(run.snapshot.counts) if run.snapshot else {},
+    }
+
+
 def write(run: Run, done: Computed) -> Outcome:
     """The rows and figures of a converged run."""
     frozen = done.frozen
