@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from django.db import transaction
@@ -165,33 +165,62 @@ def confirm(
         amount=str(amount),
     )
     if payment.what != What.REFUSAL and amount > 0:
-        notify(
-            to=[payment.worker.user],
-            kind="payment.done",
-            text=lambda: (
+        _notify_paid(
+            project,
+            payment.worker,
+            payment.pk,
+            lambda: (
                 _("%(amount)s was paid for “%(task)s”.")
                 % {
                     "amount": numbers.money(amount, payment.currency),
                     "task": payment.assignment.version.title,
                 }
             ),
-            project=project,
-            key=f"payment.done:{payment.pk}",
-            url=reverse("work_earnings") + "#approved",
         )
+    _emit_done(
+        project, payment.worker, payment.what, amount, payment.currency,
+        payment=payment.pk, assignment=payment.assignment_id,
+    )  # fmt: skip
+    return True
+
+
+def _notify_paid(
+    project: Project, worker: Membership, key: object, text: Callable[[], str]
+) -> None:
+    """Notify a worker of a payment, once for each key."""
+    notify(
+        to=[worker.user],
+        kind="payment.done",
+        text=text,
+        project=project,
+        key=f"payment.done:{key}",
+        url=reverse("work_earnings") + "#approved",
+    )
+
+
+def _emit_done(
+    project: Project,
+    worker: Membership,
+    what: str,
+    amount: Decimal,
+    currency: str,
+    *,
+    payment: int | None = None,
+    assignment: int | None = None,
+) -> None:
+    """Send programs that something was paid; corrections have neither payment nor assignment."""
     emit(
         project=project,
         event="payment.done",
         data={
-            "payment": payment.pk,
-            "what": payment.what,
-            "worker": payment.worker.pseudonym,
-            "assignment": payment.assignment_id,
+            "payment": payment,
+            "what": what,
+            "worker": worker.pseudonym,
+            "assignment": assignment,
             "amount": str(amount),
-            "currency": payment.currency,
+            "currency": currency,
         },
     )
-    return True
 
 
 def _locked(payment: Payment) -> Payment:
@@ -404,31 +433,20 @@ def _book_correction_payment(
         by=by,
         memo=memo,
     )
-    what, amount = "correction", str(one.amount)
-    record(by=by, project=project, action="payment.done", on=entry, what=what, amount=amount)
-    notify(
-        to=[one.worker.user],
-        kind="payment.done",
-        text=lambda: (
+    what = "correction"
+    record(
+        by=by, project=project, action="payment.done", on=entry, what=what, amount=str(one.amount)
+    )
+    _notify_paid(
+        project,
+        one.worker,
+        entry.key,
+        lambda: (
             _("%(amount)s was paid for a correction in %(project)s.")
             % {"amount": numbers.money(one.amount, one.currency), "project": project.name}
         ),
-        project=project,
-        key=f"payment.done:{entry.key}",
-        url=reverse("work_earnings") + "#approved",
     )
-    emit(
-        project=project,
-        event="payment.done",
-        data={
-            "payment": None,
-            "what": what,
-            "worker": one.worker.pseudonym,
-            "assignment": None,
-            "amount": amount,
-            "currency": one.currency,
-        },
-    )
+    _emit_done(project, one.worker, what, one.amount, one.currency)
     return entry
 
 
