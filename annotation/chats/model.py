@@ -192,6 +192,11 @@ def clean_text(text: str) -> str:
     return UNSAFE.sub("\ufffd", text)
 
 
+def cut_note(number: int) -> str:
+    """What stands at the end of a text that was cut before; ``count_left_out`` reads it."""
+    return f"\u2026 ({number:,} characters left out)"
+
+
 def count_left_out(text: str, most: int) -> int:
     """Count the characters beyond ``most``, with those that a text says it was cut by before."""
     if len(text) <= most:

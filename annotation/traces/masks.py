@@ -18,7 +18,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.chats.model import IMAGE_DATA
+from annotation.chats.model import IMAGE_DATA, cut_note
 from crowdqc.web.terms import Words
 
 DEEPEST = 64
@@ -227,11 +227,6 @@ MASKS: Mapping[str, Mask] = {
 
 def _has(match: re.Match[str], group: str) -> bool:
     return group in match.re.groupindex and match[group] is not None
-
-
-def cut_note(number: int) -> str:
-    """What stands at the end of a text that was cut."""
-    return f"\u2026 ({number:,} characters left out)"
 
 
 class Masker:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.chats.model import UNSAFE
-from annotation.traces.masks import DEEPEST, MAX_STRING, Masker, cut_note
+from annotation.chats.model import UNSAFE, cut_note
+from annotation.traces.masks import DEEPEST, MAX_STRING, Masker
 
 MAX_ID, MAX_NAME, MAX_MESSAGE = 64, 200, 1000
 MAX_KEYS, MAX_EVENTS = 4_000, 500  # of one span
