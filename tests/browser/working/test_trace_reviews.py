@@ -7,45 +7,21 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.authoring.actions import tasks
-from annotation.models import Project, Trace, TraceSource
-from annotation.traces.actions.queue import create_queue
-from annotation.traces.actions.sources import create_source
+from annotation.models import Project, Trace
 from tests.annotation.chats.made import SOLVED, make_chat_task
 from tests.annotation.chats.test_training import BETTER
 from tests.annotation.traces.conftest import chat_span, otlp_span
-from tests.annotation.traces.test_settling import settle_all
 from tests.browser.sign_in import sign_in
+from tests.evaluation.traces.conftest import make_source
+from tests.evaluation.traces.test_queue import receive
 from tests.support import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SECRETS = ("sk-proj-Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZg", "maren@example.org", "4111 1111 1111 1111")
-
-
-@pytest.fixture
-def source() -> TraceSource:
-    """A source whose traces are all drawn, for three reviews each."""
-    project = factories.make_project()
-    rules = {"rules": [{"kind": "random", "share": 1.0}], "budget": 0}
-    source, token = create_source(by=project.owner, project=project, name="shop", settings=rules)
-    create_queue(by=project.owner, source=source, reviews=3)
-    source.refresh_from_db()
-    source.token = token  # type: ignore[attr-defined]
-    return source
-
-
-def send(source: TraceSource, *spans: dict[str, Any]) -> None:
-    answer = Client().post(
-        "/otel/v1/traces",
-        {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]},
-        "application/json",
-        headers={"Authorization": f"Bearer {source.token}"},  # type: ignore[attr-defined]
-    )
-    assert answer.status_code == 200
 
 
 def failing_trace(number: int) -> list[dict[str, Any]]:
@@ -105,13 +81,12 @@ def rows_that_hold(text: str) -> list[str]:
 
 
 def test_three_people_review_traces_the_doubtful_first_and_blind(
-    browser: Browser, live_server: Any, source: TraceSource, caplog: Any
+    browser: Browser, live_server: Any, caplog: Any
 ) -> None:
     caplog.set_level("INFO")
-    send(source, chat_span(1, 1, "Where is my parcel?"))
-    settle_all()
-    send(source, *failing_trace(2))
-    settle_all()
+    source = make_source(factories.make_project(), reviews=3)
+    receive(source, chat_span(1, 1, "Where is my parcel?"))
+    receive(source, *failing_trace(2))
     task = source.task
     assert task is not None
     tasks.publish(by=source.created_by, task=task)

@@ -20,11 +20,11 @@ def source(project: Project) -> TraceSource:
     return make_source(project)
 
 
-def make_source(project: Project, name: str = "shop") -> TraceSource:
-    """A source whose traces are all drawn, for two reviews each."""
+def make_source(project: Project, name: str = "shop", reviews: int = 2) -> TraceSource:
+    """A source whose traces are all drawn, for so many reviews each."""
     rules = {"rules": [{"kind": "random", "share": 1.0}], "budget": 0}
     source, token = create_source(by=project.owner, project=project, name=name, settings=rules)
     source.token = token  # type: ignore[attr-defined]
-    create_queue(by=project.owner, source=source, reviews=2)
+    create_queue(by=project.owner, source=source, reviews=reviews)
     source.refresh_from_db()
     return source
