@@ -173,6 +173,7 @@ document.addEventListener("input", ({ target }) => {
   if (!form() || target.form !== form() || !target.closest("[data-field]")) return;
   exclude(target);
   tell(target);
+  if (target.dataset.place !== undefined) unfold(); // the next key may come before describe()
   target.closest("[data-field]").querySelector("[data-missing]")?.setAttribute("hidden", "");
   stand(target.closest("[data-field]"), { focus: false });
 });

@@ -11,6 +11,15 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+def press_at_once(page: Page, *keys: str) -> None:
+    """Press keys before the page does anything that it puts off after the first of them."""
+    page.evaluate(
+        "keys => keys.forEach((key) => document.activeElement.dispatchEvent("
+        "new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })))",
+        keys,
+    )
+
+
 def tab_to(page: Page, target: Locator) -> None:
     """Press Tab until the target has the focus."""
     expect(target).to_be_visible()

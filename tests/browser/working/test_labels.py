@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from annotation.models import Answer, Assignment, Task
 from tests.browser.sign_in import fits, sign_in
-from tests.browser.working.keys import is_saved, press
+from tests.browser.working.keys import is_saved, press, press_at_once
 from tests.support import factories
 from tests.support.studies import labels
 
@@ -64,8 +64,7 @@ def test_items_are_labeled_by_keyboard_and_a_field_comes_and_goes(
     expect(more).to_be_hidden()
     tab.keyboard.press("0")
     expect(tab.locator('[data-field="damage"]').get_by_label("Unsure")).to_be_checked()
-    tab.keyboard.press("1")
-    tab.keyboard.press("Tab")
+    press_at_once(tab, "0", "1", "Tab")
     expect(more).to_have_class("option-set current")
     tab.keyboard.press("1")
     tab.keyboard.press("0")
