@@ -85,8 +85,11 @@ def score(value: numbers.Number | None, digits: int = 3) -> str:
 
 @register.simple_tag
 def interval(low: numbers.Number | None, high: numbers.Number | None, digits: int = 3) -> str:
-    """Format an interval like ``.846–.892``."""
-    return numbers.interval(low, high, digits)
+    """Format an interval like ``.846–.892``, with every digit beside it for a page's file."""
+    if low is None or high is None:
+        return numbers.interval(low, high, digits)
+    words = numbers.interval(low, high, digits)
+    return format_html('<data value="{}|{}">{}</data>', repr(float(low)), repr(float(high)), words)
 
 
 @register.filter

@@ -160,6 +160,20 @@ async function toPng(svg) {
 
 // The numbers ---------------------------------------------------------------------------------
 
+// The ends of the interval that a template wrote into a cell, with every digit; null without one.
+const endsOf = (cell) => {
+  const intervals = cell.querySelectorAll("data[value]");
+  return intervals.length === 1 ? intervals[0].value.split("|") : null;
+};
+
+// What stands in a cell that has an interval, the interval, and what is said below them.
+function partsOf(cell) {
+  const [main, below] = [cell.cloneNode(true), document.createElement("span")];
+  below.append(...main.querySelectorAll("small"));
+  for (const part of [main, below]) part.querySelectorAll("data").forEach((one) => one.remove());
+  return [wordsOf(main), ...(endsOf(cell) ?? ["", ""]), wordsOf(below).replace(/^[;,\s]+/, "")];
+}
+
 function wordsOf(cell) {
   const copy = cell.cloneNode(true);
   copy.querySelectorAll(".help-mark, .popover, .hidden, svg, button").forEach((one) => one.remove());
@@ -179,28 +193,46 @@ function placed(row) {
 }
 
 // The columns of the file by those of the page: none of drawings and links; those of figures have
-// the names and the numbers, with every digit, that the server wrote beside what it shows.
+// the names and the numbers, with every digit, that the server wrote beside what it shows; those
+// of intervals one for each part of their cells (see partsOf).
 function columnsOf(rows) {
   const columns = [];
   for (const row of rows.filter((one) => one.closest("thead")))
     for (const { cell, at } of placed(row))
       if (cell.colSpan === 1)
         columns[at] = cell.matches(".plot, .act") ? [] : cell.dataset.csv?.split("|") ?? [wordsOf(cell)];
-  const filled = new Set();
+  const [filled, spread] = [new Set(), new Map()];
   for (const row of rows.filter((one) => !one.closest("thead")))
-    for (const { cell, at } of placed(row).filter((one) => one.cell.dataset.csv)) {
+    for (const { cell, at } of placed(row)) {
+      if (!columns[at]?.length) continue;
+      if (!cell.dataset.csv) {
+        spread.set(at, [...(spread.get(at) ?? []), cell]);
+        continue;
+      }
       const after = filled.has(at) ? undefined : cell.dataset.csvNames;
       if (after) columns[at] = after.split("|").map((name) => `${columns[at][0]} ${name}`.trim());
       filled.add(at);
     }
-  return columns.map((names, at) => ({ names, figures: filled.has(at) }));
+  return columns.map((names, at) => {
+    const cells = filled.has(at) ? [] : spread.get(at) ?? [];
+    if (!cells.some(endsOf)) return { names, figures: filled.has(at), parts: [] };
+    const rows = cells.map(partsOf);
+    const parts = [0, 1, 2, 3].filter((part) => rows.some((row) => row[part]));
+    const ends = ["", "low", "high", "note"];
+    return { names: parts.map((part) => `${names[0]} ${ends[part]}`.trim()), figures: false, parts };
+  });
 }
 
 function fieldsOf({ cell, at }, columns) {
   const own = columns.slice(at, at + cell.colSpan);
-  const empty = own.flatMap(({ names, figures }) => (figures ? names : names.slice(0, 1)).map(() => ""));
+  const empty = own.flatMap(({ names, figures, parts }) =>
+    (figures || parts.length ? names : names.slice(0, 1)).map(() => ""));
   if (own[0]?.figures && cell.colSpan === 1 && cell.closest("thead")) return own[0].names;
   if (cell.dataset.csv && own[0]?.figures) return cell.dataset.csv.split("|");
+  if (own[0]?.parts.length && cell.colSpan === 1) {
+    const whole = partsOf(cell);
+    return cell.closest("thead") ? own[0].names : own[0].parts.map((part) => whole[part]);
+  }
   if (empty.length && !(own[0].figures && !cell.closest("thead"))) empty[0] = wordsOf(cell);
   return empty;
 }
