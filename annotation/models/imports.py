@@ -71,6 +71,7 @@ class ImportPart(models.Model):
         ROWS = "rows", "rows"
         UNREADABLE = "unreadable", "unreadable rows"
         PROBLEMS = "problems", "problems"
+        CHECKED = "checked", "checked rows"  # as they are imported, where nothing changes meanwhile
         CONTENT = "content", "bytes"  # of a file that comes in parts, as they are
 
     file = models.ForeignKey(ImportFile, on_delete=models.CASCADE, related_name="parts")

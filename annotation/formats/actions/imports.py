@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.authoring.actions.examples import remove_examples
 from annotation.authoring.selectors.examples import has_examples
-from annotation.files.reading.importer import Sheet
+from annotation.files.reading.importer import CheckedRows, Sheet
 from annotation.files.reading.sheet import check_size, read, spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.formats.actions.media import open_upload
@@ -129,14 +129,18 @@ def import_sheet(
     name: str,
     mapping: Mapping[str, str] | None = None,
     leave_out_bad: bool = False,
+    before: Callable[[str], CheckedRows | None] = lambda basis: None,
 ) -> Report:
-    """Check the rows against what the task holds now, and write them; two imports stand in line."""
+    """Check the rows against what the task holds now, and write them; two imports stand in line.
+
+    ``before`` as ``check_rows`` takes it.
+    """
     task = (
         Task.objects.select_for_update(of=("self",))
         .select_related("project", "current")
         .get(pk=task.pk)
     )
-    found = check_rows(task, kind, sheet, mapping)
+    found = check_rows(task, kind, sheet, mapping, before=before)
     _refuse_bad(found, leave_out_bad=leave_out_bad)
     good, one = found.checked.good, get_format(kind)
     if good and one.replaces_examples and has_examples(task):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import pickle
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -23,6 +25,7 @@ from annotation.formats.registry import Format, format_for, get_format
 from annotation.formats.selectors import known
 from annotation.formats.uploads.staging import hash_of
 from annotation.models import ColumnChoice, Project, Task, User
+from crowdqc.deployment.installation import read_version
 from crowdqc.errors import Invalid
 from crowdqc.tally import Tally, by_reason
 
@@ -35,6 +38,7 @@ class CheckedFile:
     mapping: dict[str, str]
     unmapped: list[Field]  # required fields that no column gives
     checked: CheckedRows
+    basis: str = ""  # hash of what the rows were checked against; "" where it is not known
 
     @property
     def bad_rows(self) -> int:
@@ -82,17 +86,49 @@ def check_rows(
     sheet: Sheet,
     mapping: Mapping[str, str] | None = None,
     fixes: Fixes | None = None,
+    *,
+    before: Callable[[str], CheckedRows | None] = lambda basis: None,
 ) -> CheckedFile:
     """Check every row of a file that was read; nothing is written.
 
     Without a task the file is a table that is to become one, some of whose values are read as
     others (``fixes``).
 
-    ``mapping`` (field -> column) overrules the guess from the columns' names. Conflict where
-    the task takes no such file yet.
+    ``mapping`` (field -> column) overrules the guess from the columns' names. ``before`` gives the
+    rows that were checked on the same basis. Conflict where the task takes no such file yet.
     """
     one = format_for(task, kind)
-    return _examined(one, one.known_of(task) if task else fixes, sheet, mapping)
+    if task is None:
+        return _examined(one, fixes, sheet, mapping)
+    known = one.known_of(task)
+    chosen = _columns_of(one, sheet, mapping)
+    basis = _basis_of(task, kind, known, chosen)
+    if not missing(chosen, one.fields) and (checked := before(basis)) is not None:
+        return CheckedFile(sheet, chosen, [], checked, basis)
+    return replace(_examined(one, known, sheet, mapping), basis=basis)
+
+
+class _Hashing:
+    """A file that keeps only the hash of what is written to it."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        """Take more bytes in."""
+        self.hash.update(data)
+        return len(data)
+
+
+def _basis_of(task: Task, kind: str, known: Any, columns: Mapping[str, str]) -> str:
+    """Hash all that a file's rows are checked against: equal hashes give equal results."""
+    version = task.version_or_draft()
+    into = _Hashing()
+    pickler = pickle.Pickler(into, protocol=5)
+    pickler.fast = True  # nothing is remembered, so that equal things are written equally
+    pickler.dump((read_version(), task.pk, version.pk, version.settings, kind, dict(columns)))
+    pickler.dump(known)
+    return into.hash.hexdigest()
 
 
 def remembered_columns(user: User, columns: Sequence[str], kind: str) -> dict[str, str]:
@@ -109,20 +145,18 @@ def examine_candidates(
     return _examined(get_format("candidates"), known.candidates(project), sheet, mapping)
 
 
+def _columns_of(one: Format, sheet: Sheet, mapping: Mapping[str, str] | None) -> dict[str, str]:
+    """Field -> column as chosen, else as guessed."""
+    if not mapping:
+        return one.reader.guess(sheet.columns, sheet.rows)
+    columns, whole = set(sheet.columns), values_of_file(mapping, one.fields)
+    return {name: at for name, at in mapping.items() if at in columns or name in whole}
+
+
 def _examined(
     one: Format, there: Any, sheet: Sheet, mapping: Mapping[str, str] | None
 ) -> CheckedFile:
-    columns = set(sheet.columns)
-    chosen = (
-        {name: column for name, column in mapping.items() if column in columns}
-        | {
-            name: column
-            for name, column in mapping.items()
-            if name in values_of_file(mapping, one.fields)
-        }
-        if mapping
-        else one.reader.guess(sheet.columns, sheet.rows)
-    )
+    chosen = _columns_of(one, sheet, mapping)
     unmapped = missing(chosen, one.fields)
     if unmapped and not sheet.rows and (problem := next(iter(sheet.unreadable), None)):
         raise Invalid(  # the columns of JSON are those of its rows

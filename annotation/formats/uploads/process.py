@@ -34,9 +34,12 @@ from annotation.formats.uploads.addresses import fetch
 from annotation.formats.uploads.staging import (
     ACTIVE,
     CHUNK,
+    KEPT,
     TEXT,
     WRITTEN,
     Told,
+    checked_before,
+    keep_checked,
     pack_rows,
     packed_problem,
     packed_row,
@@ -319,7 +322,9 @@ def _check(file: ImportFile) -> None:
         for problem in found.checked.problems.merged(found.checked.repeats):
             listed.add(packed_problem(problem), MAX_SHOWN)
         listed.flush()
-        _set(file, state=State.READY, attempts=0, found=_summary(found, listed.count))
+        kept = {KEPT: keep_checked(file, found.checked, found.basis)}
+        summary = _summary(found, listed.count)
+        _set(file, state=State.READY, attempts=0, found={**summary, **kept})
 
 
 def _summary(found: CheckedFile, listed: int) -> dict[str, Any]:
@@ -369,6 +374,7 @@ def _imported(file: ImportFile) -> bool:
                     sheet=sheet,
                     mapping=file.mapping or None,
                     leave_out_bad=file.leave_out_bad,
+                    before=partial(checked_before, file, far.checked),
                 )
             mine = ImportFile.objects.select_for_update(of=("self",)).filter(
                 pk=file.pk, turn=file.turn, state=State.IMPORTING

@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from annotation.files.reading.importer import Problem, Row, Sheet
+from annotation.files.reading.importer import CheckedRows, Problem, Row, Sheet
 from annotation.files.reading.sources import Source
+from annotation.files.reading.spool import Spool, is_plain
 from annotation.files.reading.tables import Reading
 from annotation.files.stored.selectors import GONE, pieces
 from annotation.models import ImportFile, ImportPart
@@ -26,6 +27,7 @@ ACTIVE = (
     State.IMPORTING,
 )  # a job is at it, or comes
 ENDED = (State.IMPORTED, State.FAILED)
+KEPT = "kept"  # in what was found of a file: its rows as they are imported
 WRITTEN = "written"  # in what was found of a file: how many answers an import has written so far
 Told = Callable[[int], None]  # how many rows were gone through
 
@@ -140,3 +142,33 @@ def sheet_of(file: ImportFile, told: Told = lambda done: None) -> Sheet:
         problems_of(file, Kind.UNREADABLE, about["unreadable"]),
         about.get("notes", ()),
     )
+
+
+def keep_checked(file: ImportFile, checked: CheckedRows, basis: str) -> dict[str, Any]:
+    """Store the rows to import, where all are good; return what to note of them with the file."""
+    file.parts.filter(kind=Kind.CHECKED).delete()
+    if not basis or checked.problems or checked.repeats or not is_plain(checked.good):
+        return {}
+    ImportPart.objects.bulk_create(
+        (
+            ImportPart(file=file, kind=Kind.CHECKED, number=number, data=data)
+            for number, data in enumerate(checked.good.chunks())
+        ),
+        batch_size=20,
+    )
+    counts = {"good": len(checked.good), "rows": checked.rows, "there": checked.there}
+    return {"basis": basis, **counts}
+
+
+def checked_before(file: ImportFile, told: Told, basis: str) -> CheckedRows | None:
+    """The rows of ``keep_checked``; None where they were not kept, or on another basis.
+
+    They are copied to a file: whoever writes them reads them while it writes to the database.
+    """
+    about = file.found.get(KEPT) or {}
+    if not about or about["basis"] != basis:
+        return None
+    rows: Spool[dict[str, Any]] = Spool.of_chunks(parts_of(file.pk, Kind.CHECKED), about["good"])
+    told(file.sheet["rows"])
+    notes = file.found["notes"]
+    return CheckedRows(rows, rows=about["rows"], there=about["there"], notes=notes)
