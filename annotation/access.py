@@ -27,12 +27,25 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from crowdqc.database.compiled import CompiledQuery, Placeholder
-from crowdqc.errors import Missing, NotAllowed
+from crowdqc.errors import Conflict, Missing, NotAllowed
 
 STAFF = (Role.REQUESTER, Role.MANAGER)
 READERS = (*STAFF, Role.VIEWER)
 READING = ("GET", "HEAD")
 View = TypeVar("View", bound=Callable[..., Any])
+
+
+def is_installation_owner(user: Any) -> bool:
+    """Whether this is an owner of the installation, who may change everything on it."""
+    return bool(user.is_authenticated and user.is_superuser)
+
+
+def get_installation_owner(request: Any) -> User:
+    """Return the owner of the installation who asks; nobody else learns of such pages."""
+    user = request.user
+    if not (isinstance(user, User) and is_installation_owner(user)):
+        raise Missing(_("There is no such page."))
+    return user
 
 
 @dataclass(frozen=True)
@@ -132,6 +145,14 @@ def get_access(request: Any, project_id: int, *roles: str) -> Access:
     worker = next((row for row in rows if row.role == Role.WORKER), None)
     access = Access(rows[0].project, user, frozenset(row.role for row in rows), worker)
     access.require(*(roles or usual_roles(request)))
+    if (
+        access.project.archived_at is not None
+        and request.method not in READING
+        and not is_installation_owner(user)
+    ):
+        raise Conflict(
+            _("This project is archived: it can be read and not changed."), code="archived"
+        )
     request.access = access
     return access
 

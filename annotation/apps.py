@@ -21,13 +21,14 @@ class AnnotationConfig(AppConfig):
             plugins,
         )
         from crowdqc.deployment import checks  # noqa: F401
-        from crowdqc.hooks import after_restore
+        from crowdqc.hooks import after_restore, is_read_only
 
         if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
             from crowdqc.deployment.traces import start_traces
 
             start_traces()  # before the handler of requests lists its middleware
         after_restore.register(_hold_payments)
+        is_read_only.register(_is_read_only)
         plugins.add_check(_check_addition)
         user_logged_in.connect(begin_session, dispatch_uid="session-begins")
 
@@ -44,3 +45,9 @@ def _hold_payments(made_at: str) -> list[str]:
     from annotation.payouts.actions.restored import hold_payments
 
     return hold_payments(made_at)
+
+
+def _is_read_only() -> bool:
+    from annotation.records.installation_state import current_state
+
+    return current_state().is_read_only

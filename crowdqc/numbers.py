@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from django.utils import dateformat
+from django.utils import dateformat, timezone
 from django.utils.formats import get_format
 from django.utils.translation import get_language, gettext, ngettext, pgettext
 
@@ -262,6 +262,14 @@ def short_date(value: date | None, *, today: date | None = None) -> str:
 def long_date(value: date, *, year: bool = True) -> str:
     """``11 November 2026`` (German ``11. November 2026``), or without its year."""
     return dateformat.format(value, gettext("j F Y") if year else gettext("j F"))
+
+
+def moment(value: datetime | None) -> str:
+    """Format a time with its date, like ``21 Nov 08:12``."""
+    if value is None:
+        return NONE
+    local = timezone.localtime(value) if timezone.is_aware(value) else value
+    return f"{short_date(local, today=timezone.localdate())} {local:%H:%M}"
 
 
 def ago(value: datetime | None, *, now: datetime | None = None) -> str:

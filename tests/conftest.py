@@ -26,6 +26,7 @@ from django.http import HttpRequest
 from django.test import TransactionTestCase
 from hypothesis.internal.conjecture import providers
 
+from annotation.records.installation_state import State, keep_state
 from crowdqc.celery import app
 from crowdqc.devstack import Cluster
 from tests.support.migrated import drop, migrated
@@ -343,6 +344,18 @@ def _no_network() -> Iterator[None]:
         patch.setattr(socket.socket, "connect", checked(connect))
         patch.setattr(socket.socket, "connect_ex", checked(connect_ex))
         yield
+
+
+# -- the state of the installation ---------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_switched() -> None:
+    """The state of the installation is known when a test begins, and read anew once it changes.
+
+    Else one request in five seconds would have a query more than the others.
+    """
+    keep_state(State(), 1e9)
 
 
 # -- queue -------------------------------------------------------------------------------------

@@ -8,6 +8,9 @@ from django.utils.translation import gettext as _
 from annotation.models import User
 
 PASSWORD = "crowdqc-demo"  # noqa: S105 - for demo accounts only, printed when they are made
+# How the demo's accounts are named: those to sign in with, and its invented workers.
+USERNAMES, PREFIX = ("requester", "manager", "worker1", "worker2"), "demo-"
+LOADED = "demo.load"  # the action in the audit log
 OFFERED = ("requester", "manager", "worker1")
 
 

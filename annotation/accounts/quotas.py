@@ -21,16 +21,20 @@ from django.utils.translation import gettext_noop
 
 from annotation.models import (
     ImportFile,
+    InstallationState,
     Invitation,
     MediaFile,
+    Membership,
     Panel,
     Project,
     QuotaOverride,
+    Role,
     StoredFile,
     Task,
     User,
 )
 from annotation.records.actions.audit import record
+from annotation.records.installation_state import current_state, forget_state
 from crowdqc.errors import Invalid, LimitExceeded
 
 PERSON, PROJECT, INSTALLATION = "person", "project", "installation"
@@ -64,6 +68,11 @@ def _all_bytes(_: None) -> int:
     return StoredFile.objects.aggregate(n=Sum("size"))["n"] or 0
 
 
+def _workers(project: Project) -> int:
+    rows = Membership.objects.filter(project=project, role=Role.WORKER, removed_at=None)
+    return rows.exclude(user=None).count()
+
+
 def _open_invitations(project: Project) -> int:
     rows = Invitation.objects.filter(project=project, revoked_at=None, uses__lt=F("max_uses"))
     return rows.filter(expires_at__gt=timezone.now()).count()
@@ -81,6 +90,12 @@ QUOTAS = {
         1_000,
         gettext_noop("This project has %(used)s of the %(most)s tasks that it may have."),
         lambda project: Task.objects.filter(project=project).count(),
+    ),
+    "workers": Quota(
+        PROJECT,
+        50_000,
+        gettext_noop("This project has %(used)s of the %(most)s workers that it may have."),
+        _workers,
     ),
     "invitations": Quota(
         PROJECT,
@@ -141,14 +156,25 @@ def check_quota_names(app_configs: Any, **kwargs: Any) -> list[Error]:
 
 
 def quota_limit(name: str, owner: Owner = None) -> int:
-    """Return the limit: the owner's own, the settings', or the default."""
+    """Return the limit: the owner's own, the installation's, the settings', or the default."""
     if owner is not None:
         own = QuotaOverride.objects.filter(_owner_filter(owner), name=name).values_list(
             "most", flat=True
         )
         if own:
             return own[0]
-    return int(settings.CROWDQC_QUOTAS.get(name, QUOTAS[name].most))
+    return usual_limit(name)
+
+
+def usual_limit(name: str) -> int:
+    """Return what holds for everybody without a number of their own."""
+    quotas = current_state().quotas
+    return int(quotas.get(name, settings.CROWDQC_QUOTAS.get(name, QUOTAS[name].most)))
+
+
+def own_limits(owner: Owner) -> dict[str, int]:
+    """Return the numbers that a person or a project has of its own."""
+    return dict(QuotaOverride.objects.filter(_owner_filter(owner)).values_list("name", "most"))
 
 
 def _owner_filter(owner: Owner) -> Q:
@@ -201,14 +227,18 @@ def quota_table(owner: Owner = None) -> list[tuple[str, int, int]]:
 def set_quota(*, by: User | None, name: str, owner: Owner, limit: int | None) -> None:
     """Set an own quota of a person or project; None removes it.
 
-    Raises Invalid where there is no such quota of a person, or of a project.
+    Without an owner it is what holds for everybody. Raises Invalid where there is no such quota
+    of a person, or of a project.
     """
     of = _kind(owner)
-    known = [one for one, quota in QUOTAS.items() if quota.of == of]
+    known = [one for one, quota in QUOTAS.items() if owner is None or quota.of == of]
     if name not in known:
         raise Invalid(f"{name} is no quota of a {of}.", fields={"name": ", ".join(known)})
     if limit is not None and not 0 <= limit < 2**31:
         raise Invalid("A quota is a whole number from 0.", fields={"most": "0 or more"})
+    if owner is None:
+        _set_usual_quota(by, name, limit)
+        return
     own = QuotaOverride.objects.filter(_owner_filter(owner), name=name)
     before = own.values_list("most", flat=True).first()
     if limit is None:
@@ -220,6 +250,28 @@ def set_quota(*, by: User | None, name: str, owner: Owner, limit: int | None) ->
         project=owner if of == PROJECT else None,
         action="quota.set",
         on=owner,
+        name=name,
+        before=before,
+        most=limit,
+    )
+
+
+def _set_usual_quota(by: User | None, name: str, limit: int | None) -> None:
+    InstallationState.objects.get_or_create(pk=1)
+    row = InstallationState.objects.select_for_update(no_key=True).get(pk=1)
+    before = row.quotas.get(name)
+    if limit is None:
+        row.quotas.pop(name, None)
+    else:
+        row.quotas[name] = limit
+    row.save()
+    forget_state()
+    transaction.on_commit(forget_state)
+    record(
+        by=by,
+        project=None,
+        action="installation.quotas",
+        on=row,
         name=name,
         before=before,
         most=limit,

@@ -5,21 +5,31 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Max, OuterRef, QuerySet, Subquery, Sum
+from allauth.mfa.models import Authenticator
+from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from annotation.models import (
     Answer,
+    Assignment,
     AuditEntry,
     ImportFile,
+    LedgerEntry,
     MediaFile,
     Membership,
     Project,
     Task,
     User,
 )
+from annotation.models.assignments import AssignmentState
+from annotation.models.payouts import PAID_OUT
+from annotation.models.tasks import TaskState
 from annotation.records.actions.audit import VISITOR
+
+ZERO = Decimal("0.00")
 
 
 @dataclass(frozen=True)
@@ -50,34 +60,45 @@ class AccountUse:
     last_sign_in: dt.datetime | None
 
 
-def _of_project(rows: QuerySet[Any], total: Any, path: str = "project") -> Subquery:
-    """A figure over the rows of each project."""
+def _of_project(rows: QuerySet[Any], total: Any, path: str = "project", zero: Any = 0) -> Any:
+    """A figure over the rows of each project; ``zero`` where there are none."""
     grouped = rows.filter(**{path: OuterRef("pk")}).order_by().values(path)
-    return Subquery(grouped.annotate(total=total).values("total"))
+    found = Subquery(grouped.annotate(total=total).values("total"))
+    return found if zero is None else Coalesce(found, zero)
+
+
+def projects_with_use() -> QuerySet[Any]:
+    """Return all projects, annotated with what they hold and when they were used last."""
+    tasks = Task.objects.all()
+    return Project.objects.select_related("owner").annotate(
+        members=_of_project(
+            Membership.objects.filter(removed_at__isnull=True), Count("user", distinct=True)
+        ),
+        task_count=_of_project(tasks, Count("pk")),
+        open_tasks=_of_project(tasks.filter(state=TaskState.OPEN), Count("pk")),
+        paused_tasks=_of_project(tasks.filter(state=TaskState.PAUSED), Count("pk")),
+        answers=_of_project(
+            Answer.objects.filter(worker__isnull=False), Count("pk"), "item__task__project"
+        ),
+        bytes=_of_project(MediaFile.objects.all(), Sum("size"))
+        + _of_project(ImportFile.objects.filter(stored__isnull=False), Sum("size")),
+        paid=_of_project(LedgerEntry.objects.all(), PAID_OUT, zero=ZERO),
+        active=_of_project(AuditEntry.objects.all(), Max("at"), zero=None),
+    )
 
 
 def project_uses() -> list[ProjectUse]:
     """List all projects with their use, the last active first (one query)."""
-    rows = Project.objects.annotate(
-        members=_of_project(Membership.objects.filter(removed_at__isnull=True), Count("pk")),
-        task_count=_of_project(Task.objects.all(), Count("pk")),
-        answers=_of_project(
-            Answer.objects.filter(worker__isnull=False), Count("pk"), "item__task__project"
-        ),
-        media=_of_project(MediaFile.objects.all(), Sum("size")),
-        uploads=_of_project(ImportFile.objects.filter(stored__isnull=False), Sum("size")),
-        active=_of_project(AuditEntry.objects.all(), Max("at")),
-        owned_by=F("owner__username"),
-    ).order_by(F("active").desc(nulls_last=True), "pk")
+    rows = projects_with_use().order_by(F("active").desc(nulls_last=True), "pk")
     return [
         ProjectUse(
             row.pk,
             row.name,
-            row.owned_by,
-            row.members or 0,
-            row.task_count or 0,
-            row.answers or 0,
-            (row.media or 0) + (row.uploads or 0),
+            row.owner.username,
+            row.members,
+            row.task_count,
+            row.answers,
+            row.bytes,
             row.currency,
             row.active,
         )
@@ -85,19 +106,30 @@ def project_uses() -> list[ProjectUse]:
     ]
 
 
+def accounts_with_use() -> QuerySet[Any]:
+    """Return all accounts that people sign in with, annotated with what they belong to."""
+    own = {"user": OuterRef("pk")}
+    memberships = Membership.objects.filter(removed_at__isnull=True, **own)
+    work = Assignment.objects.filter(
+        worker__user=OuterRef("pk"), state=AssignmentState.SUBMITTED
+    ).order_by()
+    return User.objects.exclude(username__startswith=VISITOR).annotate(
+        owned=_number(Project.objects.filter(owner=OuterRef("pk")), "owner"),
+        belongs=_number(memberships, "user", Count("project", distinct=True)),
+        submitted=_number(work, "worker__user"),
+        has_factor=Exists(Authenticator.objects.filter(**own)),
+    )
+
+
+def _number(rows: QuerySet[Any], path: str, total: Any = None) -> Coalesce:
+    """Count the rows of each account."""
+    grouped = rows.order_by().values(path).annotate(total=total or Count("pk"))
+    return Coalesce(Subquery(grouped.values("total")), 0)
+
+
 def account_uses() -> list[AccountUse]:
     """List all accounts that people sign in with, the last used first."""
-    from allauth.mfa.models import Authenticator
-
-    factors = set(Authenticator.objects.values_list("user_id", flat=True))
-    rows = (
-        User.objects.annotate(
-            owned=Count("owned_projects", distinct=True),
-            belongs=Count("memberships", distinct=True),
-        )
-        .exclude(username__startswith=VISITOR)
-        .order_by(F("last_login").desc(nulls_last=True), "pk")
-    )
+    rows = accounts_with_use().order_by(F("last_login").desc(nulls_last=True), "pk")
     return [
         AccountUse(
             row.username,
@@ -105,7 +137,7 @@ def account_uses() -> list[AccountUse]:
             row.is_active,
             row.owned,
             row.belongs,
-            row.pk in factors,
+            row.has_factor,
             row.last_login,
         )
         for row in rows

@@ -18,6 +18,7 @@ from annotation.models.events import EventBatch, EventStream
 from annotation.models.exports import ExportFile
 from annotation.models.files import MediaContent, MediaFile, StoredFile
 from annotation.models.imports import ColumnChoice, ImportFile, ImportPart
+from annotation.models.installation import InstallationState
 from annotation.models.notices import Announcement, Conversation, Message, Notice
 from annotation.models.payouts import LedgerEntry, PayoutBatch, PayoutLine, PayoutRule, Rejection
 from annotation.models.people import (
@@ -77,6 +78,7 @@ __all__ = [
     "HookDelivery",
     "ImportFile",
     "ImportPart",
+    "InstallationState",
     "Invitation",
     "Item",
     "ItemGroup",

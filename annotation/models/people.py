@@ -92,6 +92,8 @@ class Project(models.Model):
     show_scores = models.BooleanField(default=False)
     # Days after which answers' texts are erased; empty: kept.
     answer_days_kept = models.PositiveIntegerField(null=True, blank=True)
+    # Since when nobody but owners of the installation changes it.
+    archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

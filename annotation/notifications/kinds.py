@@ -147,6 +147,12 @@ KINDS: dict[str, Kind] = {
         gettext_lazy("The administrator removed your second factor."),
         always=True,
     ),
+    "account.merged": Kind(
+        gettext_lazy("whose account it is"),
+        gettext_lazy("Another account of yours was merged into yours."),
+        always=True,
+    ),
+    "project.archived": Kind(MANAGERS, gettext_lazy("The administrator archived a project.")),
     "installation.message": Kind(
         gettext_lazy("everybody"), gettext_lazy("A message of whoever runs this installation.")
     ),

@@ -22,6 +22,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from annotation.records.installation_state import current_state
 from crowdqc import numbers
 from crowdqc.deployment.installation import read_version
 from crowdqc.web import manual
@@ -194,10 +195,7 @@ def long_date(value: date) -> str:
 @register.filter
 def moment(value: datetime | None) -> str:
     """Format a time with its date, like ``21 Nov 08:12``."""
-    if value is None:
-        return numbers.NONE
-    local = timezone.localtime(value) if timezone.is_aware(value) else value
-    return f"{numbers.short_date(local, today=timezone.localdate())} {local:%H:%M}"
+    return numbers.moment(value)
 
 
 @register.filter
@@ -417,6 +415,12 @@ def heat(value: float | None, top: float = 0.5) -> str:
 def recipe_text(pairs: Iterable[tuple[str, Any]]) -> str:
     """The recipe as one line for the clipboard."""
     return "; ".join(f"{name} {value}" for name, value in pairs)
+
+
+@register.inclusion_tag("_includes/shell/site_notice.html")
+def site_notice() -> dict[str, Any]:
+    """Draw what the owner of the installation tells everybody on every page."""
+    return {"site": current_state()}
 
 
 @register.simple_tag(takes_context=True)

@@ -20,6 +20,23 @@ JOB_QUEUES = {
     "evaluation.jobs.list_models": "platforms",
 }
 
+# Jobs that act for people or move money: not done while the installation is read-only. What people
+# started before goes on, as do mail, backups, and the erasures that people were promised.
+PAUSED_WHEN_READ_ONLY = frozenset(
+    {
+        "annotation.jobs.exchange_traces",
+        "annotation.jobs.fetch_media",
+        "annotation.jobs.release_expired",
+        "annotation.jobs.remind_overdue_replies",
+        "annotation.jobs.send_payments",
+        "annotation.jobs.settle_traces",
+        "annotation.jobs.tell_states",
+        "evaluation.jobs.adapt_all",
+        "evaluation.jobs.check_live",
+        "evaluation.jobs.start_due_runs",
+    }
+)
+
 # Seconds from one start to the next.
 PERIODIC: dict[str, dict[str, Any]] = {
     "refresh-key-sets": {"task": "annotation.jobs.refresh_key_sets", "schedule": 600.0},

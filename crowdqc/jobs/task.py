@@ -8,6 +8,9 @@ from typing import Any
 
 from celery import Task as CeleryTask
 
+from crowdqc.hooks import is_read_only
+from crowdqc.jobs.schedule import PAUSED_WHEN_READ_ONLY
+
 
 class OutOfMemory(Exception):
     """A job ran out of memory.
@@ -27,7 +30,9 @@ class Task(CeleryTask):
     when_killed: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the job."""
+        """Run the job, unless it is one that waits until the installation takes changes again."""
+        if self.name in PAUSED_WHEN_READ_ONLY and is_read_only():
+            return None
         try:
             return super().__call__(*args, **kwargs)
         except MemoryError as error:

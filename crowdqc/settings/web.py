@@ -48,6 +48,7 @@ MIDDLEWARE = [
     "annotation.accounts.signing.middleware.SessionLimits",
     "crowdqc.web.bodies.BodyLimit",
     "crowdqc.web.middleware.DomainErrors",
+    "annotation.installation.middleware.ReadOnly",
     "annotation.accounts.security.middleware.StepUp",
     "annotation.accounts.projects.viewers.ViewerLinks",
 ]

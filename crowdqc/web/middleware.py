@@ -113,7 +113,7 @@ def refuse(request: HttpRequest, error: DomainError, written: Sequence[str] = ()
     return render(request, template, context, status=error.status)
 
 
-def _written(request: HttpRequest) -> list[str]:
+def written_texts(request: HttpRequest) -> list[str]:
     """Longer texts of the refused form: the page they were written on is stored nowhere."""
     if request.content_type != "application/x-www-form-urlencoded":
         return []
@@ -148,4 +148,4 @@ class DomainErrors:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         found = error if isinstance(error, DomainError) else storage_refusal(error)
-        return refuse(request, found, _written(request)) if found is not None else None
+        return refuse(request, found, written_texts(request)) if found is not None else None

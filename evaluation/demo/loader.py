@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation import demo
 from annotation.accounts.actions import vouched_accounts as accounts
-from annotation.accounts.demo import PASSWORD
+from annotation.accounts.demo import LOADED, PASSWORD, PREFIX
 from annotation.accounts.projects import actions as people
 from annotation.authoring.actions import tasks
 from annotation.demo import logs
@@ -49,7 +49,6 @@ from evaluation.demo.rating import RatingTask
 from evaluation.demo.study import Study, pseudonyms
 from evaluation.demo.writing import WritingTask
 
-MARK = "demo.load"
 TITLE = "Two texts, sixteen questions"
 PAY, BONUS = Decimal("1.80"), Decimal("0.90")
 BUDGET, FLOOR = Decimal("300.00"), Decimal("9.00")
@@ -80,7 +79,7 @@ ASKED, ANNOUNCED = 6, 1.5
 
 def tasks_by_name(*names: str) -> list[Task]:
     """Return the demo's tasks of these names; older demos may lack some."""
-    entry = AuditEntry.objects.filter(action=MARK).order_by("pk").first()
+    entry = AuditEntry.objects.filter(action=LOADED).order_by("pk").first()
     wanted = [entry.detail.get(name) for name in names] if entry else []
     return list(Task.objects.select_related("project").filter(pk__in=wanted).order_by("-pk"))
 
@@ -97,7 +96,7 @@ def compared_tasks() -> list[Task]:
 
 def taken_usernames() -> list[str]:
     """Usernames of the demo that belong to somebody."""
-    mine = [*ACCOUNTS, *(f"demo-{name}" for name in pseudonyms())]
+    mine = [*ACCOUNTS, *(f"{PREFIX}{name}" for name in pseudonyms())]
     return sorted(User.objects.filter(username__in=mine).values_list("username", flat=True))
 
 
@@ -150,7 +149,7 @@ class Loader(DemoContext):
         record(
             by=None,
             project=project,
-            action=MARK,
+            action=LOADED,
             on=project,
             task=task.pk,
             study=study.task.pk,
@@ -174,7 +173,7 @@ class Loader(DemoContext):
             self.people[username] = self.people[pseudonym or username] = user
         others = [name for name in pseudonyms() if name not in self.people]
         for name in others:
-            user = User(username=f"demo-{name}", display_name=f"Demo {name}")
+            user = User(username=f"{PREFIX}{name}", display_name=f"Demo {name}")
             user.set_unusable_password()
             user.save()
             self.people[name] = user

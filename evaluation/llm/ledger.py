@@ -18,6 +18,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
+from annotation.records.installation_state import is_switched_on
 from crowdqc.money import as_decimal
 from evaluation.models import CallState, Endpoint, LLMCall
 
@@ -121,6 +122,8 @@ def settle_and_lease(
 
 def _refusal(endpoint: Endpoint, priced: bool, cap: Cap | None) -> str:
     """Why nothing may be asked, whatever was so when the run began; else ""."""
+    if not is_switched_on("models"):
+        return "The owner of this site switched calls to language models off."
     if endpoint.archived_at is not None:
         return f"{endpoint.name} was archived; nothing more is asked there."
     if endpoint.hard_budget is not None and not priced:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.models import User
+from annotation.access import get_installation_owner
 from crowdqc.errors import DomainError, Missing
 from crowdqc.numbers import plural
 from evaluation.operations import actions
@@ -23,20 +23,12 @@ from evaluation.operations.selectors import page
 from evaluation.operations.selectors.failures import failures
 
 
-def _owner(request: HttpRequest) -> User:
-    """The owner of the installation; nobody else learns of these pages."""
-    user = request.user
-    if not (isinstance(user, User) and user.is_superuser):
-        raise Missing(_("There is no such page."))
-    return user
-
-
 @never_cache
 @login_required
 @require_safe
 def operations(request: HttpRequest) -> HttpResponse:
     """The installation at a glance; the page asks for itself every ten seconds."""
-    _owner(request)
+    get_installation_owner(request)
     return render(request, "evaluation/operations/page.html", page.page())
 
 
@@ -45,7 +37,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 @require_safe
 def report(request: HttpRequest) -> HttpResponse:
     """The figures of this moment as a file, to send along with a question."""
-    _owner(request)
+    get_installation_owner(request)
     found = page.page()
     failed = found["failed"].value or ()
     body: dict[str, Any] = {
@@ -81,7 +73,7 @@ def report(request: HttpRequest) -> HttpResponse:
 @require_POST
 def failure(request: HttpRequest, kind: str, row: int) -> HttpResponse:
     """Do a failed job again, or take it off the list (``do=discard``)."""
-    owner = _owner(request)
+    owner = get_installation_owner(request)
     try:
         if request.POST.get("do") == "discard":
             actions.discard_failure(by=owner, kind=kind, row=row)
@@ -98,7 +90,7 @@ def failure(request: HttpRequest, kind: str, row: int) -> HttpResponse:
 @require_POST
 def start_backup(request: HttpRequest) -> HttpResponse:
     """Have a backup made now."""
-    owner = _owner(request)
+    owner = get_installation_owner(request)
     try:
         actions.request_backup(by=owner)
         messages.success(request, _("The backup is queued. It is listed here when it is made."))
@@ -111,7 +103,7 @@ def start_backup(request: HttpRequest) -> HttpResponse:
 @require_POST
 def retry_all(request: HttpRequest) -> HttpResponse:
     """Do every listed job again; one that cannot be is said and left."""
-    owner, done, left = _owner(request), 0, []
+    owner, done, left = get_installation_owner(request), 0, []
     for one in failures():
         try:
             actions.retry_failure(by=owner, kind=one.kind, row=one.row)

@@ -510,14 +510,17 @@ export function startAnswering() {
         return;
       }
       submitting = false;
-      if (status >= 500) throw new Error(gettext("The server cannot answer."));
+      if (status >= 500) throw new Error(data.detail, { cause: data.code });
       state.textContent = "";
       if (status === 401 || (status === 403 && !data.code)) askToSignIn();
       else refuse(data.detail);
-    } catch {
+    } catch (error) {
       submitting = false;
-      state.textContent = gettext("Not submitted yet: no network. It is sent again by itself while this page is open.");
-      setTimeout(() => work()?.contains(target) && submit(target), 3000);
+      const isReadOnly = error.cause === "read-only";
+      state.textContent = isReadOnly
+        ? interpolate(gettext("Not submitted yet. %(reason)s It is sent again by itself while this page is open."), { reason: error.message }, true)
+        : gettext("Not submitted yet: no network. It is sent again by itself while this page is open.");
+      setTimeout(() => work()?.contains(target) && submit(target), isReadOnly ? 15000 : 3000);
     }
   }
 

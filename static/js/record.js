@@ -47,6 +47,7 @@ async function send(form, body) {
   });
   const json = response.headers.get("Content-Type")?.includes("application/json");
   const told = json ? await response.json() : {};
+  if (told.code === "read-only") throw new Error(told.detail, { cause: told.code });
   if (!response.ok) throw new Error(told.detail ?? interpolate(gettext("The server answered %(status)s."), { status: response.status }, true));
   const player = form.querySelector("audio");
   if (told.url) player.src = told.url;
@@ -67,9 +68,11 @@ async function keep(form, sound) {
       await send(form, body);
       return say(gettext("Kept."));
     } catch (error) {
-      // Without a network it is tried again, as the sound is nowhere else; a refusal stands.
-      if (!(error instanceof TypeError)) return say(error.message, true);
-      say(gettext("No network: your recording is sent when it is back. Leave this page open."), true);
+      // Without a network it is tried again, as the sound is nowhere else, and while the site takes
+      // nothing; a refusal stands.
+      const isReadOnly = error.cause === "read-only";
+      if (!isReadOnly && !(error instanceof TypeError)) return say(error.message, true);
+      say(isReadOnly ? error.message : gettext("No network: your recording is sent when it is back. Leave this page open."), true);
       await new Promise((done) => setTimeout(done, wait));
     }
   }

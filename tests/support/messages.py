@@ -106,6 +106,7 @@ WORKERS = (
     "annotation/conversations/actions.py",
     "annotation/conversations/forms.py",
     "annotation/conversations/worker_views.py",
+    "annotation/installation/middleware.py",
     "annotation/models/access.py",
     "annotation/models/assignments.py",
     "annotation/models/people.py",

@@ -63,6 +63,7 @@ PACKAGE_ORDER = (
     "evaluation.published",
     "evaluation.bundles",
     "evaluation.operations",
+    "evaluation.installation",
 )
 HTTP = ("views", "api", "forms", "urls")
 # What connects the packages of an app; only wiring imports it.

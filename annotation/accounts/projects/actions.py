@@ -33,6 +33,7 @@ from annotation.models import (
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
+from annotation.records.installation_state import require_feature
 from crowdqc import currencies, limits
 from crowdqc.database.compiled import CompiledQuery, Placeholder
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
@@ -59,6 +60,8 @@ def create_project(
     if why_not:
         raise Invalid(why_not, fields={"currency": why_not})
     User.objects.select_for_update(no_key=True).get(pk=by.pk)  # projects are counted in turn
+    if not by.is_superuser:
+        require_feature("projects")
     quotas.require_quota("projects", by)
     limits.require_try(limits.PROJECTS, by.pk, gettext("You have made many projects today."))
     project = Project.objects.create(name=name, owner=by, currency=currency)
@@ -174,6 +177,8 @@ def add_worker(
             if found.removed_at:
                 raise NotAllowed(gettext("You were removed from this project."))
             return found
+        if user is not None:
+            quotas.require_quota("workers", project)
         try:
             with transaction.atomic():
                 return Membership.objects.create(

@@ -40,6 +40,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
+from annotation.records.installation_state import is_sign_up_open
 
 
 def list_staff(project: Project) -> list[Membership]:
@@ -220,5 +221,5 @@ def landing() -> dict[str, Any]:
     return {
         "board": hooks.public_board(slug) if slug else None,
         "demo": offered_accounts(),
-        "sign_up_open": settings.CROWDQC_SIGNUP == "open",
+        "sign_up_open": is_sign_up_open(),
     }

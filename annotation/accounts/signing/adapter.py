@@ -24,6 +24,7 @@ from annotation.accounts.projects.actions import open_invitation
 from annotation.accounts.security.log import Kind, attempted_account, log_event
 from annotation.accounts.signing import actions, outbox, selectors
 from annotation.models import User
+from annotation.records.installation_state import is_sign_up_open
 from crowdqc import limits
 from crowdqc.errors import DomainError, LimitExceeded
 from crowdqc.sealing import sealed
@@ -75,7 +76,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Return whether sign-up is open to everybody, or this request answers an invitation."""
-        if settings.CROWDQC_SIGNUP == "open":
+        if is_sign_up_open():
             return True
         return _is_invited(request.POST.get("next") or request.GET.get("next") or "")
 

@@ -30,6 +30,7 @@ from annotation.accounts.signing import actions, selectors
 from annotation.accounts.signing.forms import MAILS, NameForm
 from annotation.accounts.signing.sso import allow_provider_forms
 from annotation.models import User
+from annotation.records.installation_state import is_sign_up_open
 from crowdqc import limits
 from crowdqc.errors import Invalid
 from crowdqc.web.back import redirect_back
@@ -57,7 +58,7 @@ class _Says:
         return {
             **context,
             "sso_name": name,
-            "sign_up_open": settings.CROWDQC_SIGNUP == "open",
+            "sign_up_open": is_sign_up_open(),
             "mail_is_printed": ".console." in settings.EMAIL_BACKEND,
             "wanted": next((said for page, said in WANTED.items() if reverse(page) == wanted), ""),
         }

@@ -17,7 +17,8 @@ class Command(BaseCommand):
 
     help = (
         "Show the quotas of the installation, of a person or of a project, with what is used of "
-        "each; or give the person or project one of its own. The audit log records it."
+        "each; or give the person or project one of its own, or everybody without --person and "
+        "--project another one. The audit log records it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -54,6 +55,4 @@ class Command(BaseCommand):
             if user is None:
                 raise CommandError("There is no such person.")
             return user
-        if options["set"] or options["reset"]:
-            raise CommandError("Name a --person or a --project; others: CROWDQC_QUOTAS.")
         return None

@@ -13,9 +13,11 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from annotation.accounts.signing.selectors import find_user
-from annotation.installation import actions, selectors
+from annotation.installation import actions, merging, selectors
 from annotation.models import Project, User
+from annotation.records.installation_state import FEATURES, SECONDS
 from crowdqc.errors import DomainError
+from evaluation.installation.demo import remove_demo
 from evaluation.models import Endpoint
 
 
@@ -25,7 +27,7 @@ class Command(BaseCommand):
     help = (
         "List projects (with tasks, answers, files and model costs) and accounts; transfer or "
         "close a project; close, open or unlock an account; write to everybody; export the audit "
-        "log as JSON Lines."
+        "log as JSON Lines; make the installation read-only, or show a banner."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,6 +43,20 @@ class Command(BaseCommand):
         one.add_argument("project", type=int, help="the number in the project's address")
         one.add_argument("--why", required=True, help="the reason, for the audit log")
         for verb, text in (
+            ("archive-project", "close its tasks and let nobody but owners change it"),
+            ("reopen-project", "let the people of an archived project change it again"),
+        ):
+            one = verbs.add_parser(verb, help=text)
+            one.add_argument("project", type=int, help="the number in the project's address")
+            one.add_argument("--why", required=True, help="the reason, for the audit log")
+        one = verbs.add_parser("merge", help="move all of an account to another, and close it")
+        one.add_argument("user", help="the account that is closed: a user name or e-mail address")
+        one.add_argument("into", help="the account that stays")
+        one.add_argument("--why", required=True, help="the reason, for the audit log")
+        one = verbs.add_parser("switch-off", help="switch these features off and all others on")
+        one.add_argument("feature", nargs="*", help=", ".join(FEATURES))
+        verbs.add_parser("remove-demo", help="close the demo's accounts and archive its project")
+        for verb, text in (
             ("close-account", "keep an account from signing in"),
             ("reopen-account", "let a closed account sign in again"),
             ("reset-factor", "remove the second factors of an account and end its sessions"),
@@ -52,6 +68,11 @@ class Command(BaseCommand):
             )
         one = verbs.add_parser("broadcast", help="notify everybody")
         one.add_argument("text", help="the message, up to 400 characters")
+        one = verbs.add_parser("read-only", help="keep everybody but owners from changing anything")
+        one.add_argument("--why", required=True, help="the reason, which every page shows")
+        verbs.add_parser("writable", help="take changes again")
+        one = verbs.add_parser("banner", help="show a sentence above every page")
+        one.add_argument("text", help="up to 300 characters; an empty one removes the banner")
         one = verbs.add_parser("audit", help="the audit log as JSON Lines")
         one.add_argument("file", help="where to write it; it must not be there yet")
         one.add_argument("--days", type=int, help="only of the last days")
@@ -69,6 +90,14 @@ class Command(BaseCommand):
             "reset-factor": self._account,
             "broadcast": self._broadcast,
             "audit": self._audit,
+            "read-only": self._read_only,
+            "writable": self._writable,
+            "banner": self._banner,
+            "archive-project": self._archive,
+            "reopen-project": self._archive,
+            "merge": self._merge,
+            "switch-off": self._switch_off,
+            "remove-demo": self._remove_demo,
         }
         try:
             verbs[options["verb"]](options)
@@ -100,28 +129,68 @@ class Command(BaseCommand):
 
     def _transfer(self, options: dict[str, Any]) -> None:
         project = actions.transfer_project(
-            project=_project(options["project"]), to=_user(options["to"]), why=options["why"]
+            by=None,
+            project=_project(options["project"]),
+            to=_user(options["to"]),
+            why=options["why"],
         )
         self.stdout.write(f"{project.name} belongs to {project.owner.username}.")
 
     def _close_project(self, options: dict[str, Any]) -> None:
-        count = actions.close_project(project=_project(options["project"]), why=options["why"])
+        count = actions.close_project(
+            by=None, project=_project(options["project"]), why=options["why"]
+        )
         self.stdout.write(f"{count} task(s) closed.")
 
     def _account(self, options: dict[str, Any]) -> None:
         user, why = _user(options["user"]), options["why"]
         if options["verb"] == "reset-factor":
-            count = actions.reset_second_factor(user=user, proof=why)
+            count = actions.reset_second_factor(by=None, user=user, proof=why)
             self.stdout.write(f"{count} second factor(s) removed; all sessions ended.")
         elif options["verb"] == "close-account":
-            actions.close_account(user=user, why=why)
+            actions.close_account(by=None, user=user, why=why)
             self.stdout.write("The account is closed.")
         else:
-            actions.reopen_account(user=user, why=why)
+            actions.reopen_account(by=None, user=user, why=why)
             self.stdout.write("The account is open again.")
 
     def _broadcast(self, options: dict[str, Any]) -> None:
-        self.stdout.write(f"{actions.broadcast(text=options['text'])} people notified.")
+        self.stdout.write(f"{actions.broadcast(by=None, text=options['text'])} people notified.")
+
+    def _read_only(self, options: dict[str, Any]) -> None:
+        actions.set_read_only(by=None, why=options["why"])
+        self.stdout.write(f"Read-only: all processes know it within {SECONDS:.0f} s.")
+
+    def _writable(self, options: dict[str, Any]) -> None:
+        count = actions.end_read_only(by=None)
+        self.stdout.write(f"Changes are taken again; {count} assignment(s) got their time back.")
+
+    def _banner(self, options: dict[str, Any]) -> None:
+        banner = actions.set_banner(by=None, text=options["text"]).banner
+        self.stdout.write("The banner is shown." if banner else "The banner is removed.")
+
+    def _archive(self, options: dict[str, Any]) -> None:
+        project, why = _project(options["project"]), options["why"]
+        if options["verb"] == "archive-project":
+            count = actions.archive_project(by=None, project=project, why=why)
+            self.stdout.write(f"The project is archived; {count} task(s) closed.")
+        else:
+            actions.reopen_project(by=None, project=project, why=why)
+            self.stdout.write("The project can be changed again.")
+
+    def _merge(self, options: dict[str, Any]) -> None:
+        into = merging.merge_accounts(
+            by=None, user=_user(options["user"]), into=_user(options["into"]), why=options["why"]
+        )
+        self.stdout.write(f"All of it belongs to {into.username}; the other account is closed.")
+
+    def _switch_off(self, options: dict[str, Any]) -> None:
+        off = actions.switch_features(by=None, switched_off=options["feature"]).switched_off
+        self.stdout.write(f"Switched off: {', '.join(off) or 'nothing'}.")
+
+    def _remove_demo(self, options: dict[str, Any]) -> None:
+        count = remove_demo(by=None)
+        self.stdout.write(f"{count} account(s) of the demo closed; its project is archived.")
 
     def _audit(self, options: dict[str, Any]) -> None:
         since = timezone.now() - timedelta(days=options["days"]) if options["days"] else None

@@ -15,6 +15,7 @@ from annotation.accounts.tokens.actions import digest_token
 from annotation.files.stored.actions import forget
 from annotation.models import User
 from annotation.records.actions.audit import record
+from annotation.records.installation_state import require_feature
 from crowdqc import queue
 from crowdqc.errors import Conflict, Invalid, Missing
 from evaluation.models import BoardBundle, Run, RunShare, RunState
@@ -72,6 +73,7 @@ def publish(
     project's stays theirs, so that nobody takes over what was cited. Raises Invalid for the
     address, Conflict as ``share``, and where runs of this kind have no public bundle.
     """
+    require_feature("boards")
     _lock(run)
     if not 3 <= len(slug) <= 60 or not SLUG.fullmatch(slug):
         said = _("Use 3 to 60 small letters, digits and single hyphens, such as “rag-study-2026”.")

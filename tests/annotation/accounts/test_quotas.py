@@ -123,9 +123,9 @@ def test_only_what_is_a_quota_of_it_can_be_set() -> None:
     project = factories.make_project()
     quotas.set_quota(by=None, name="megabytes_of_project", owner=project, limit=7)
     assert quotas.quota_limit("megabytes_of_project", project) == 7
-    for owner in (project, None):
+    for owner, name in ((project, "projects"), (None, "cups")):
         with pytest.raises(Invalid):
-            quotas.set_quota(by=None, name="projects", owner=owner, limit=1)
+            quotas.set_quota(by=None, name=name, owner=owner, limit=1)
     with pytest.raises(CommandError):
         quota("--project", str(project.pk), "--set", "megabytes_of_project", "-1")
     assert "of 7" in quota("--project", str(project.pk))

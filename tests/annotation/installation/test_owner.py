@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import uuid
 from pathlib import Path
 
 import pytest
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.core.management import CommandError, call_command
 
+from annotation.accounts.signing.selectors import find_user
 from annotation.models import AuditEntry, Membership, Notice, Role
 from annotation.models.tasks import TaskState
+from annotation.payouts.actions import proposals as payouts
+from annotation.records.installation_state import require_feature
+from crowdqc.errors import Conflict
 from tests.security.accounts.factors import set_up_app
 from tests.support import factories as make
 
@@ -100,3 +106,61 @@ def test_audit_log_is_written_to_a_new_file(tmp_path: Path) -> None:
     assert "version.publish" in {row["action"] for row in rows}
     with pytest.raises(CommandError):
         owner("audit", str(path))
+
+
+def test_merged_account_gives_its_roles_work_and_addresses_to_the_other() -> None:
+    task, into = make.make_task(), make.make_user("stays")
+    done = make.claim_and_submit(task)
+    double = done.worker.user
+    assert double is not None
+    EmailAddress.objects.create(user=double, email="old@example.org", verified=True, primary=True)
+    owned = make.make_project(owner=double)
+    owner("merge", double.username, "stays", "--why", "One person.")
+    done.worker.refresh_from_db()
+    owned.refresh_from_db()
+    assert (done.worker.user, owned.owner, find_user("old@example.org")) == (into, into, into)
+    double.refresh_from_db()
+    assert not double.is_active
+    assert last_entry("account.merge").detail["into"] == into.pk
+
+
+def test_two_workers_of_one_project_are_not_merged() -> None:
+    task = make.make_task()
+    first, second = (make.claim_and_submit(task).worker.user for _ in range(2))
+    assert first is not None and second is not None
+    with pytest.raises(CommandError, match="Both work in"):
+        owner("merge", first.username, second.username, "--why", "One person.")
+    assert Membership.objects.filter(user=first).exists()
+
+
+def test_merging_leaves_nobody_to_approve_their_own_proposal() -> None:
+    done = make.claim_and_submit(make.make_task())
+    project, line = done.task.project, payouts.ProposedLine(done.pk, "approve")
+    proposer, approver = project.owner, make.make_member(project).user
+    batch = payouts.propose_payout(by=proposer, task=done.task, lines=[line], key=uuid.uuid4())
+    owner("merge", proposer.username, approver.username, "--why", "One person.")
+    batch.refresh_from_db()
+    assert batch.proposed_by == approver
+
+
+def test_archived_project_closes_its_tasks_and_is_reopened() -> None:
+    task = make.make_task()
+    number = str(task.project_id)
+    owner("archive-project", number, "--why", "Nobody uses it.")
+    task.refresh_from_db()
+    task.project.refresh_from_db()
+    assert task.state == TaskState.CLOSED and task.project.archived_at is not None
+    with pytest.raises(CommandError):
+        owner("archive-project", number, "--why", "Again.")
+    owner("reopen-project", number, "--why", "It is used.")
+    task.project.refresh_from_db()
+    assert task.project.archived_at is None
+
+
+def test_features_are_switched_by_name() -> None:
+    assert owner("switch-off", "boards") == "Switched off: boards.\n"
+    with pytest.raises(Conflict):
+        require_feature("boards")
+    with pytest.raises(CommandError, match="no such feature"):
+        owner("switch-off", "everything")
+    assert owner("switch-off") == "Switched off: nothing.\n"

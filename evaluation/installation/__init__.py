@@ -1,0 +1,1 @@
+"""Pages and API by which an owner runs the installation."""
