@@ -119,7 +119,11 @@ def _worker_nav(
     request: HttpRequest, counts: Callable[[], dict[str, int]], *, is_owner: bool
 ) -> list[dict[str, Any]]:
     name = _name(request)
-    own = ((_("Operations"), "operations", ()),) if is_owner else ()  # of the installation
+    own: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    if is_owner and _belongs(name, ("installation", "operations")):
+        return _installation_nav(name)
+    if is_owner:
+        own = ((_("Installation"), "installation", ()),)
     return [
         {
             "label": label,
@@ -134,5 +138,24 @@ def _worker_nav(
             (_("My data"), "work_record", ()),
             (_("Projects"), "project_list", ()),
             *own,
+        )
+    ]
+
+
+def _installation_nav(name: str) -> list[dict[str, Any]]:
+    """Tabs of the pages by which an owner runs the installation."""
+    return [
+        {
+            "label": label,
+            "url": reverse(address),
+            "count": None,
+            "current": name == address or name in beside,
+        }
+        for label, address, beside in (
+            (_("Projects"), "installation", ("installation_limits",)),
+            (_("People"), "installation_people", ()),
+            (_("Operations"), "operations", ()),
+            (_("Log"), "installation_security", ()),
+            (_("Settings"), "installation_settings", ()),
         )
     ]

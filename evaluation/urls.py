@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from annotation.api.frame.base import Unknown
+from evaluation.installation import urls as installation
 from evaluation.live import urls as live
 from evaluation.llm_runs import urls as llm_runs
 from evaluation.official import api as official
@@ -91,11 +92,13 @@ apis = (
         payouts.api,
         panels.api,
         people.api,
+        installation.api,
     ),
 )
 urlpatterns = [
     path("score/", include(score_table)),
     path("", include(operations)),
+    path("", include(installation)),
     path("shared/<str:secret>/", sharing.shared_results, name="shared_results"),
     path("boards/<slug:slug>/", sharing.public_board, name="public_board"),
     path("boards/<slug:slug>.<str:form>", sharing.public_board, name="public_board_file"),

@@ -72,6 +72,8 @@ GET: dict[str, str] = {
     "operations": "LNNNN", "operations_report": "LNNNN", "operations_retry_all": POST_ONLY,
     "operations_backup": POST_ONLY,
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
+    "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
+    "installation_audit": "LNNNN", "installation_limits": "LNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
     "manual": NOT_BUILT, "manual_page": NOT_BUILT, "script_words": PUBLIC,
     "home": PUBLIC, "signup": PUBLIC, "login": PUBLIC,
@@ -310,6 +312,8 @@ POST: dict[str, str] = {
     "label_decide": WRITE_STAFF, "label_revoke": WRITE_STAFF,
     "checklist_scores": WRITE_REQUESTER, "project_settings_factor": "LNFXF",
     "operations_backup": "LNNNN", "operations_retry_all": "LNNNN", "operations_failure": "LNNNN",
+    "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
+    "installation_limits": "LNNNN",
 }  # fmt: skip
 
 
@@ -432,7 +436,10 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 # -- what opens to nobody in the tables above ------------------------------------------------------
 
 # Of the owner of the installation, who is none of the roles.
-OWNERS = ("operations", "operations_report", "installation_security")
+OWNERS = (
+    "operations", "operations_report", "installation_security", "installation",
+    "installation_people", "installation_settings", "installation_audit",
+)  # fmt: skip
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
     "turn_results": "test_run_finds_where_conversations_go_wrong",
@@ -440,6 +447,12 @@ OPENED_ELSEWHERE = {
     "api_token": "test_a_token_says_what_it_may_do_and_a_session_has_none",
     "run_estimates":
         "test_a_method_is_offered_where_it_is_enabled_and_its_run_outlives_the_plugin",
+    "installation_limits": "test_owner_gives_a_project_other_limits",
+    **dict.fromkeys(
+        (f"api_installation_{name}" for name in ("state", "projects", "people", "quotas", "audit")),
+        "test_owner_reads_the_installation_by_a_token_with_its_scope",
+    ),
+    "api_installation_project_quotas": "test_owner_changes_quotas_by_a_program",
     "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
     "metrics": "test_nobody_reads_metrics_without_the_token",
     "readyz": "test_ready_with_a_fresh_heartbeat",
@@ -482,6 +495,20 @@ POSTED_ELSEWHERE = {
     "grading_keys": "test_answers_are_held_against_the_right_answers_that_graders_agreed_on",
     "models_prompt_try":
         "test_a_prompt_written_in_the_browser_is_previewed_tried_and_run_as_it_was_shown",
+    "installation": "test_owner_transfers_a_project_after_a_confirmation",
+    "installation_people": "test_owner_closes_and_reopens_an_account",
+    "installation_settings": "test_owner_switches_read_only_and_back",
+    "installation_limits": "test_owner_gives_a_project_other_limits",
+    **dict.fromkeys(
+        (
+            f"api_installation_{name}"
+            for name in (
+                "read_only", "writable", "broadcast", "remove_demo", "transfer", "archive",
+                "reopen", "close", "reopen_account", "reset_factor", "merge",
+            )
+        ),
+        "test_owner_acts_by_a_program_as_on_the_pages",
+    ),
     "operations_backup": "test_the_owner_asks_for_a_backup_which_a_job_of_its_own_queue_makes",
     "operations_retry_all": "test_each_kind_of_failure_is_listed_and_can_be_done_again",
     "operations_failure": "test_each_kind_of_failure_is_listed_and_can_be_done_again",

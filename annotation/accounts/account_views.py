@@ -47,6 +47,10 @@ class TokenForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not user.is_superuser:
+            self.fields["scopes"].choices = [  # type: ignore[attr-defined]
+                one for one in ApiToken.Scope.choices if one[0] != ApiToken.Scope.INSTALLATION
+            ]
         self.projects = {str(project.pk): project for project in list_bindable_projects(user)}
         self.fields["project"].choices = [  # type: ignore[attr-defined]
             ("", _("All my projects")),

@@ -105,7 +105,7 @@ class Listing:
 
 
 def apply_to_each(
-    act: Callable[[Any], Any],
+    act: Callable[..., Any],
 ) -> Callable[[Sequence[Any], Mapping[str, Any]], Reasons]:
     """Wrap an action on one row into a bulk action: own transactions, refusals collected by row."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from django import forms
 from django.contrib import messages
@@ -12,11 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from annotation.access import Access
 from annotation.lists import actions
 from annotation.lists.definition import Bulk, Listing
 from annotation.lists.selectors import chosen_rows, show
 from annotation.lists.state import State
+from annotation.models import Project, User
 from crowdqc.errors import Invalid
 from crowdqc.numbers import count, parse_whole, plural
 from crowdqc.web.htmx import page_or_fragment
@@ -25,8 +25,23 @@ NAMED = 12  # rows named on the page that asks again
 RESULTS = "_includes/lists/results.html"
 
 
+class Reader(Protocol):
+    """Who reads a list: an ``Access`` to a project, or an owner of the installation."""
+
+    @property
+    def user(self) -> User: ...
+
+    @property
+    def project(self) -> Project | None:
+        """Where views of the list are saved; None: nowhere."""
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether the person may act on rows."""
+
+
 def list_page(
-    request: HttpRequest, access: Access, listing: Listing, template: str, context: dict[str, Any]
+    request: HttpRequest, access: Reader, listing: Listing, template: str, context: dict[str, Any]
 ) -> HttpResponse:
     """Show a page with a list, or only its table while searching.
 
@@ -47,23 +62,23 @@ def _address(request: HttpRequest, query: str) -> str:
     return f"{request.path}?{query}" if query else request.path
 
 
-def _post(request: HttpRequest, access: Access, listing: Listing) -> HttpResponse:
+def _post(request: HttpRequest, access: Reader, listing: Listing) -> HttpResponse:
     state = State.of(listing, request.GET)
     here = _address(request, state.query(listing))
-    what = request.POST.get("do", "")
-    if what == "save_view":
+    what, project = request.POST.get("do", ""), access.project
+    if what == "save_view" and project is not None:
         view = actions.save_view(
             by=access.user,
-            project=access.project,
+            project=project,
             list=listing.slug,
             name=request.POST.get("name", ""),
             query=state.query(listing),
         )
         messages.success(request, _("Saved the view “%(name)s”.") % {"name": view.name})
         return redirect(here)
-    if what == "delete_view":
+    if what == "delete_view" and project is not None:
         view_id = parse_whole(request.POST.get("view", ""))
-        actions.delete_view(by=access.user, project=access.project, view_id=view_id)
+        actions.delete_view(by=access.user, project=project, view_id=view_id)
         messages.success(request, _("Deleted the saved view."))
         return redirect(here)
     bulk = next((one for one in listing.bulk if one.slug == what), None)

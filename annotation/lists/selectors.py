@@ -26,7 +26,7 @@ class ShownList:
     state: State
     page: Page
     rows: Sequence[tuple[int, str, Any]]  # id, name, what the template shows
-    views: Sequence[SavedView]
+    views: Sequence[SavedView] | None  # None: no view is saved of this list
     most: int = MOST_AT_ONCE
 
     @property
@@ -110,15 +110,18 @@ class ShownList:
         return [] if usual else [("sort", self.state.sort)]
 
 
-def show(listing: Listing, query: QueryDict, project: Project, user: User) -> ShownList:
+def show(listing: Listing, query: QueryDict, project: Project | None, user: User) -> ShownList:
     """Return the page of a list that an address asks for (three queries besides ``read``)."""
     state = State.of(listing, query)
     page = Paginator(ordered(listing, state), listing.per_page).get_page(query.get("page"))
     found = list(page.object_list)
     names = [(row.pk, listing.name_of(row)) for row in found]
     rows = [(*of, row) for of, row in zip(names, listing.read(found), strict=True)]
-    views = SavedView.objects.filter(project=project, user=user, list=listing.slug)
-    return ShownList(listing, state, page, rows, list(views.order_by("name")))
+    views = None
+    if project is not None:
+        saved = SavedView.objects.filter(project=project, user=user, list=listing.slug)
+        views = list(saved.order_by("name"))
+    return ShownList(listing, state, page, rows, views)
 
 
 def chosen_rows(listing: Listing, query: QueryDict, sent: QueryDict) -> list[Any]:

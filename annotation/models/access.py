@@ -20,6 +20,7 @@ class ApiToken(models.Model):
         WORK = "work", gettext_lazy("Work: claim, answer, submit")
         RUN = "run", gettext_lazy("Start and cancel runs")
         PAY = "pay", gettext_lazy("Propose and approve payouts")
+        INSTALLATION = "installation", gettext_lazy("Run the installation, for its owners")
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=80)

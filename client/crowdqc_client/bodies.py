@@ -34,6 +34,10 @@ class AskingIn(TypedDict):
     qualifies: NotRequired[str]
 
 
+class BroadcastIn(TypedDict):
+    text: str
+
+
 class CodesIn(TypedDict):
     completed: NotRequired[str]
     failed_attention: NotRequired[str]
@@ -141,6 +145,11 @@ class LiveIn(TypedDict):
     dimension: NotRequired[str]
 
 
+class MergeIn(TypedDict):
+    why: str
+    into: str
+
+
 class MessageIn(TypedDict):
     message: int
 
@@ -244,6 +253,24 @@ class PatchedPanelIn(TypedDict):
     name: NotRequired[str]
 
 
+class PatchedQuotaIn(TypedDict):
+    name: NotRequired[
+        Literal[
+            "invitations",
+            "megabytes",
+            "megabytes_of_project",
+            "panels",
+            "projects",
+            "tasks",
+            "waiting",
+            "waiting_of_person",
+            "waiting_of_project",
+            "workers",
+        ]
+    ]
+    most: NotRequired[int | None]
+
+
 class PatchedRecruitmentChange(TypedDict):
     name: NotRequired[str]
     active: NotRequired[bool]
@@ -288,8 +315,16 @@ class ProjectIn(TypedDict):
     currency: NotRequired[str]
 
 
+class ProofIn(TypedDict):
+    proof: str
+
+
 class ReadIn(TypedDict):
     upto: int
+
+
+class ReasonIn(TypedDict):
+    why: str
 
 
 class RejectIn(TypedDict):
@@ -344,7 +379,7 @@ class SignIn(TypedDict):
     username: str
     password: str
     code: NotRequired[str]
-    scopes: NotRequired[list[Literal["read", "write", "work", "run", "pay"]]]
+    scopes: NotRequired[list[Literal["read", "write", "work", "run", "pay", "installation"]]]
 
 
 class StatementIn(TypedDict):
@@ -377,6 +412,11 @@ class TaskIn(TypedDict):
 class TextIn(TypedDict):
     text: str
     key: NotRequired[str]
+
+
+class TransferIn(TypedDict):
+    why: str
+    to: str
 
 
 class UptoIn(TypedDict):
@@ -455,6 +495,11 @@ class ModerateIn(TypedDict):
 
 class MoveIn(TypedDict):
     to: Literal["pause", "resume", "close", "reopen"]
+
+
+class PatchedStateIn(TypedDict):
+    banner: NotRequired[str]
+    switched_off: NotRequired[list[Literal["boards", "models", "projects", "sign_ups"]]]
 
 
 class ProposeIn(TypedDict):

@@ -19,6 +19,28 @@ class AccountOut(Model):
     balance: Decimal
 
 
+class AccountUseOut(Model):
+    """
+    An account with its use.
+    """
+
+    id: int
+    username: str
+    name: str
+    email: str
+    active: bool
+    owner: Annotated[bool, Field(description="Of the installation")]
+    owned: Annotated[int, Field(description="Projects")]
+    projects: Annotated[int, Field(description="Where they have a role")]
+    submitted: Annotated[int, Field(description="Assignments")]
+    second_factor: bool
+    last_sign_in: Annotated[AwareDatetime | None, Field(...)]
+
+
+class AccountsClosed(Model):
+    accounts: Annotated[int, Field(description="That were closed")]
+
+
 class Acknowledged(Model):
     next: Annotated[int, Field(description="All events below this number are stored")]
 
@@ -294,6 +316,10 @@ class ExclusionOut(Model):
     undone_at: Annotated[AwareDatetime | None, Field(...)]
 
 
+class FactorsRemoved(Model):
+    factors: Annotated[int, Field(description="That were removed")]
+
+
 class FeedbackOut(Model):
     told: Annotated[bool, Field(description="Whether anything is told of this question.")]
     right: Annotated[bool | None, Field(...)]
@@ -350,6 +376,21 @@ class Imported(Model):
         Field(description="The other rows by reason: `there` already, given `twice` in these rows"),
     ]
     notes: Annotated[list[str], Field(description="How values were read, and cells left empty")]
+
+
+class InstallationEntry(Model):
+    """
+    A line of the audit log.
+    """
+
+    id: int
+    at: AwareDatetime
+    actor: Annotated[str | None, Field(...)]
+    project: Annotated[int | None, Field(...)]
+    action: str
+    object: str
+    object_id: Annotated[int | None, Field(...)]
+    detail: Any
 
 
 class ItemLabelOut(Model):
@@ -682,6 +723,10 @@ class PendingOut(Model):
     gives: Annotated[Decimal | None, Field(description="By the rule and this run, proposed anew")]
 
 
+class PeopleNotified(Model):
+    people: Annotated[int, Field(description="Who were notified now")]
+
+
 class PluginOut(Model):
     """
     A plug-in of this installation; ``title`` is empty where it is no longer loaded.
@@ -749,6 +794,36 @@ class Problem(Model):
     detail: Annotated[str, Field(description="A sentence for a person")]
     fields: Annotated[dict[str, str], Field(description="Field -> what is wrong")]
     rows: list[BadRow]
+
+
+class ProjectUseOut(Model):
+    """
+    A project with its use.
+    """
+
+    id: int
+    name: str
+    owner: str
+    owner_active: bool
+    members: Annotated[int, Field(description="People with a role now")]
+    tasks: int
+    answers: int
+    bytes: Annotated[int, Field(description="Of files")]
+    currency: str
+    models: Annotated[str, Field(description="What models cost")]
+    paid: Annotated[str, Field(description="What left to workers")]
+    last_activity: Annotated[AwareDatetime | None, Field(...)]
+    archived_at: Annotated[AwareDatetime | None, Field(...)]
+
+
+class QuotaOut(Model):
+    name: str
+    used: Annotated[int | None, Field(...)]
+    most: int
+
+
+class ReadOnlyEnded(Model):
+    assignments: Annotated[int, Field(description="That got the time back which they lost")]
 
 
 class RecruitmentOut(Model):
@@ -962,6 +1037,10 @@ class SystemScoreOut(Model):
 class TableNote(Model):
     head: str
     text: str
+
+
+class TasksClosed(Model):
+    tasks: Annotated[int, Field(description="That were closed")]
 
 
 class TokenOut(Model):
@@ -1755,6 +1834,17 @@ class StaffOut(Model):
         Field(description="* `requester` - requester\n* `manager` - manager\n* `viewer` - viewer"),
     ]
     since: AwareDatetime
+
+
+class StateOut(Model):
+    """
+    What holds for the whole installation.
+    """
+
+    read_only_since: Annotated[AwareDatetime | None, Field(...)]
+    read_only_reason: str
+    banner: str
+    switched_off: list[str]
 
 
 class TableOut(Model):

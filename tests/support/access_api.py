@@ -11,6 +11,11 @@ PUBLIC = "OOOOO"
 CALL = "CMMMM"  # takes POST only
 NO_RUN = "CNFNN"  # no run is finished here
 
+OWNERS_READ = ("state", "projects", "people", "quotas", "audit", "project_quotas")
+OWNERS_ACT = (
+    "read_only", "writable", "broadcast", "remove_demo", "transfer", "archive", "reopen",
+    "close", "reopen_account", "reset_factor", "merge",
+)  # fmt: skip
 GET: dict[str, str] = {
     "api_schema": PUBLIC,
     "api_docs": PUBLIC,
@@ -148,6 +153,9 @@ GET: dict[str, str] = {
     "api_scores_labels": STAFF,
     "api_task_scores_labels": NO_RUN,
     "api_live": STAFF,
+    # Only of owners of the installation (tests/evaluation/installation).
+    **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_READ), "CNNNN"),
+    **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_ACT), CALL),
     "api_draws": STAFF,
     "api_live_outputs": CALL,
     "api_live_end": CALL,
@@ -178,6 +186,7 @@ GET: dict[str, str] = {
 REQUESTER, EITHER, MANAGER = "CNFXF", "CNFXX", "CNFFX"
 MINE = "CNXNN"
 POST: dict[str, str] = {
+    **dict.fromkeys((f"api_installation_{name}" for name in OWNERS_ACT), "CNNNN"),
     "api_projects": "CXXXX",
     "api_consent_texts": REQUESTER,
     "api_invitations": EITHER,
@@ -290,6 +299,9 @@ CHANGE: dict[tuple[str, str], str] = {
     ("put", "api_schedule"): EITHER,
     ("put", "api_payout_rule"): EITHER,
     ("put", "api_watches"): REQUESTER,
+    ("patch", "api_installation_state"): "CNNNN",
+    ("patch", "api_installation_quotas"): "CNNNN",
+    ("patch", "api_installation_project_quotas"): "CNNNN",
 }
 # Addresses that stand for something else than the usual thing of their kind.
 PLACES = {

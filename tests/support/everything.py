@@ -342,6 +342,7 @@ def everything() -> tuple[dict[str, Any], dict[str, Client]]:
             0
         ].pk,
         "rest": "nothing/",
+        "user_id": world.outsider.pk,
         **asked_values(project),
         **thought_values(project),
     }

@@ -69,7 +69,7 @@ def make_user(name: str = "", *, password: str = "", **fields: Any) -> User:
     return user
 
 
-def api_token(user: User, scopes: Collection[str] = tokens.ALL, **fields: Any) -> str:
+def api_token(user: User, scopes: Collection[str] = tokens.OF_EVERYBODY, **fields: Any) -> str:
     """A token of the person's; ``fields``: project, per_minute, days..."""
     return tokens.create_token(by=user, name="test", scopes=scopes, **{"days": 1, **fields})[1]
 

@@ -26,6 +26,7 @@ from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
 
 ALL = tuple(ApiToken.Scope.values)
+OF_EVERYBODY = tuple(scope for scope in ALL if scope != ApiToken.Scope.INSTALLATION)
 MOST_DAYS = 365
 SIGN_IN_DAYS = 30
 # What a token for name and password may do unless more is asked for.
@@ -80,6 +81,11 @@ def create_token(
     _check_fields(name, scopes, days, per_minute)
     if project and not project.memberships.filter(user=by, removed_at=None).exists():
         raise Invalid(_("You do not belong to it."), fields={"project": _("One of your projects.")})
+    if ApiToken.Scope.INSTALLATION in scopes and (project or not by.is_superuser):
+        raise Invalid(
+            _("Only owners of the installation run it."),
+            fields={"scopes": _("Leave out: installation.")},
+        )
     if is_unverified(by):
         raise NotAllowed(_("Confirm your e-mail address before you create a token."))
     strong = code_shown or stepup.has_shown_second_factor(by)

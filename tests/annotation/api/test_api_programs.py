@@ -34,7 +34,7 @@ def _fresh_limits() -> Iterator[None]:
 
 def client_of(user: User | None, *scopes: str, **fields: Any) -> APIClient:
     assert user is not None
-    token = make.api_token(user, scopes or tokens.ALL, **fields)
+    token = make.api_token(user, scopes or tokens.OF_EVERYBODY, **fields)
     return APIClient(HTTP_AUTHORIZATION=f"Token {token}")
 
 

@@ -1,0 +1,120 @@
+"""What the owner's pages show beside their lists."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.accounts import quotas
+from annotation.accounts.quotas import INSTALLATION, PROJECT
+from annotation.models import Project, StoredFile, User
+from annotation.records.actions.audit import VISITOR
+from annotation.records.installation_state import current_state, is_sign_up_open
+from crowdqc.numbers import count
+from evaluation.installation.listing import idle_since, project_rows
+from evaluation.models import LLMCall
+
+LimitRow = tuple[str, Any, int, int | None]  # name, label, what usually holds, what is set
+LABELS = {
+    "projects": gettext_lazy("Projects per person"),
+    "tasks": gettext_lazy("Tasks"),
+    "workers": gettext_lazy("Workers"),
+    "invitations": gettext_lazy("Open invitations"),
+    "panels": gettext_lazy("Panels"),
+    "waiting_of_person": gettext_lazy("Waiting uploads per person"),
+    "waiting_of_project": gettext_lazy("Waiting uploads"),
+    "waiting": gettext_lazy("Waiting uploads of all"),
+    "megabytes_of_project": gettext_lazy("Storage, MB"),
+    "megabytes": gettext_lazy("Storage of all, MB"),
+}
+
+
+def limit_rows(project: Project | None) -> list[LimitRow]:
+    """Return the limits of a project, or those that usually hold."""
+    if project is None:
+        set_now = current_state().quotas
+        return [
+            (name, LABELS[name], int(quotas.usual_limit(name)), set_now.get(name))
+            for name in quotas.QUOTAS
+        ]
+    own = quotas.own_limits(project)
+    return [
+        (name, LABELS[name], quotas.usual_limit(name), own.get(name))
+        for name, quota in quotas.QUOTAS.items()
+        if quota.of == PROJECT
+    ]
+
+
+def used_rows(project: Project) -> list[tuple[str, int, int]]:
+    """Return label, use and limit of each quota of a project."""
+    return [(str(LABELS[name]), used, most) for name, used, most in quotas.quota_table(project)]
+
+
+def projects_page() -> dict[str, Any]:
+    """Return figures, and what waits for a decision of the owner's."""
+    found = list(project_rows().values_list("archived_at", "active"))
+    archived = sum(at is not None for at, _active in found)
+    in_use = sum(
+        at is None and active is not None and active >= idle_since() for at, active in found
+    )
+    return {
+        "in_use": in_use,
+        "idle": len(found) - archived - in_use,
+        "archived": archived,
+        "figures": _figures(),
+        "warnings": _ownerless(),
+        "limits": [
+            (label, usual)
+            for name, label, usual, _own in limit_rows(None)
+            if quotas.QUOTAS[name].of != INSTALLATION and not name.startswith("waiting")
+        ],
+    }
+
+
+def _figures() -> list[dict[str, Any]]:
+    """People, storage, what models cost this month, and who may sign up."""
+    people = User.objects.exclude(username__startswith=VISITOR)
+    stored = StoredFile.objects.aggregate(n=Sum("size"))["n"] or 0
+    most = quotas.quota_limit("megabytes") * quotas.MB
+    first = timezone.localtime().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    calls = LLMCall.objects.filter(finished_at__gte=first, cost__isnull=False)
+    costs = calls.order_by().values_list("project__currency").annotate(total=Sum("cost"))
+    return [
+        {"label": _("People with an account"), "value": count(people.count()), "of": ""},
+        {
+            "label": _("Storage"),
+            "value": f"{stored / 1e9:.1f}",
+            "of": _("of %(most)s GB") % {"most": f"{most / 1e9:.0f}"},
+            "done": min(stored, most),
+            "total": most,
+        },
+        {
+            "label": _("Models this month"),
+            "value": " + ".join(f"{total:.2f}" for _currency, total in costs) or "0",
+            "of": " + ".join(currency for currency, _total in costs),
+        },
+        {
+            "label": _("Sign-ups"),
+            "value": _("Open") if is_sign_up_open() else _("By invitation"),
+            "of": "",
+        },
+    ]
+
+
+def _ownerless() -> list[dict[str, str]]:
+    rows = Project.objects.filter(owner__is_active=False, archived_at=None).order_by("pk")[:5]
+    return [
+        {
+            "level": "warn",
+            "head": _("“%(project)s” has no owner.") % {"project": row.name},
+            "text": _("Its account is closed."),
+            "url": f"?{urlencode({'q': row.name})}",
+            "link": _("Show"),
+        }
+        for row in rows
+    ]

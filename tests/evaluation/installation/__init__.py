@@ -1,0 +1,1 @@
+"""Tests of the pages and the API by which an owner runs the installation."""
