@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page, expect
 
+from annotation.installation.actions import end_read_only, set_read_only
 from annotation.models import Answer, Assignment, Consent
 from annotation.work.actions import assignments
 from annotation.work.selectors import log
@@ -186,6 +187,32 @@ def test_a_submit_whose_answer_was_lost_is_sent_again_as_the_same(
     assert len(lost) == 2
     assert len(set(lost)) == 1
     assert Answer.objects.count() == 3
+
+
+def test_what_is_written_and_submitted_while_the_site_is_read_only_arrives_afterwards(
+    page: Page, live_server: Any, held: Assignment
+) -> None:
+    open_item(page, live_server, held)
+    set_read_only(by=None, why="We move to another server.")
+    page.keyboard.type("Storks build nests on poles.")
+    passes(page, 4)
+    assert stored_text(held) == ""
+    end_read_only(by=None)
+    passes(page, 20)
+    is_saved(page)
+    assert stored_text(held) == "Storks build nests on poles."
+
+    assert held.worker.user is not None
+    for entry in held.entries.exclude(position=0):
+        given = {"item_id": entry.item_id, "draft": {"text": "Two words."}, "seq": 1}
+        assignments.save_draft(by=held.worker.user, assignment=held, **given)
+    page.goto(live_server.url + reverse("work_assignment", args=[held.pk]))
+    set_read_only(by=None, why="We move to another server.")
+    page.get_by_role("button", name=re.compile("^Submit")).click()
+    expect(page.locator("[data-submit-state]")).to_contain_text("We move to another server.")
+    end_read_only(by=None)
+    passes(page, 20)
+    expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
 
 
 def test_replaying_the_log_gives_the_submitted_text_and_says_where_pastes_are_from(
