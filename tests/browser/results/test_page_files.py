@@ -86,12 +86,14 @@ def test_the_numbers_of_a_table_are_plain_and_its_file_has_a_short_name(
     assert numbers == {**dict.fromkeys(numbers, ""), "n": "3"}
 
 
-WRITTEN = """{% load crowdqc %}<section class="card" id="questions"><table><caption>Questions</caption>
+WRITTEN = """{% load crowdqc %}<section class="card" id="questions">
+<table><caption>Questions</caption>
 <thead><tr><th>Question</th><th>People α</th><th>95%</th><th class="plot"></th></tr></thead>
 <tbody>{% for name, value, low, high in rows %}<tr><th scope="row">{{ name }}</th>
 <td>{{ value|score:2 }}<small>{% if low is not None %}{% interval low high 2 as span %}
-{% blocktranslate trimmed %}{{ span }}, yes 40%{% endblocktranslate %}{% else %}yes 10%{% endif %}</small></td>
-<td>{% interval low high 2 %}</td><td class="plot">{{ svg }}</td></tr>{% endfor %}</tbody></table></section>"""
+{% blocktranslate trimmed %}{{ span }}, yes 40%{% endblocktranslate %}{% else %}yes 10%{% endif %}
+</small></td><td>{% interval low high 2 %}</td><td class="plot">{{ svg }}</td></tr>
+{% endfor %}</tbody></table></section>"""
 
 
 def test_an_interval_that_a_template_writes_fills_columns_of_numbers(
