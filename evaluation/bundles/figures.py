@@ -33,7 +33,7 @@ UNITS = {"units": "Units"}
 PAIRS = (
     FigureTable(
         "agreement",
-        "Agreement, Krippendorff’s alpha",
+        "Raw agreement, Krippendorff’s alpha",
         measured("Alpha", "alpha", UNITS),
         _dimension,
         _whole_or_class,

@@ -15,6 +15,7 @@ from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.numbers import parse_whole
 from evaluation.bundles import live, pdf, report
 from evaluation.bundles import writing as bundle
+from evaluation.bundles.page import page_of
 from evaluation.models import Run, RunState
 from evaluation.runs.exports import scores as exports
 
@@ -164,7 +165,7 @@ def report_of(run: Run) -> tuple[str, dict[str, Any]]:
     recipe = bundle.recipe_of(run)
     files = dict(bundle.files_of_result(run, recipe))
     manifest = with_hashes(bundle.manifest(run, recipe), files)
-    return report.write(files, manifest), manifest
+    return report.write(files, manifest, page_of(run)), manifest
 
 
 def with_hashes(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:

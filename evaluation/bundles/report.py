@@ -21,15 +21,18 @@ from django.utils.safestring import SafeString
 from crowdqc.tally import reason_words
 from evaluation.bundles.kinds.base import Broken, read_jsonl, read_value
 from evaluation.bundles.manifest import ENVIRONMENT, FIGURES, RECIPE, results_file
+from evaluation.bundles.page import ReportPage
 from evaluation.bundles.study import (
     asked_lines,
     collection_lines,
     exclusion_lines,
+    import_lines,
     is_known,
     people_lines,
     unfinished,
 )
 from evaluation.bundles.tables import Bundled, Row, Table, number, scores, written
+from evaluation.bundles.verdicts import first_ranked
 from evaluation.bundles.words import ABOUT, MethodWords
 from evaluation.models import CandidateScore, ItemLabel, ItemScore, SystemScore, WorkerScore
 from evaluation.runs.results import everybody
@@ -51,16 +54,19 @@ MORE = (
 OF_CALLS = ("model", "prompt", "variant", "digest")  # of a recipe whose scores a model gave
 
 
-def write(files: Mapping[str, bytes], manifest: Row) -> str:
+def write(files: Mapping[str, bytes], manifest: Row, page: ReportPage | None = None) -> str:
     """The report of a bundle's files. Raises Broken where the method has none.
 
+    ``page``: what the result page says of the run.
     In English whoever asks for it: the reasons and names of a bundle's files are.
     """
     with translation.override(settings.LANGUAGE_CODE):
-        return render_to_string("evaluation/bundles/report.html", _context(files, manifest))
+        return render_to_string(
+            "evaluation/bundles/report.html", _context(files, manifest, page or ReportPage())
+        )
 
 
-def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
+def _context(files: Mapping[str, bytes], manifest: Row, page: ReportPage) -> dict[str, Any]:
     """Return the context of the report's template."""
     about, found = ABOUT.get(manifest["method"]), Bundled(files, manifest)
     if about is None:
@@ -77,8 +83,10 @@ def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
         "with_all": list(_with_all(found)),
         "by_hand": list(exclusion_lines(manifest, found.names["workers"])),
         "asked": list(asked_lines(found.version["settings"], manifest)),
-        "verdict": about.verdict(found),
-        "facts": list(about.facts(found)),
+        "verdict": _verdict(about, found, page),
+        "facts": [*about.facts(found), *page.facts],
+        "findings": page.limits,
+        "imports": list(import_lines(manifest)),
         "tables": [*_tables(found, about)],
         "more": [
             (label, len(found.rows(one))) for label, one in MORE if results_file(one) in files
@@ -96,9 +104,17 @@ def _context(files: Mapping[str, bytes], manifest: Row) -> dict[str, Any]:
     }
 
 
+def _verdict(about: MethodWords, found: Bundled, page: ReportPage) -> str:
+    """Return the method's own sentence, or that of the page, which bundles alone do not have."""
+    if about.verdict is not None:
+        return about.verdict(found)
+    verdict = page.screen.verdict
+    return verdict.text if verdict else first_ranked(found)
+
+
 def _tables(found: Bundled, about: MethodWords) -> Iterator[Table]:
     yield from scores(found, SystemScore, about.estimate)
-    yield from scores(found, WorkerScore, about.workers)
+    yield from scores(found, WorkerScore, about.workers, about.withhold)
     for tables in about.tables:
         yield from tables(found)
 

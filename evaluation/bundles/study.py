@@ -23,6 +23,7 @@ from annotation.models.tasks import TaskState
 from crowdqc.database.quantiles import Quantile, seconds_between
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import count, percent, plural, several
+from crowdqc.tally import reason_words
 from evaluation.bundles.manifest import Row
 from evaluation.models import Run
 
@@ -59,6 +60,13 @@ def study_of(run: Run) -> Row:
         **_assignments(people, version),
         **_people(run, people),
         "origin": origin,
+        "imports": [
+            {"rows": one["came"], "left_out": one["left_out"]}
+            for one in ImportFile.objects.filter(task=run.task_id, kind__in=TABLES)
+            .order_by("pk")
+            .values_list("report", flat=True)
+            if one
+        ],
         "exclusions": [
             {
                 "worker": one.worker_id,
@@ -283,6 +291,16 @@ def exclusion_lines(manifest: Mapping[str, Any], names: Mapping[str, str]) -> Li
             f"{who}, left out by hand",
             f"{one['reason']} ({plural(one['answers'], 'answer')}, {one['date']})",
         )
+
+
+def import_lines(manifest: Mapping[str, Any]) -> Lines:
+    """Label and text of the rows that were left out when a file was read, by reason."""
+    for one in (manifest.get("study") or {}).get("imports") or ():
+        for reason, n in one["left_out"].items():
+            yield (
+                f"Left out on import: {reason_words(reason)}",
+                f"{count(n)} of {plural(one['rows'], 'row')} of the file",
+            )
 
 
 def asked_lines(

@@ -212,8 +212,21 @@ class FigureTable:
             yield report_table(self.title, self.columns, lines)
 
 
-def scores(found: Bundled, model: type, measure: Words) -> Iterator[Table]:
-    """A table a dimension of the scores of workers or systems, the highest first."""
+def withhold_nothing(row: Row) -> str:
+    """Return no reason, for scores that are all shown."""
+    return ""
+
+
+def scores(
+    found: Bundled,
+    model: type,
+    measure: Words,
+    withhold: Callable[[Row], str] = withhold_nothing,
+) -> Iterator[Table]:
+    """A table a dimension of the scores of workers or systems, the highest first.
+
+    ``withhold`` says why a score is not shown; such rows stand last.
+    """
     who = "worker" if model is WorkerScore else "system"
     rows = list(enumerate(found.rows(model), 1))
     ranked = any(row["rank_low"] is not None for _, row in rows)
@@ -226,11 +239,24 @@ def scores(found: Bundled, model: type, measure: Words) -> Iterator[Table]:
             Line(
                 names.get(str(row[f"{who}_id"]), f"{who} {row[f'{who}_id']}"),
                 f"{results_file(model)}:{at}",
-                row,
+                _shown(row, withhold(row)),
             )
             for at, row in rows
             if row["dimension"] == dimension
         ]
-        lines.sort(key=lambda line: -(line.data["estimate"] or 0.0))
+        lines.sort(key=_descending)
         of = f", {found.label(dimension)}" if len(dimensions) > 1 else ""
         yield report_table(f"{who.capitalize()}s{of}", columns, lines)
+
+
+def _shown(row: Row, reason: str) -> Row:
+    """The row, or without its score and with the reason."""
+    if not reason:
+        return row
+    return {**row, "estimate": None, "low": None, "high": None, "reason": reason}
+
+
+def _descending(line: Line) -> tuple[bool, float]:
+    """Order by estimate, the highest first, missing ones last."""
+    value = line.data["estimate"]
+    return value is None, -(value or 0.0)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from crowdqc.web.terms import Words
 from evaluation.bundles import figures, verdicts
 from evaluation.bundles.split_votes import agreement_lines, split_items
-from evaluation.bundles.tables import Bundled, Table
+from evaluation.bundles.tables import Bundled, Row, Table, withhold_nothing
+from evaluation.methods.workers.claims import competence_claim
 
 Tables = Callable[[Bundled], Iterable[Table]]
 
@@ -24,7 +25,8 @@ def no_facts(found: Bundled) -> Iterable[tuple[str, str]]:
 class MethodWords:
     """A method in a paper's words: what scores of systems and workers are, and its page.
 
-    ``tables`` are those of its figures, ``verdict`` the sentence on top.
+    ``tables`` are those of its figures; ``verdict`` is the sentence on top, None for that of the
+    result page; ``withhold`` says why a worker's score is not shown.
     """
 
     estimate: Words
@@ -34,10 +36,11 @@ class MethodWords:
     limits: tuple[Words, ...]
     page: str
     tables: tuple[Tables, ...] = ()
-    verdict: Callable[[Bundled], str] = verdicts.first_ranked
+    verdict: Callable[[Bundled], str] | None = None
     facts: Callable[[Bundled], Iterable[tuple[str, str]]] = no_facts  # above the tables
     title: Words = ""  # where it is no method of runs
     references: tuple[str, ...] = ()
+    withhold: Callable[[Row], str] = withhold_nothing
 
 
 ALPHA = (
@@ -62,10 +65,16 @@ MACE = (
 )
 RANKS = "M. Mogstad and others, “Inference for Ranks”, 2024."
 JUDGMENTS = (
-    _("A ranking holds for texts, prompts and judges like these."),
     _("Only differences of scores count; systems that were never compared are not ranked."),
     _("Agreement is not correctness: people can agree on a wrong choice."),
 )
+
+
+def withhold_competence(row: Row) -> str:
+    """Say why the page shows no competence of a worker; "" where it does."""
+    return competence_claim(row["estimate"], row["low"], row["high"]).reason
+
+
 REPLACED = (
     _("The test counts agreement with the other people as quality."),
     _("It holds for items like these and for this version of the model."),
@@ -100,8 +109,8 @@ ABOUT = {
         _("Bradley-Terry score"),
         _("Competence (MACE)"),
         _(
-            "Judgments of pairs become one scale by a Bradley-Terry model with ties and the effect "
-            "of sides. MACE estimates how often each judge guesses, and each pair’s label."
+            "Judgments of pairs become one scale by a Bradley-Terry model with ties. MACE "
+            "estimates how often each judge guesses, and each pair’s label."
         ),
         _(
             "95% intervals of systems come from the sandwich covariance, ranks from simultaneous "
@@ -119,6 +128,7 @@ ABOUT = {
             MACE,
             ALPHA,
         ),
+        withhold=withhold_competence,
     ),
     "ratings": MethodWords(
         _("Mean rating"),
@@ -210,7 +220,7 @@ ABOUT["live"] = MethodWords(
         "95% intervals hold at every look (confidence sequences), clustered by judge and prompt; "
         "with more than two systems they hold together."
     ),
-    JUDGMENTS[:1],
+    (_("A ranking holds for texts, prompts and judges like these."),),
     "methods/live-evaluation.html",
     (figures.win_rates,),
     verdicts.nothing,

@@ -78,6 +78,14 @@ MESSAGES = Catalogue(
         "neutral_falls": Message(_("People answer “neutral” less often later on."), VERDICT),
         "no_drift": Message(_("No change over time is shown."), NOTE),
         "drift_unknown": Message(_("Whether answers change over time is not known yet."), NOTE),
+        "side_estimated": Message(
+            _("Scores allow for the effect of sides: which text stood on the left."), NOTE
+        ),
+        "side_kept": Message(
+            _("No side effect is taken out: every two systems kept their sides."),
+            NOTE,
+            detail="%(dimensions)s.",
+        ),
         "votes_left_out": Message(_("These votes are left out of results."), NOTE),
         "few_shared_pairs": Message(
             _("Too few pairs are shared: %(single)s of %(pairs)s have one vote."),

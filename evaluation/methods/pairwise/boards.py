@@ -38,6 +38,7 @@ from evaluation.methods.pairwise.judgments import MISSING, Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, LABELS, stacked
 
 STAGE = "systems"
+SIDES_KEPT = "no side effect is taken out, since every two systems kept their sides"
 SYSTEM = (
     "dimension",
     "component",
@@ -260,7 +261,7 @@ def board_of(
         )
 
     main = clustered(votes.worker if own is None else own)
-    choices = {**settings_of(settings), "side": bool(len(np.unique(votes.left)) > 1)}
+    choices = {**settings_of(settings), "side": _changed_sides(votes)}
     if own is None:
         said = "worker" if by_worker else "vote"
         choices["cluster"] = "judge" if by_worker else "none"
@@ -270,7 +271,7 @@ def board_of(
         choices["side"] = False
         result = fitted()
     if not choices["side"]:
-        notes.append("no side effect is taken out, since the systems kept their sides")
+        notes.append(SIDES_KEPT)
     player, shared = result.estimates["player"], result.estimates["shared"]
     few = bradley_terry.few_notes(data.systems, player, f"{said}s")
     if not by_worker:
@@ -297,6 +298,14 @@ def board_of(
     notes += few
     notes += [note for note in result.diagnostics["notes"] if "tie parameter" not in note]
     return Board(player, shared, notes, said, result.converged)
+
+
+def _changed_sides(votes: BoardVotes) -> bool:
+    """Whether some two systems were each shown on the left of the other."""
+    size = int(max(votes.a.max(initial=0), votes.b.max(initial=0))) + 1
+    met = np.minimum(votes.a, votes.b) * size + np.maximum(votes.a, votes.b)
+    lower_left = np.where(votes.a < votes.b, votes.left, -votes.left) > 0
+    return bool(np.intersect1d(met[lower_left], met[~lower_left]).size)
 
 
 def _texts(votes: BoardVotes) -> tuple[IntArray | None, str, list[str]]:

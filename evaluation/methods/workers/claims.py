@@ -24,6 +24,7 @@ from evaluation.methods.core.inference import Claim, family_level, normal_quanti
 FEWEST_BEYOND = 4  # draws beyond a quantile of them
 LEAST_COMPARED = 3  # workers of a part from which there is a median to compare with
 TOO_FEW_SHARED = "too few shared pairs"
+TOO_WIDE = "the interval covers nearly the whole scale"
 NOTHING_KNOWN = 0.9  # width of an interval on the scale from 0 to 1
 MEDIAN_GAP = ("median_gap", "median_gap_low", "median_gap_high")
 
@@ -83,12 +84,14 @@ def competence_claim(
 ) -> Claim:
     """Make a claim about a worker's competence, from ``n`` votes.
 
-    An interval over nearly the whole scale is the prior's, and its estimate an accident: too few
-    items are shared with others.
+    An interval over nearly the whole scale is the prior's, and its estimate an accident.
     """
-    known = estimate is not None and (low is None or high is None or high - low < NOTHING_KNOWN)
     value, below, above = (float("nan") if one is None else one for one in (estimate, low, high))
-    reason = "" if known else TOO_FEW_SHARED
+    reason = ""
+    if estimate is None:
+        reason = TOO_FEW_SHARED
+    elif low is not None and high is not None and high - low >= NOTHING_KNOWN:
+        reason = TOO_WIDE
     return Claim("competence", value, below, above, n=n, reason=reason)
 
 

@@ -31,7 +31,7 @@ from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.run import CHECKS
 from evaluation.pairwise.selectors.hard import read_hard
 from evaluation.pairwise.selectors.order.taus import Taus, taus
-from evaluation.pairwise.selectors.runs import ShownRun
+from evaluation.pairwise.selectors.runs import ShownRun, shown_run
 from evaluation.pairwise.selectors.trust import (
     Fact,
     Note,
@@ -317,6 +317,34 @@ def agreement(
         recipe=recipe(runs, core, checks),
         checks=checks,
     )
+
+
+def agreement_facts(run: Run) -> list[tuple[str, str]]:
+    """Agreement of the mean of all dimensions in words and figures, the one to be read first."""
+    core = figures_of(run, "agreement")
+    if "agreement" not in core:
+        return []
+    checks = shown_run(run.task, run.number).checks
+    checked = figures_of(checks, "corrected").get("corrected", []) if checks else []
+    lines, mean, *_drawn = _lines(core["agreement"], checked, {})
+    reading = mean or (lines[0] if lines else None)
+    if reading is None or reading.raw is None:
+        return [(_("Agreement"), agreement_in_words(reading))]
+    figures = [
+        (_("Agreement, cross-fit α"), reading.crossfit, reading.cross_low, reading.cross_high),
+        (_("Agreement, raw α"), reading.raw, reading.low, reading.high),
+    ]
+    return [
+        (_("Agreement"), " ".join(filter(None, [agreement_in_words(reading), note_of(reading)]))),
+        *(
+            (
+                label,
+                score(value, 2) if low is None else f"{score(value, 2)} ({interval(low, high, 2)})",
+            )
+            for label, value, low, high in figures
+            if value is not None
+        ),
+    ]
 
 
 def _note(core: Row, reading: Line | None) -> str:

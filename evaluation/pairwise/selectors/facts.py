@@ -25,6 +25,7 @@ Told = Mapping[str, Any]
 EVERY = "all dimensions"  # as the method names what is pooled
 APART = "parts that share no pair"  # in what the method says
 UNLIKE_MOST = "labels leave the majority"
+SIDES = "no side effect is taken out"
 LEFT_OUT = (
     ("uncounted", gettext_noop("Do not count")),
     ("excluded", gettext_noop("Of workers left out")),
@@ -94,6 +95,7 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
     labels = {one.name: one.label for one in asked} | {EVERY: _("All together")}
     texts: dict[str, list[str]] = {}
     unlike: list[str] = []
+    kept: list[str] = []
     found = []
     diagnostics = figures.get("diagnostics", {})
     for text in diagnostics.get("warnings", []):
@@ -102,6 +104,8 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
             found.append(apart_finding(diagnostics.get("components", [])))
         elif UNLIKE_MOST in text:  # each dimension with its own numbers
             unlike.append(labels.get(name, name))
+        elif SIDES in text:
+            kept.append(labels.get(name, name))
         elif colon and name in labels:
             texts.setdefault(rest, []).append(labels[name])
         else:
@@ -111,6 +115,10 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
         _run_note(text, names, len(labels), covers_all=every <= set(names))
         for text, names in texts.items()
     ]
+    if kept:
+        found.append(MESSAGES.find("side_kept", dimensions=_listed(kept, len(labels))))
+    if any(row["name"] == "side" for row in figures.get("shared") or ()):
+        found.append(MESSAGES.find("side_estimated"))
     if unlike:
         action = Action(_("Show them"), pairs) if pairs else None
         dimensions = _listed(unlike, len(labels))

@@ -27,7 +27,7 @@ from annotation.work.selectors.known import (
 from crowdqc.numbers import count, listed, plural
 from evaluation.charts import boards as charts
 from evaluation.charts.boards import Estimate
-from evaluation.methods.workers.claims import TOO_FEW_SHARED, competence_claim
+from evaluation.methods.workers.claims import TOO_FEW_SHARED, TOO_WIDE, competence_claim
 from evaluation.models import ItemLabel, Run, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.results import POOLED
@@ -50,7 +50,11 @@ SORTS = {
     "straight": "straight",
 }
 NONE_SEEN = KnownCount()
-WHY = {"": "", TOO_FEW_SHARED: gettext_lazy("too few shared pairs")}
+WHY = {
+    "": "",
+    TOO_FEW_SHARED: gettext_lazy("too few shared pairs"),
+    TOO_WIDE: gettext_lazy("the interval covers nearly the whole scale"),
+}
 SCALE = charts.Scale(-0.03, 1.03, 136.0, (0.0, 0.5, 1.0))
 COLUMNS = ("worker_id", "worker__pseudonym", "component", "estimate", "low", "high", "n", "extra")
 Told = Mapping[str, Any]
@@ -234,7 +238,7 @@ def few_shared_finding(run: Run, rows: Sequence[WorkerRow], dimension: str) -> F
     votes = labels.order_by().values("item").annotate(most=Max("n")).values_list("most", flat=True)
     found = list(votes)
     single = sum(n <= 1 for n in found)
-    if not single:
+    if 2 * single <= len(found):  # the votes that others share leave it open
         return None
     return MESSAGES.find(
         "few_shared_pairs",

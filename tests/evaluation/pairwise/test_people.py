@@ -178,7 +178,7 @@ def test_competence_is_not_shown_where_too_few_pairs_are_shared() -> None:
     assert all(row.high - row.low >= 0.9 for row in stored)
     rows = pair_workers.rows_of(run, {}, "")
     assert [(row.estimate, row.low, row.why) for row in rows] == 4 * [
-        (None, None, "too few shared pairs")
+        (None, None, "the interval covers nearly the whole scale")
     ]
     finding = pair_workers.few_shared_finding(run, rows, "")
     assert finding is not None and finding.code == "few_shared_pairs"
