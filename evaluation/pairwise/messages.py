@@ -35,8 +35,10 @@ MESSAGES = Catalogue(
         ),
         "read_hard_pairs": Message(
             ngettext_lazy(
-                "Votes leave %(n)s pair open: say in the instructions how to decide such pairs.",
-                "Votes leave %(n)s pairs open: say in the instructions how to decide such pairs.",
+                "On %(n)s pair no answer, ties included, has enough of the votes: say in the "
+                "instructions how to decide such pairs.",
+                "On %(n)s pairs no answer, ties included, has enough of the votes: say in the "
+                "instructions how to decide such pairs.",
                 "n",
             ),
             ACTION,
@@ -144,7 +146,8 @@ MESSAGES = Catalogue(
         ),
         "pair_style_note": Message("%(text)s", NOTE),
         "workers_share_no_pair": Message(
-            _("Workers cannot be compared: no two workers saw the same pair."), WARNING
+            _("Workers cannot be compared: no two are known to have judged the same texts."),
+            WARNING,
         ),
         "worker_groups_apart": Message(
             _("Workers cannot be compared across %(parts)s groups that share no pair."), WARNING
@@ -166,8 +169,8 @@ MESSAGES = Catalogue(
         ),
         "split_pairs": Message(
             ngettext_lazy(
-                "On %(n)s of %(pairs)s judges split evenly (60 to 40, or closer).",
-                "On %(n)s of %(pairs)s judges split evenly (60 to 40, or closer).",
+                "On %(n)s of %(pairs)s votes without ties split evenly (60 to 40, or closer).",
+                "On %(n)s of %(pairs)s votes without ties split evenly (60 to 40, or closer).",
                 "n",
             ),
             NOTE,

@@ -9,10 +9,18 @@ from evaluation.results.findings import Catalogue, Message, Severity
 
 MESSAGES = Catalogue(
     {
+        "one_rating_throughout": Message(
+            ngettext_lazy(
+                "%(n)s rater gave the same value throughout, so no correlation is known.",
+                "%(n)s raters gave the same value throughout, so no correlation is known.",
+                "n",
+            ),
+            Severity.WARNING,
+        ),
         "raters_not_shown": Message(
             ngettext_lazy(
-                "%(n)s of %(workers)s is not shown to follow the others.",
-                "%(n)s of %(workers)s are not shown to follow the others.",
+                "%(n)s of %(workers)s with a correlation is not shown to follow the others.",
+                "%(n)s of %(workers)s with a correlation are not shown to follow the others.",
                 "n",
             ),
             Severity.WARNING,

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.models import Answer, Task
 from annotation.work.snapshots.judgments import AskedDimension, system_names
-from crowdqc.numbers import interval, percent, plural, score
+from crowdqc.numbers import interval, listed, percent, plural, score
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import WIDE
@@ -30,7 +30,7 @@ from evaluation.results.rows import typed
 from evaluation.results.tables import ResultTable, plain_table
 from evaluation.runs.selectors.lists import figures_of
 from evaluation.runs.selectors.recipes import recipe_pairs
-from evaluation.runs.selectors.verdicts import Verdict, why_not_exact
+from evaluation.runs.selectors.verdicts import Verdict
 
 BOARD_FIGURES = ("judge_system", "judge_tau")
 NONE = gettext_noop("not compared")
@@ -209,7 +209,7 @@ class Judge:
     name: str
     lines: Sequence[JudgeLine]
     sentence: str
-    reason: str  # why the figures over all have no interval
+    reason: str  # which figures over all have no interval, and why
     board: JudgeBoard | None  # none: a run from before judges had boards
     dimension: str  # of its board
 
@@ -328,7 +328,7 @@ def _findings(run: Run, made: Sequence[Judge]) -> list[Finding | None]:
         return []
     url = reverse("replacement", args=[run.project_id, run.task_id])
     return [
-        Verdict(made[0].sentence, why_not_exact(made[0].reason)).finding("judge"),
+        Verdict(made[0].sentence).finding("judge"),
         MESSAGES.find("test_model", action=Action(_("Test the model"), url)),
     ]
 
@@ -359,7 +359,23 @@ def _judge(
         )
     said = "; ".join(told)
     sentence = f"{said[:1].upper()}{said[1:]}." if said else ""
-    return Judge(name, lines, sentence, every.reason, board, dimension)
+    return Judge(name, lines, sentence, _no_interval(every), board, dimension)
+
+
+def _no_interval(line: JudgeLine) -> str:
+    """Name the figures without an interval, with the reason; "" if all have one."""
+    figures = (
+        (_("α with itself"), line.itself),
+        (_("α with estimated labels"), line.gold),
+        (_("agreement with people"), line.majority),
+    )
+    bare = [name for name, one in figures if one.value is not None and one.low is None]
+    if not bare or not line.reason:
+        return ""
+    return _("No interval for %(figures)s: %(reason)s.") % {
+        "figures": listed(bare),
+        "reason": line.reason,
+    }
 
 
 def _line(row: Row, person: Row, labels: Mapping[str, str], scale: drawn.Scale) -> JudgeLine:

@@ -348,7 +348,7 @@ def ratings(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         two_classes=rating_boards.two_classes(told, asked),
         screen=page_screen(
             context["study_state"],
-            [rated.finding(), *rating_boards.rater_findings(run, own.asked.name)],
+            [rated.finding(), *rating_boards.rater_findings(run, own.asked.name, named=True)],
             settled=not rated.unknown,
         )
         if rated and own

@@ -42,7 +42,7 @@ def _advice(row: ModelRow, told: Told) -> str:
                 "save some of their work."
             )
         return _("Keep all annotators: it is clearly worse than most of them.")
-    return _("Could not be tested; the reason is below. Keep all annotators.")
+    return _("Could not be tested. Keep all annotators.")
 
 
 def _undecided(row: ModelRow, told: Told) -> str:

@@ -43,6 +43,8 @@ from evaluation.runs.selectors import lists as reads
 from evaluation.runs.selectors.people import names_in_files
 from evaluation.runs.selectors.verdicts import Place, Verdict, highest
 
+MANY_RATINGS = 10  # from which one value every time is a habit
+SAME = 1e-9  # spread of equal ratings, but for rounding
 NAMED = 3  # workers that a finding names
 SHOWN_WORKERS = 200
 SEVERAL = 3  # sources from which on the last is not just the other one of two
@@ -433,14 +435,18 @@ def rater_claims(run: Run, dimension: str) -> list[Claim]:
     return made
 
 
-def rater_findings(run: Run, dimension: str) -> list[Finding]:
-    """Say how many raters are not shown to follow the others, if there are any."""
+def rater_findings(run: Run, dimension: str, *, named: bool = False) -> list[Finding]:
+    """Count raters who gave one value throughout, and who is not shown to follow the others.
+
+    ``named``: the former by their pseudonyms, which people without an account never see.
+    """
+    found = _straight_findings(run, dimension, named=named)
     claims = rater_claims(run, dimension)
     unsure = [one for one in claims if one.direction <= 0]
     if not unsure:
-        return []
+        return found
     lowest = min(unsure, key=lambda one: one.estimate)
-    found = MESSAGES.find(
+    not_shown = MESSAGES.find(
         "raters_not_shown",
         claim=lowest,
         n=len(unsure),
@@ -449,7 +455,22 @@ def rater_findings(run: Run, dimension: str) -> list[Finding]:
         level=percent(lowest.level),
         span=interval(lowest.low, lowest.high, 2),
     )
-    return [found]
+    return [*found, not_shown]
+
+
+def _straight_findings(run: Run, dimension: str, *, named: bool) -> list[Finding]:
+    rows = WorkerScore.objects.filter(run=run, dimension=dimension, n__gte=MANY_RATINGS)
+    fields = ("worker__pseudonym", "n", "extra__mean", "extra__spread")
+    straight = [
+        _("%(name)s: %(ratings)s of %(value)s")
+        % {"name": name, "ratings": plural(n, "rating"), "value": f"{mean:g}"}
+        for name, n, mean, spread in rows.order_by("pk").values_list(*fields)
+        if spread is not None and spread < SAME
+    ]
+    if not straight:
+        return []
+    detail = f"{listed(straight, NAMED)}." if named else ""
+    return [MESSAGES.find("one_rating_throughout", n=len(straight), detail=detail)]
 
 
 WORKERS = (

@@ -30,3 +30,18 @@ def test_intervals_of_a_model_and_of_a_person_are_no_comparison(
     scale = drawn.Scale.around([low, high], width=drawn.WIDE, count=4, include=[0.5])
     told = _judge("Tern", [row], {"": person}, {}, scale=scale, board=None)
     assert told.sentence == "Same label in both orders on 90% of 40 pairs."
+
+
+def test_a_missing_interval_names_its_figure_beside_one_that_is_drawn() -> None:
+    row = {"dimension": "", "machine": 1, "same": None, "pairs_both": 0, "n": 90, "neutral": 0.1}
+    row |= {"majority": 0.7, "majority_low": 0.6, "majority_high": 0.8, "majority_n": 90}
+    row |= {"alpha": 0.4, "alpha_low": None, "alpha_high": None, "rho": None}
+    row |= {f"{name}{end}": None for name in ("decisive", "consistency") for end in ("", "_low")}
+    row |= {"reason": "5 topics; an interval needs 15"}
+    scale = drawn.Scale.around([0.6, 0.8], width=drawn.WIDE, count=4, include=[0.5])
+    told = _judge("Tern", [row], {}, {}, scale=scale, board=None)
+    assert told.reason == (
+        "No interval for α with estimated labels: 5 topics; an interval needs 15."
+    )
+    row |= {"alpha_low": 0.2, "alpha_high": 0.6}
+    assert _judge("Tern", [row], {}, {}, scale=scale, board=None).reason == ""

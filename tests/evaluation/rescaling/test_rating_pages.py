@@ -12,6 +12,7 @@ from annotation.formats.actions import votes as vote_imports
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import System, Task
 from crowdqc.numbers import score
+from evaluation.bundles.makers import report_of
 from evaluation.items.joined import JoinedTable
 from evaluation.methods.core.units import fisher
 from evaluation.methods.rescaling.ratings import SAME_RATINGS, text_interval
@@ -188,3 +189,23 @@ def test_a_rater_who_follows_nobody_is_named_as_not_shown_over_all_raters_at_onc
     assert "raters_not_shown" in shared
     rows.update(estimate=0.8)
     assert rating_boards.rater_findings(run, scale) == []
+
+
+def test_a_rater_of_one_value_is_warned_of_by_name_on_the_page_and_without_in_the_report() -> None:
+    task = pair_corpus.make_rated()
+    run = runs.start(by=task.project.owner, task=task, params={"resamples": 200})
+    assert runs.execute(run.pk) == RunState.DONE
+    scale = dimensions(task)[0].name
+    assert rating_boards.rater_findings(run, scale) == []
+    straight = WorkerScore.objects.filter(run=run, dimension=scale).order_by("pk")[0]
+    straight.estimate = straight.low = straight.high = None
+    straight.extra |= {"mean": 3.0, "spread": 0.0}
+    straight.save()
+    (found,) = rating_boards.rater_findings(run, scale, named=True)
+    assert found.code == "one_rating_throughout" and found.values["n"] == 1
+    assert straight.worker.pseudonym in found.detail
+    assert straight.worker.pseudonym in text_of(page(task))
+    (public,) = rating_boards.rater_findings(run, scale)
+    assert public.text == found.text and not public.detail
+    run.refresh_from_db()
+    assert public.text in report_of(run)[0]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from pathlib import Path
 
 import pytest
 from django.test import Client
 
 from annotation.files.reading.rows import Row
+from annotation.files.reading.sheet import spooled
+from annotation.files.reading.sources import of_bytes
+from annotation.files.reading.tables import open_table
 from annotation.formats.imports.labels import Labels
+from annotation.formats.imports.tables.native import unfold
+from annotation.formats.selectors.imports import check_rows
 from annotation.formats.uploads.actions import set_kind
 from annotation.models import ImportFile, Project, User
 from evaluation.management.commands.crowdqc_score import open_file
@@ -125,3 +132,24 @@ def test_labels_for_a_task_take_the_item_from_its_column(head: str) -> None:
     ]
     found = Labels().guess(columns, rows)
     assert found == {"worker": "Teacher", "item": head, "label": "Label"}
+
+
+@pytest.mark.parametrize("is_drawn", [False, True])
+def test_two_posters_without_an_item_are_one_pair_unless_pairs_are_drawn_anew(
+    is_drawn: bool,
+) -> None:
+    """Four judges see each of 15 pairs once and some again; in an arena two are drawn each time."""
+    rng = random.Random(3)
+    pairs = list(itertools.combinations([f"Poster {name}" for name in "ABCDEF"], 2))
+    rows = ["Jury;links;rechts;Gewinner"]
+    for judge in ("Anna", "Ben", "Cem", "Dora"):
+        seen = [rng.choice(pairs) for _ in range(18)] if is_drawn else [*pairs, *pairs[:3]]
+        for pair in seen:
+            left, right = rng.sample(pair, 2)
+            rows.append(f"{judge};{left};{right};{left}")
+    sheet = spooled(unfold(open_table(of_bytes("\n".join(rows).encode()), "posters.csv")))
+    sides = {"model_a": "links", "model_b": "rechts", "winner": "Gewinner"}
+    checked = check_rows(None, "comparison_table", sheet, {"judge": "Jury", **sides}).checked
+    assert len(checked.good) == 72
+    topics = {one["topic"] for one in checked.good}
+    assert len(topics) == (72 if is_drawn else 1)

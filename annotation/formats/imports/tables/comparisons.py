@@ -56,8 +56,8 @@ MOST_SYSTEMS = 2_000
 class ComparisonTable(TableReader, Battles):
     """Rows as those of ``Battles``; the winner may be a side or the name of one of the two.
 
-    Where no column says what was compared, the names are the texts; but where judges often compare
-    the same two again, each row is about texts of its own.
+    Where no column says what was compared, the names are the texts; but where judges compare the
+    same two again as often as by chance, each row is about texts of its own.
     """
 
     slug = "comparison_table"
@@ -276,14 +276,26 @@ def _without_repeats(reader: Reader, rows: list[Row]) -> list[Row]:
 def _with_topics(battles: Iterable[dict[str, Any]]) -> Spool[dict[str, Any]]:
     """Battles without a topic under one, unless judges often compare the same two again."""
     bare = [one for one in battles if not (one["left"][1] or one["right"][1])]
-    met = {(one["judge"], *sorted((one["left"], one["right"]))) for one in bare}
     names = {one[side] for one in bare for side in ("left", "right")}
-    if len(bare) - len(met) > AGAIN * len(bare) or len(names) > MOST_SYSTEMS:
+    if _compare_again(bare) or len(names) > MOST_SYSTEMS:
         return Spool(battles)
     return Spool(
         {**one, "topic": one["topic"] if one["left"][1] or one["right"][1] else TOPIC}
         for one in battles
     )
+
+
+def _compare_again(battles: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether judges compare the same two again about as often as if two were drawn each time.
+
+    Whoever gives every judge each pair once has few repeats; an arena draws two systems anew.
+    """
+    met = [(one["judge"], *sorted((one["left"], one["right"]))) for one in battles]
+    again = len(met) - len(set(met))
+    pairs = len({pair[1:] for pair in met})
+    each = Counter(pair[0] for pair in met).values()
+    drawn = sum(n - pairs * (1 - (1 - 1 / pairs) ** n) for n in each)
+    return again > AGAIN * len(met) and 2 * again > drawn
 
 
 def _table_facts(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, Any]:
