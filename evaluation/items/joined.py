@@ -167,7 +167,7 @@ class JoinedTable:
         row = {
             "item_id": item.key,
             "group": (item.group.title or item.group.key) if item.group else "",
-            "text": item.question,
+            "text": "" if item.question == item.key else item.question,
             "gold": gold,
             **{name: str(meta.get(name, "")) for name in self.own},
         }

@@ -65,7 +65,7 @@ def _records(
         label = decided or row.label or extra["majority"]
         yield {
             "item_id": item.key,
-            "text": item.question,
+            "text": "" if item.question == item.key else item.question,
             "file": item.media.name if item.media else "",
             **{name: meta.get(key, "") for key, name in own.items()},
             **{name: given.get(code, 0) for code, name in votes.items()},

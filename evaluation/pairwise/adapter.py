@@ -15,6 +15,7 @@ from crowdqc import numbers
 from evaluation.llm_runs.answering.documents import DocumentQuestions
 from evaluation.methods.core.base import BadParameter
 from evaluation.pairwise.planning import GAP, MOST_PAIRS, PairPlanner
+from evaluation.pairwise.selectors.workers import withhold_competence
 from evaluation.runs.adapters import AGREEMENT, COMPETENCE, KnownWords, ShapeAdapter
 from evaluation.runs.planning.precision import Precision, plan_precision, recipe_words
 
@@ -158,6 +159,9 @@ class Pairs(ShapeAdapter):
         "Pairs are judged by people, with competence, agreement and a ranking. Judgments that "
         "models gave elsewhere can be imported."
     )
+
+    def withhold_competence(self, score: Any) -> str:
+        return withhold_competence(score)
 
     def precision(self, build: Build) -> Precision:
         return of_pairs(build)

@@ -156,6 +156,10 @@ class ShapeAdapter:
         """Address of the page with everything a worker answered in the task."""
         return reverse("pair_worker", args=[task.project_id, task.pk, worker_id])
 
+    def withhold_competence(self, score: Any) -> str:
+        """Clear a stored competence that the answers leave open; return why, "" where it stands."""
+        return ""
+
     def whole_label(self, task: Task, params: Mapping[str, Any]) -> str:
         """Label of a competence that is not of a single dimension."""
         return str(_("All together"))

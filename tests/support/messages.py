@@ -189,6 +189,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "annotation/models/qualification.py": ("Verdict",),
     "evaluation/labels/adapter.py": ("competence_words",),
     "evaluation/pairwise/adapter.py": ("ATTENTION",),
+    "evaluation/pairwise/selectors/workers.py": ("WHY",),
     "evaluation/runs/adapters.py": ("KNOWN", "BY_DIMENSION", "whole_label"),
     "evaluation/payouts/selectors/card.py": ("Time", "CANNOT_SCORE"),
     "evaluation/people/selectors/card.py": ("CANNOT_COMPETENCE", "CANNOT_PARTS", "CANNOT_AGREE"),

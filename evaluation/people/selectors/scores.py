@@ -259,7 +259,7 @@ def _pairs(
         ordered = sorted(own, key=lambda r: (place.get(r.dimension, -1), r.component))
         lines = []
         for row in ordered:
-            estimate = None
+            withheld, estimate = adapter.withhold_competence(row), None
             if row.estimate is not None:
                 estimate = charts.Estimate(row.estimate, row.low, row.high)
             right, n, noun = adapter.beside_competence(row.extra)
@@ -269,6 +269,7 @@ def _pairs(
                     # 0 where its run has one part only
                     "part": row.component if parts.get(run.pk, 1) > 1 else 0,
                     "score": row,
+                    "withheld": withheld,
                     "plot": charts.forest_cell(UNIT, estimate, name=worker.pseudonym),
                     # Votes on several dimensions of one pair are one look at it.
                     "others": share_of(right, n, per=1 if row.dimension else size, noun=noun),

@@ -102,6 +102,18 @@ def test_competence_stands_by_dimension_with_its_agreement_and_its_limits() -> N
     assert "First text better: Clarity" in text and "View pair" in text
 
 
+def test_a_competence_that_the_votes_leave_open_is_not_on_the_card() -> None:
+    task = pair_corpus.make_judged()
+    run = scored(task)
+    row = run.workerscore_rows.filter(dimension="").order_by("pk")[0]
+    WorkerScore.objects.filter(pk=row.pk).update(estimate=0.951, low=0.004, high=0.997)
+    [study] = card_of(row.worker).scores.pairs
+    withheld = next(line for line in study.lines if not line["score"].dimension)
+    assert withheld["score"].estimate is None and withheld["withheld"]
+    text = opened(task.project.owner, "worker_card", task.project_id, row.worker_id)
+    assert withheld["withheld"] in text
+
+
 def test_attention_pairs_are_told_passed_and_failed_and_never_to_the_worker() -> None:
     study = pair_corpus.make_judged(
         workers=3, task=pair_corpus.make_task(topics=1, sources=3, redundancy=3)

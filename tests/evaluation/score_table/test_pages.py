@@ -30,6 +30,7 @@ from annotation.models import (
     User,
 )
 from annotation.models.tasks import TaskState
+from evaluation.items.joined import JoinedTable
 from evaluation.models import Run, RunState
 from evaluation.pairwise.selectors.names import is_generated_id
 from evaluation.runs import engine
@@ -74,6 +75,14 @@ def votes(extra: str = "") -> str:
     """Three workers, six items, two labels."""
     rows = [f"w{k},i{n},{'yes' if n % 2 else 'no'}" for k in range(3) for n in range(6)]
     return "worker,item,label\n" + "\n".join(rows) + "\n" + extra
+
+
+def test_items_without_a_text_have_none_in_the_joined_table() -> None:
+    client = client_of(factories.make_user())
+    score(client, drop(client, votes()))
+    rows = list(JoinedTable(Task.objects.get()).rows())
+    assert {row["item_id"] for row in rows} == {f"i{n}" for n in range(6)}
+    assert {row["text"] for row in rows} == {""}
 
 
 def test_the_example_becomes_a_closed_task_with_its_known_answers_and_a_finished_run() -> None:
