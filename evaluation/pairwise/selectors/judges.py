@@ -19,8 +19,10 @@ from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import WIDE
 from evaluation.charts.boards import Estimate
-from evaluation.models import Run, RunFigure, SystemScore
+from evaluation.methods.replacement.annotator import ITEMS, PEOPLE
+from evaluation.models import Run, RunFigure, SystemScore, WorkerScore
 from evaluation.pairwise.messages import MESSAGES
+from evaluation.pairwise.results import POOLED
 from evaluation.results.boards import rank_words
 from evaluation.results.cells import Cell, beside, bold
 from evaluation.results.columns import PLOT, Column, Format, head_column
@@ -327,10 +329,16 @@ def _findings(run: Run, made: Sequence[Judge]) -> list[Finding | None]:
     if len(made) != 1:
         return []
     url = reverse("replacement", args=[run.project_id, run.task_id])
-    return [
-        Verdict(made[0].sentence).finding("judge"),
-        MESSAGES.find("test_model", action=Action(_("Test the model"), url)),
-    ]
+    found = Verdict(made[0].sentence).finding("judge")
+    if not can_be_tested(run):
+        return [found]
+    return [found, MESSAGES.find("test_model", action=Action(_("Test the model"), url))]
+
+
+def can_be_tested(run: Run) -> bool:
+    """Whether so many people judged so many pairs as the test of a model takes at the least."""
+    rows = WorkerScore.objects.filter(run=run, n__gte=ITEMS).exclude(dimension=POOLED)
+    return rows.values("worker").distinct().count() >= PEOPLE
 
 
 def _share(row: Row, name: str, n: str = "n") -> Share:

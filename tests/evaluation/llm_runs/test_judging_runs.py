@@ -81,6 +81,10 @@ def test_a_judge_that_prefers_what_stands_first_is_shown_to_contradict_itself() 
     shown = page(task, "pair_judges")
     assert f"Same label in both orders on 0% of {pairs} pairs" in shown.replace("\xa0", " ")
     assert "one of the boards has all systems equal" in shown
+    assert "Test the model" not in shown
+    core = task.runs.filter(method="pairwise").first()
+    core.workerscore_rows.filter(dimension="overall").update(n=30)
+    assert "Test the model" in page(task, "pair_judges")
 
 
 def test_combined_and_individual_are_two_judges_with_boards_beside_that_of_people() -> None:
