@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.db.models import Case, CharField, F, When
+from django.db.models.fields.json import KeyTextTransform
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import ItemLabel, WorkerScore
 from evaluation.results.columns import PLOT, Column, head_column, interval_column
-from evaluation.results.files import ITEM, PLACE, WORKER, StoredTable, stored
+from evaluation.results.files import ITEM, PLACE, WORKER, StoredTable, named, stored
 from evaluation.runs.exports.decided import DECIDED
 
 BY_METHOD = "majority dawid_skene posterior mace mace_posterior glad glad_posterior".split()
+# An item's label: the estimate, or the majority vote where no estimate can be made.
+LABEL = {
+    "item_label": Case(
+        When(label="", then=KeyTextTransform("majority", "extra")),
+        default=F("label"),
+        output_field=CharField(),
+    )
+}
 # On the page and in files.
 WORKERS = (
     head_column(
@@ -76,10 +86,12 @@ TABLES: dict[str, StoredTable] = {
         (
             *ITEM,
             *PLACE,
-            *stored("label", "n", "entropy"),
+            *named(label="item_label"),
+            *stored("n", "entropy"),
             *stored(*BY_METHOD, "difficulty", "gold", "differ", inside="extra"),
         ),
         beside=DECIDED,
+        computed=LABEL,
     ),
     "soft_labels": StoredTable(
         ItemLabel,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Expression, QuerySet, Subquery
 
 from crowdqc.files.cells import csv_text
 from evaluation.results.columns import RANK, Column, Format, read
@@ -57,13 +57,14 @@ class StoredTable:
     """The rows of a model as a file, by all ``columns`` that files have.
 
     With ``spread`` a row becomes several lines. ``beside`` are the last columns, of other tables
-    than the run's.
+    than the run's; ``computed`` are expressions that columns name as paths.
     """
 
     model: Any
     columns: Sequence[Column]
     spread: Spread | None = None
     beside: Mapping[str, Subquery] = field(default_factory=dict)
+    computed: Mapping[str, Expression] = field(default_factory=dict)
 
     @cached_property
     def paths(self) -> dict[str, str]:
@@ -86,7 +87,7 @@ class StoredTable:
             (name, asked.index(head), key, name in COUNTS)
             for name, (head, _, key) in ((n, p.partition(".")) for n, p in self.paths.items())
         ]
-        rows = found.annotate(**self.beside).order_by(*names, "component", "pk")
+        rows = found.annotate(**self.computed, **self.beside).order_by(*names, "component", "pk")
         for values in rows.values_list(*asked, *source, *self.beside).iterator(chunk_size=2000):
             told = {}
             for name, place, key, counts in readers:

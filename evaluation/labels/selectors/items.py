@@ -55,6 +55,7 @@ HEADINGS = (
     _("No majority, or a posterior under .90"),
     _("The methods agree, and the posterior is .90 or more"),
     _("The methods agree; there is no posterior"),
+    _("Majority vote only: these items share no worker with others"),
 )
 Told = Mapping[str, Any]
 # Whether an item has votes for more than one label.
@@ -74,6 +75,7 @@ def _rows(run: Run) -> QuerySet[ItemLabel]:
     place = Case(
         When(extra__differ=True, then=Value(0)),
         When(Q(extra__majority="") | Q(sure__lt=SURE), then=Value(1)),
+        When(extra__dawid_skene="", then=Value(4)),
         When(sure__isnull=True, then=Value(3)),
         default=Value(2),
         output_field=IntegerField(),
@@ -208,8 +210,8 @@ def _line(row: Any, field: ShownField) -> dict[str, Any]:
             {
                 "slug": name,
                 "name": NAMES[name],
-                "label": field.word(extra[name]) if extra[name] else gettext("tie"),
-                "tie": not extra[name],
+                "label": field.word(extra[name]) if extra[name] else "",
+                "tie": name == "majority" and not extra[name],
                 "odd": name == odd,
             }
             for name in COMPARED

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crowdqc.numbers import count, score
+from evaluation.labels.columns import LABEL
 from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import workers as worker_reads
 from evaluation.labels.selectors.study import ShownField
@@ -109,7 +110,8 @@ ITEMS = (
 
 def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
     """Return the items for a link, in their order, without those of known answers."""
-    rows = ItemLabel.objects.filter(run=run, item__expected__isnull=True).select_related("item")
+    labels = ItemLabel.objects.filter(run=run, item__expected__isnull=True)
+    rows = labels.annotate(**LABEL).select_related("item")
     page = Paginator(rows.order_by("item__position", "item_id"), PER_PAGE).get_page(
         query.get(SharedItems.PAGE)
     )
@@ -120,10 +122,10 @@ def shared_items(run: Run, query: Mapping[str, str]) -> SharedItems:
     return SharedItems(page, plain_table(_("Items with their labels"), ITEMS, listed))
 
 
-def _shared_label(row: ItemLabel, field: ShownField, decision: LabelDecision | None) -> SharedLabel:
+def _shared_label(row: Any, field: ShownField, decision: LabelDecision | None) -> SharedLabel:
     votes = row.extra.get("votes", {})
     given = [f"{label} {count(votes[code])}" for code, label in field.options if votes.get(code)]
-    label = decision.label if decision else row.label
+    label = decision.label if decision else row.item_label
     return SharedLabel(
         text=row.item.question or row.item.key,
         votes=", ".join(given),

@@ -20,6 +20,7 @@ from evaluation.charts.calibration import Forecasts, reliability_curve
 from evaluation.labels.selectors.study import NAMES, ShownField, fraction
 from evaluation.labels.selectors.workers import matrix
 from evaluation.methods.labels.items import CALIBRATED, COMPARED
+from evaluation.models import ItemLabel, Run
 from evaluation.results.cells import bold, empty_cell
 from evaluation.results.columns import PLOT, Column, Format, head_column, interval_column
 from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
@@ -228,13 +229,19 @@ class ClassRow(EstimateRow):
     right: str = ""
 
 
-def classes(told: Told, field: ShownField) -> dict[str, Any]:
-    """Return the prevalence of classes, and the confusion over all workers."""
+def classes(run: Run, told: Told, field: ShownField) -> dict[str, Any]:
+    """Return the prevalence of classes, and the confusion over all workers.
+
+    ``estimated`` and ``with_majority`` are the items that the two columns of shares are of.
+    """
+    found, certainty = class_shares(told), told["certainty"]
     ends = ("prevalence", "low", "high", "majority_share")
-    values = [row[name] for row in told["class"] for name in ends]
+    values = [row[name] for row in found for name in ends]
     scale = Scale.around(values, width=270.0, count=4, include=[0.0])
-    rows = [_class_row(row, field.word(row["label"]), scale) for row in told["class"]]
+    rows = [_class_row(row, field.word(row["label"]), scale) for row in found]
     pooled, any_known = told["pooled"], any(row.known for row in rows)
+    is_estimated = any(row["prevalence"] is not None for row in found)
+    codes = [code for code, _ in field.options]
     right = Column.number("right", gettext("Labelled right"), gettext("Right"))
     columns = [
         head_column("name", gettext("Class")),
@@ -247,11 +254,22 @@ def classes(told: Told, field: ShownField) -> dict[str, Any]:
     title = gettext("Prevalence of each class by Dawid-Skene, with 95% CIs, and by majority vote")
     return {
         "table": plain_table(title, columns, rows, axis=label_charts.share_axis(scale)),
-        "matrix": matrix(pooled["probability"], field, [code for code, _ in field.options]),
-        "in_words": confusion_words(pooled, field),
+        "matrix": matrix(pooled["probability"], field, codes) if is_estimated else [],
+        "in_words": confusion_words(pooled, found, field) if is_estimated else [],
         "any_known": any_known,
-        "certainty": told["certainty"],
+        "certainty": certainty,
+        "estimated": ItemLabel.objects.filter(run=run, component__gt=0).count()
+        if is_estimated
+        else 0,
+        "with_majority": certainty["items"] - certainty["ties"],
     }
+
+
+def class_shares(told: Told) -> Sequence[Told]:
+    """Return the classes; without estimated shares where no worker can be scored."""
+    if told["summary"]["not_scored"] < told["summary"]["workers"]:
+        return list(told["class"])
+    return [{**row, "prevalence": None, "low": None, "high": None} for row in told["class"]]
 
 
 def _class_row(row: Told, name: str, scale: Scale) -> ClassRow:
@@ -269,30 +287,38 @@ def _class_row(row: Told, name: str, scale: Scale) -> ClassRow:
     )
 
 
-def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
-    """Describe the pooled confusion: largest mistake, rarest class, diagonal."""
+def confusion_words(
+    pooled: Told, classes: Sequence[Told], field: ShownField
+) -> list[tuple[str, str]]:
+    """Describe the pooled confusion: largest mistake, rarest class, diagonal.
+
+    Only what one confusion or one class has alone, as the page rounds it, is described.
+    """
     grid, votes = pooled["probability"], pooled["votes"]
     names = [label for _, label in field.options]
     known = [at for at, n in enumerate(votes) if n >= 1]
-    cells = [
-        (grid[t][g], t, g)
+    cells = sorted(
+        (-round(100 * grid[t][g]), t, g)
         for t in known
         for g in range(len(names))
         if t != g and grid[t][g] is not None
-    ]
+    )
     found = []
-    if cells:
-        share, true, given = max(cells)
+    if cells and cells[0][0] < (cells[1][0] if len(cells) > 1 else 0):
+        share, true, given = cells[0]
         found.append(
             (
                 gettext("“%(true)s” is taken for “%(given)s”")
                 % {"true": names[true], "given": names[given]},
                 gettext("in %(share)s of 100 labels, more than any other confusion.")
-                % {"share": round(100 * share)},
+                % {"share": -share},
             )
         )
-    if len(known) > 1:
-        rare = min(known, key=lambda at: votes[at])
+    rarest, second, *_ = sorted(
+        (round(100 * row["prevalence"]), at) for at, row in enumerate(classes)
+    )
+    if rarest[0] < second[0]:
+        rare = rarest[1]
         found.append(
             (
                 gettext("“%(label)s” is the rarest;") % {"label": names[rare]},
@@ -300,7 +326,8 @@ def confusion_words(pooled: Told, field: ShownField) -> list[tuple[str, str]]:
                 % {"votes": count(round(votes[rare]))},
             )
         )
-        right = sorted(grid[at][at] for at in known if grid[at][at] is not None)
+    right = sorted(grid[at][at] for at in known if grid[at][at] is not None)
+    if len(right) > 1:
         found.append(
             (
                 gettext("The most likely label is given"),
@@ -532,14 +559,15 @@ def known_lines(told: Told, single: tuple[int, int]) -> list[tuple[str, str]]:
 
 
 def prevalence_lines(told: Told, field: ShownField) -> list[dict[str, Any]]:
-    """List the share of each class, for the page's side."""
+    """List the estimated share of each class, for the page's side; [] where none is."""
     return [
         {
             "name": field.word(row["label"]),
             "share": percent(row["prevalence"]),
             "span": share_span(row["low"], row["high"]),
         }
-        for row in told["class"]
+        for row in class_shares(told)
+        if row["prevalence"] is not None
     ]
 
 

@@ -309,7 +309,7 @@ def classes(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
     told, field = told_frame(run, context, *tables.CLASSES)
-    context.update(tables.classes(told, field), screen=screen_of(run, context, told, reliable))
+    context.update(tables.classes(run, told, field), screen=screen_of(run, context, told, reliable))
     return render(request, "evaluation/labels/classes.html", context)
 
 

@@ -15,7 +15,8 @@ from django.urls import reverse
 from python_calamine import CalamineWorkbook
 
 from annotation.models import Answer, ChoiceValue, Membership, SpanValue, Task
-from evaluation.labels.selectors import findings, study
+from evaluation.labels.selectors import findings, study, tables
+from evaluation.labels.selectors.shared import shared_items
 from evaluation.models import ItemLabel, Run, RunState, WorkerScore
 from evaluation.runs import engine as runs
 from evaluation.runs.selectors import lists as reads
@@ -264,6 +265,81 @@ def test_classes_show_prevalence_and_what_is_confused(task: Task, run: Run) -> N
         assert sum(line) == pytest.approx(1)
     assert sum(told["pooled"]["votes"]) == pytest.approx(run.snapshot.counts["answers"])  # type: ignore[union-attr]
     assert "is taken for" in text and "is the rarest" in text
+
+
+def unlinked(*, sharing: int) -> tuple[Task, Run]:
+    """Workers who share 7 items, and one who shares none and always gives the last label."""
+    task = corpus.make_task(items=7 + sharing + 8)
+    items = list(task.items.order_by("position"))
+    for number in range(sharing):
+        own = [*items[:7], items[7 + number]]
+        labels = [corpus.CODES[(at + (at == number)) % 2] for at in range(8)]
+        person = factories.make_worker(project=task.project)
+        corpus.add_labels(task, person, list(zip(own, labels, strict=True)))
+    alone = factories.make_worker(project=task.project)
+    corpus.add_labels(task, alone, [(item, corpus.CODES[2]) for item in items[7 + sharing :]])
+    return task, scored(task)
+
+
+def test_classes_have_no_estimated_share_where_nobody_can_be_scored() -> None:
+    task, run = unlinked(sharing=2)
+    context = client_of(task).get(reverse("label_classes", args=[task.project_id, task.pk])).context
+    [group] = context["table"].groups
+    assert [row.estimate for row in group.rows] == [None, None, None]
+    tied = ItemLabel.objects.filter(run=run, extra__majority="").count()
+    assert group.rows[2].majority_share == pytest.approx(8 / (17 - tied))
+    assert (context["matrix"], context["in_words"]) == ([], [])
+    assert (context["estimated"], context["with_majority"]) == (0, 17 - tied)
+    workers = client_of(task).get(reverse("label_results", args=[task.project_id, task.pk]))
+    assert workers.context["prevalence"] == []
+
+
+def test_classes_count_the_items_that_each_share_is_of() -> None:
+    task, _run = unlinked(sharing=4)
+    context = client_of(task).get(reverse("label_classes", args=[task.project_id, task.pk])).context
+    assert context["estimated"] == 11 and context["certainty"]["items"] == 19
+    assert all(row.estimate is not None for row in context["table"].groups[0].rows)
+
+
+def test_an_item_that_only_votes_label_has_one_label_on_pages_and_in_files() -> None:
+    task, run = unlinked(sharing=4)
+    client = client_of(task)
+    pages = client.get(reverse("label_items", args=[task.project_id, task.pk])).context["groups"]
+    [alone] = [group["rows"] for group in pages if group["rows"][0]["dawid_skene"] == ""]
+    assert len(alone) == 8
+    for row in alone:
+        assert [(one["label"], one["tie"]) for one in row["said"]] == [
+            ("Not in source", False),
+            ("", False),
+            ("", False),
+        ]
+    url = reverse("label_export", args=[task.project_id, task.pk])
+    keys = {row["item"].key for row in alone}
+    for table, label in (("items", "Not in source"), ("labels", "not_in_source")):
+        answer = client.get(url, {"table": table, "format": "csv"})
+        content = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
+        rows = [row for row in csv.DictReader(io.StringIO(content)) if row["item_id"] in keys]
+        assert {row["label"] for row in rows} == {label}, table
+    labels = shared_items(run, {}).table.groups[0].rows
+    assert sum(row.label == "Not in source" for row in labels) == 8
+
+
+@pytest.mark.parametrize(
+    ("shares", "grid", "codes"),
+    [
+        ((0.4, 0.4, 0.2), [[0.8, 0.1, 0.1], [0.2, 0.8, 0], [0, 0.1, 0.9]], [True, True]),
+        ((0.6, 0.2, 0.2), [[0.8, 0.2, 0], [0.2, 0.8, 0], [0, 0, 1]], [False, False]),
+    ],
+)
+def test_only_one_class_alone_is_rarest_and_one_confusion_alone_largest(
+    shares: tuple[float, ...], grid: list[list[float]], codes: list[bool]
+) -> None:
+    field = study.ShownField("verdict", "Verdict", corpus.OPTIONS)
+    rows = [{"prevalence": share} for share in shares]
+    pooled = {"probability": grid, "votes": [20.0, 20.0, 20.0]}
+    heads = " ".join(head for head, _ in tables.confusion_words(pooled, rows, field))
+    assert ["is taken for" in heads, "“Not in source” is the rarest" in heads] == codes
+    assert codes[1] or "rarest" not in heads
 
 
 def test_methods_are_compared_on_known_answers_and_none_is_preferred_without_proof(
