@@ -124,9 +124,14 @@ class Facts:
         return bool(self.published) and all(one.is_imported for one in self.published)
 
     @property
+    def ahead(self) -> Decimal:
+        """Return what the assignments still to answer will cost."""
+        return sum((p.ahead for p in self.published), ZERO)
+
+    @property
     def expected(self) -> Decimal:
         """Return what the tasks will have cost once they are complete."""
-        return self.spent + sum((p.ahead for p in self.published), ZERO)
+        return self.spent + self.ahead
 
     @property
     def submitted(self) -> int:
@@ -137,6 +142,11 @@ class Facts:
     def needed(self) -> int:
         """Count the assignments that published tasks need in all."""
         return sum(p.needed for p in self.published)
+
+    @property
+    def unanswered(self) -> int:
+        """Count the assignments of published tasks that are still to answer."""
+        return sum(max(p.needed - p.submitted, 0) for p in self.published)
 
     @property
     def budget(self) -> Decimal | None:

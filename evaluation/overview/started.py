@@ -141,10 +141,9 @@ def _invite(found: Facts) -> Step:
     if found.published:
         task = found.published[-1].task
         other = (_("Recruit on a platform"), _address(found, "recruitment_list", task.pk))
-        pay = money(found.expected, found.currency)
         text = _("%(assignments)s to answer; expected cost %(pay)s.") % {
-            "assignments": plural(found.needed, "assignment"),
-            "pay": pay,
+            "assignments": plural(found.unanswered, "assignment"),
+            "pay": money(found.ahead, found.currency),
         }
     return Step(_("Invite people"), text, False, _("Invite people"), url, other)
 

@@ -34,6 +34,7 @@ SYSTEMS = (
     VOTES,
     *stored("se", "rank", inside="extra"),
 )
+UNGRADED = tuple(column for column in SYSTEMS if column.key != "grade")
 
 
 def _with_other_score(label: Words) -> tuple[Column, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models import CharField, Count, Value
+from django.db.models.functions import Concat
 from django.utils.http import urlencode
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext as _
@@ -17,9 +19,9 @@ from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, plural, score
 from evaluation.charts import boards as charts
 from evaluation.charts.agreement import heat_step
-from evaluation.models import Run, RunState, SystemScore
+from evaluation.models import CandidateScore, Run, RunState, SystemScore
 from evaluation.models.runs import PUBLISHED
-from evaluation.pairwise.columns import BESIDE, CONTROLLED, RAW, SYSTEMS
+from evaluation.pairwise.columns import BESIDE, CONTROLLED, RAW, SYSTEMS, UNGRADED
 from evaluation.pairwise.head import head_of
 from evaluation.pairwise.results import POOLED
 from evaluation.pairwise.run import CORE
@@ -84,8 +86,9 @@ class SystemRow(Row):
 
 
 def rows_of(run: Run, told: Told) -> list[SystemRow]:
-    """A row a system, dimension and component (one query)."""
-    grades = {(row["dimension"], row["system"]): row for row in told.get("grade_mean", [])}
+    """A row a system, dimension and component (two queries)."""
+    means = told.get("grade_mean", []) if _share_topics(run) else []
+    grades = {(row["dimension"], row["system"]): row for row in means}
     found = SystemScore.objects.filter(run=run).values_list(
         "dimension",
         "system_id",
@@ -94,6 +97,18 @@ def rows_of(run: Run, told: Told) -> list[SystemRow]:
         *leaderboard.STORED,
     )
     return [_row(values, grades) for values in found]
+
+
+def _share_topics(run: Run) -> bool:
+    """Whether every topic has texts of every system: only then mean grades compare systems."""
+    cell = Concat("candidate__system", Value(" "), "candidate__topic", output_field=CharField())
+    texts = CandidateScore.objects.filter(run=run).order_by()
+    found = texts.aggregate(
+        cells=Count(cell, distinct=True),
+        systems=Count("candidate__system", distinct=True),
+        topics=Count("candidate__topic", distinct=True),
+    )
+    return bool(found["cells"] == found["systems"] * found["topics"])
 
 
 def _row(values: Sequence[Any], grades: Mapping[tuple[str, int], Told]) -> SystemRow:
@@ -211,7 +226,7 @@ def board(
     *,
     view: str = RAW,
 ) -> dict[str, Any]:
-    """Boards, the compact table of ranks, and the sentence of the page (one query).
+    """Boards, the compact table of ranks, and the sentence of the page (two queries).
 
     ``view`` says which score the boards are of; ``raw`` are the rows of the other one,
     ``together`` those of all dimensions together.
@@ -235,8 +250,10 @@ def board(
         noun="system",
     )
     shown_score = view if controlled else RAW
+    graded = any(row.grade is not None for row in rows)
+    shown = BESIDE[shown_score] if controlled else SYSTEMS if graded else UNGRADED
     return {
-        "tables": tables(boards, BESIDE[shown_score] if controlled else SYSTEMS),
+        "tables": tables(boards, shown),
         "boards": boards,
         "rows": rows,
         "raw": raw,

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.access import Access
 from annotation.accounts.named.actions import workers_named
@@ -16,7 +17,7 @@ from annotation.accounts.projects.actions import invite
 from annotation.authoring.actions import tasks
 from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template
-from annotation.models import Role
+from annotation.models import Membership, Role
 from annotation.panels.selectors import count_able_workers
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
@@ -94,3 +95,18 @@ def test_workers_of_a_file_do_not_count_as_invited() -> None:
     factories.make_worker(project)
     invite_step = next(one for one in started(found).steps if "Invite" in one.title)
     assert invite_step.done and count_able_workers(task) == 1
+
+
+def test_the_step_to_invite_counts_only_the_assignments_that_are_still_to_answer() -> None:
+    project = factories.make_project()
+    task = factories.make_task(project=project, n=2)
+    factories.claim_and_submit(task)
+    done = task.assignments.get()
+    Membership.objects.filter(pk=done.worker_id).update(removed_at=timezone.now())
+    found = facts(Access(project, project.owner, frozenset({Role.REQUESTER})))
+    [progress] = found.published
+    assert progress.submitted == 1 < progress.needed
+    assert found.unanswered == progress.needed - 1
+    assert (found.ahead, found.expected) == (progress.ahead, progress.spent + progress.ahead)
+    invite_step = next(one for one in started(found).steps if "Invite" in one.title)
+    assert f"{found.unanswered} assignment" in invite_step.text

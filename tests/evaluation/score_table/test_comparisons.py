@@ -15,10 +15,13 @@ from django.urls import reverse
 from evaluation.bundles.makers import report_of
 from evaluation.management.commands.crowdqc_score import open_file
 from evaluation.models import Run, RunFigure, SystemScore
-from evaluation.pairwise.selectors import shared
+from evaluation.overview import results
+from evaluation.pairwise.selectors import boards, shared
 from evaluation.runs import engine
+from evaluation.runs.selectors import lists
 from evaluation.score_table.reports.comparisons import report
 from evaluation.score_table.reports.text import Options
+from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.score_table.test_pages import drop, score
 from tests.support import factories
 from tests.support.pages import html_of
@@ -72,6 +75,15 @@ def test_the_page_and_the_command_give_the_same_numbers(text: str, tmp_path: Pat
         theirs = {row["player"]: row for row in csv.DictReader(handle)}
     found = SystemScore.objects.filter(run=run, dimension="preference").select_related("system")
     assert len(found) == len(theirs) >= 2
+    run.refresh_from_db()
+    make_official(run)
+    [listed] = results.tasks(run.project)
+    assert listed.systems == len(found)
+    told = lists.figures_of(run)
+    shown = boards.board(run, told, [], "preference")
+    # Every item has texts of two systems: no two grades are of the same topics.
+    has_grade = any(column.key == "grade" for table in shown["tables"] for column in table.columns)
+    assert has_grade == (len(found) == 2)
     for ours in found:
         for name in SCORES:
             value = theirs[ours.system.name][name]
