@@ -8,13 +8,14 @@ from django.db.models import QuerySet
 from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
+from annotation.files.reading.importer import Row
 from annotation.formats.registry import TABLES
 from annotation.formats.uploads.naming import total
-from annotation.formats.uploads.selectors import arriving_sentence
+from annotation.formats.uploads.selectors import arriving_sentence, shared_columns
 from annotation.formats.uploads.staging import ACTIVE
 from annotation.models import ImportFile, Membership, Project, Role, User
 from crowdqc.numbers import plural
-from evaluation.score_table.kinds import KINDS
+from evaluation.score_table.kinds import KINDS, Kind
 
 State = ImportFile.State
 SHOWN_PROBLEMS = 50
@@ -67,7 +68,9 @@ def projects_of(user: User) -> list[Project]:
 def frame(file: ImportFile) -> dict[str, Any]:
     """State, columns, problems and numbers of a table."""
     if file.state in (*ACTIVE, State.UPLOADING):
-        return {"state": _at_work(file), "active": True}
+        at_work = {"state": _at_work(file), "active": True}
+        # Another column can be chosen while the rows are checked by the last choice.
+        return at_work | (_read_as(file) if file.state == State.CHECKING else {})
     if file.state == State.FAILED:
         said = f"{file.error.get('message', '')} {file.error.get('mend', '')}".strip()
         return {"state": ("bad", gettext("Cannot be read"), said)}
@@ -77,28 +80,13 @@ def frame(file: ImportFile) -> dict[str, Any]:
     problems = list_rejected(file)
     shown = [{**one, "fixes": _fixes(one, about)} for one in problems[:SHOWN_PROBLEMS]]
     named = {(one["column"], one["value"]) for one in problems}
-    mapped = {column: name for name, column in found["mapping"].items()}
     return {
         "state": _state(file, rows, used, about),
-        "rows": rows,
+        **_read_as(file),
         "votes": found["new"],
         "seconds": kind.seconds(found["new"]),
         "unit": f"{kind.reader.unit},{kind.reader.unit}s",
         "reading": _reading(file),
-        "kinds": _kinds(file),
-        "columns": [
-            {"name": name, "field": mapped.get(name, "")} for name in file.sheet["columns"] if name
-        ],
-        "fields": kind.reader.fields,
-        "unread_as": kind.reader.unread,
-        "first": [
-            [
-                {"text": values.get(name, ""), "read": name in mapped}
-                for name in file.sheet["columns"]
-                if name
-            ]
-            for _, values in file.sheet["first"]
-        ],
         "choices": [one for one in about["offers"] if (one["column"], one["value"]) not in named],
         "problems": shown,
         "left": rows - used,
@@ -109,6 +97,24 @@ def frame(file: ImportFile) -> dict[str, Any]:
         "notes": found["notes"],
         "warnings": about.get("warnings", ()),
         "methods": kind.methods(about) if found["new"] else (),
+    }
+
+
+def _read_as(file: ImportFile) -> dict[str, Any]:
+    """Return the kinds, and the columns with what each is read as."""
+    kind, names = KINDS[file.kind], [name for name in file.sheet["columns"] if name]
+    mapping = file.found.get("mapping", {}) if file.state == State.READY else file.mapping
+    mapped = {column: name for name, column in mapping.items()}
+    return {
+        "rows": total(file),
+        "kinds": _kinds(file),
+        "columns": [{"name": name, "field": mapped.get(name, "")} for name in names],
+        "fields": kind.reader.fields,
+        "unread_as": kind.reader.unread,
+        "first": [
+            [{"text": values.get(name, ""), "read": name in mapped} for name in names]
+            for _, values in file.sheet["first"]
+        ],
     }
 
 
@@ -213,9 +219,22 @@ def _kinds(file: ImportFile) -> list[dict[str, Any]]:
             "slug": slug,
             "title": kind.title,
             "needs": kind.needs,
-            "here": fits[slug][1],
+            "here": _in_file(file, kind),
             "chosen": slug == file.kind,
             "recognised": slug == recognised,
         }
         for slug, kind in KINDS.items()
     ]
+
+
+def _in_file(file: ImportFile, kind: Kind) -> str:
+    """Say what the file has of a kind, by the columns that a person chose where they did."""
+    recognised = str(file.sheet["fits"][kind.reader.slug][1])
+    if not file.mapping:
+        return recognised
+    if kind.reader.slug == file.kind:
+        mapping = file.mapping
+    else:
+        rows = [Row(line, values) for line, values in file.sheet["first"]]
+        mapping = shared_columns(file, kind.reader.slug, file.sheet["columns"], rows)
+    return (kind.reader.lacks(mapping) or gettext("all columns")) if mapping else recognised

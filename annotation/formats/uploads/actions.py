@@ -16,17 +16,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts import quotas
-from annotation.files.reading.importer import missing
 from annotation.files.reading.limits import check_size
 from annotation.files.reading.sources import GZIP, ZIP, Source, of_bytes, refuse_foreign
 from annotation.files.reading.values import displayable
 from annotation.files.stored.actions import forget, store
 from annotation.formats.actions.imports import Report
-from annotation.formats.imports.tables.base import SAME_FIELDS
-from annotation.formats.imports.tables.labels import LabelMatrix
-from annotation.formats.registry import READERS, TABLES, format_for, get_format
+from annotation.formats.registry import TABLES, format_for, get_format
 from annotation.formats.uploads import naming
 from annotation.formats.uploads.addresses import parse_address
+from annotation.formats.uploads.selectors import shared_columns
 from annotation.formats.uploads.staging import ACTIVE, ENDED, hash_of, parts_of, sheet_of
 from annotation.models import ColumnChoice, ImportFile, ImportPart, Project, Task, User
 from annotation.records.actions.audit import record
@@ -294,31 +292,9 @@ def set_kind(*, by: User, file: ImportFile, kind: str) -> None:
     """
     if kind not in TABLES or file.task_id:
         raise Invalid(_("There is no such kind of table."), fields={"kind": ", ".join(TABLES)})
-    mapping = _shared_columns(file, kind) if file.found else {}
+    sheet = sheet_of(file) if file.found else None
+    mapping = shared_columns(file, kind, sheet.columns, sheet.rows) if sheet else {}
     _check_again(by, file, kind=kind, mapping=mapping, fixes={})
-
-
-def _shared_columns(file: ImportFile, kind: str) -> dict[str, str]:
-    """Field -> column of a new kind as a person chose it, or where the file does not tell it."""
-    matrix, reader = LabelMatrix.slug, READERS[kind]
-    if matrix in (file.kind, kind):
-        return {}  # whose columns are workers
-    sheet = sheet_of(file)
-    guessed = reader.guess(sheet.columns, sheet.rows)
-    lacking = len(missing(guessed, reader.fields))
-    before = file.mapping or file.found.get("mapping", {})
-    names = {one.name for one in reader.fields}
-    kept = {}
-    for name, column in before.items():
-        same = next((group for group in SAME_FIELDS if name in group), (name,))
-        for new in names.intersection(same):
-            told = {**guessed, new: column}
-            if file.mapping or len(missing(told, reader.fields)) < lacking:
-                kept[new] = column
-    if not kept:
-        return {}
-    taken = set(kept.values())
-    return {name: one for name, one in guessed.items() if one not in taken} | kept
 
 
 @transaction.atomic

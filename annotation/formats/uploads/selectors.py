@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.files.reading.importer import values_of_file
-from annotation.formats.registry import Format
+from annotation.files.reading.importer import Row, missing, values_of_file
+from annotation.formats.imports.tables.base import SAME_FIELDS
+from annotation.formats.imports.tables.labels import LabelMatrix
+from annotation.formats.registry import READERS, Format
 from annotation.formats.uploads.naming import total
 from annotation.formats.uploads.staging import ACTIVE, WRITTEN, problems_of, rows_of
 from annotation.models import ImportFile, ImportPart, Task
@@ -271,3 +273,30 @@ def bad_rows(file: ImportFile) -> Iterator[list[Any]]:
             else [problem.value]
         )
         yield [problem.line, problem.column, problem.wrong, problem.mend, *values]
+
+
+def shared_columns(
+    file: ImportFile, kind: str, columns: Sequence[str], rows: Collection[Row]
+) -> dict[str, str]:
+    """Field -> column of another kind as a person chose it, or where the file does not tell it.
+
+    {} where the kinds share none.
+    """
+    matrix, reader = LabelMatrix.slug, READERS[kind]
+    if matrix in (file.kind, kind):
+        return {}  # whose columns are workers
+    guessed = reader.guess(columns, rows)
+    lacking = len(missing(guessed, reader.fields))
+    before = file.mapping or file.found.get("mapping", {})
+    names = {one.name for one in reader.fields}
+    kept = {}
+    for name, column in before.items():
+        same = next((group for group in SAME_FIELDS if name in group), (name,))
+        for new in names.intersection(same):
+            told = {**guessed, new: column}
+            if file.mapping or len(missing(told, reader.fields)) < lacking:
+                kept[new] = column
+    if not kept:
+        return {}
+    taken = set(kept.values())
+    return {name: one for name, one in guessed.items() if one not in taken} | kept

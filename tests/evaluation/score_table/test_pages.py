@@ -199,6 +199,35 @@ def test_columns_without_usual_names_can_be_chosen() -> None:
     assert "Score 18 labels" in html_of(client.get(page))
 
 
+def test_kinds_say_what_the_file_has_by_the_columns_that_were_chosen() -> None:
+    client = client_of(factories.make_user())
+    text = "a,b,c,d\n" + "".join(f"{k},{n},{n % 2},{k + n}\n" for k in range(3) for n in range(6))
+    page = drop(client, text)
+    assert "no worker, item, label" in {row["here"] for row in client.get(page).context["kinds"]}
+    client.post(page, {"column:a": "worker", "column:b": "item", "column:c": "label"})
+    work()
+    here = {row["slug"]: row["here"] for row in client.get(page).context["kinds"]}
+    assert here["label_table"] == here["rating_table"] == "all columns"
+    assert here["comparison_table"] == "no left, right"
+
+
+def test_a_column_chosen_while_rows_are_checked_counts() -> None:
+    client = client_of(factories.make_user())
+    text = "a,b,c,d\n" + "".join(f"{k},{n},{n % 2},{k + n}\n" for k in range(3) for n in range(6))
+    page = drop(client, text)
+    client.post(page, {"column:a": "worker"})
+    shown = client.get(page).context
+    assert shown["active"] and {row["name"]: row["field"] for row in shown["columns"]} == {
+        "a": "worker",
+        "b": "",
+        "c": "",
+        "d": "",
+    }
+    client.post(page, {"column:a": "worker", "column:b": "item", "column:c": "label"})
+    work()
+    assert client.get(page).context["votes"] == 18
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
