@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.utils import translation
+from django.utils.translation import gettext as _
 
 from evaluation.models import Run
 from evaluation.pairwise.run import CORE
 from evaluation.pairwise.selectors.agreement import agreement_facts
+from evaluation.pairwise.selectors.runs import dimensions
 from evaluation.results.findings import Finding, Screen, Severity
 from evaluation.runs.run_types import shared_page_of
 
@@ -35,6 +37,8 @@ def page_of(run: Run) -> ReportPage:
     """Read what the page of a finished run says, in the language of reports."""
     shared = shared_page_of(run.method)
     with translation.override(settings.LANGUAGE_CODE):
-        screen = shared.context(run, 1).get("screen", Screen()) if shared else Screen()
+        context = shared.context(run, 1) if shared else {}
         facts = agreement_facts(run) if run.method == CORE else []
-    return ReportPage(screen, tuple(facts))
+        if len(dimensions(run.task)) > 1 and "shown" in context:
+            facts.insert(0, (_("Verdict on"), context["shown"]))
+    return ReportPage(context.get("screen", Screen()), tuple(facts))
