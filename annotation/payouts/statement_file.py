@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import open_table
 from crowdqc import money
 from crowdqc.currencies import DIGITS
+from crowdqc.numbers import parse_whole
 
 FIELDS = (
     Field(
@@ -38,6 +40,8 @@ FIELDS = (
     Field("currency", gettext_lazy("Currency")),
     Field("fee", gettext_lazy("Fee"), also=("fees", "service_fee")),
     Field("paid_at", gettext_lazy("Paid at"), also=("date", "created_at", "paid_on")),
+    # Of the app's own files: the payments that one transfer makes together.
+    Field("payments", gettext_lazy("Payments"), also=("payment", "payment_id")),
 )
 # Of an export of submissions, which has a status and no amount (Prolific's own, for instance).
 SUBMISSION_FIELDS = (
@@ -47,13 +51,15 @@ SUBMISSION_FIELDS = (
     Field("completed_at", gettext_lazy("Completed at"), also=("ended_at",)),
 )
 KINDS = {
-    "": "base",
+    "": "",  # the amount says which
     "base": "base",
     "reward": "base",
     "submission": "base",
     "approval": "base",
     "bonus": "bonus",
+    "correction": "correction",
 }
+CORRECTION = "correction"
 MOST = Decimal(1_000_000)
 # A statement is read while its page waits: the largest takes less than a second.
 LIMITS = Limits(
@@ -74,6 +80,15 @@ class ReportedPayment:
     currency: str
     fee: Decimal | None  # None: the file says nothing of a fee
     paid_at: str  # ISO, or empty
+    payments: str = ""  # numbers of the payments, and "correction"
+
+    @property
+    def payment_ids(self) -> list[int]:
+        return [int(part) for part in self.payments.split() if part != CORRECTION]
+
+    @property
+    def pays_correction(self) -> bool:
+        return CORRECTION in self.payments.split()
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -81,10 +96,11 @@ class ReportedPayment:
         return (
             self.submission,
             self.participant,
-            self.kind,
+            self.kind or "base",
             str(self.amount),
             self.currency,
             self.paid_at,
+            self.payments,
         )
 
 
@@ -148,7 +164,9 @@ def read_statement(content: bytes, name: str, currency: str) -> Reported:
 
 
 def _column(name: str, wrong: str) -> Problem:
-    mend = _("The columns are submission or participant, kind, amount, currency, fee, paid_at.")
+    mend = _(
+        "The columns are submission or participant, kind, amount, currency, fee, paid_at, payments."
+    )
     return Problem(None, name, "", wrong, mend)
 
 
@@ -180,12 +198,14 @@ def _row(
         add_error("amount", _("This is no amount."), _("An amount above 0, as 1.80."))
     kind = KINDS.get(value.get("kind", "").casefold())
     if kind is None:
-        add_error("kind", _("There is no such kind."), _("base or bonus."))
+        add_error("kind", _("There is no such kind."), _("base, bonus or correction."))
     paid_at = _moment(value.get("paid_at", ""))
     if paid_at is None:
-        add_error(
-            "paid_at", _("This is no date."), _("A date as 2026-11-22, with or without a time.")
-        )
+        add_error("paid_at", *_why_no_date(value["paid_at"]))
+    payments = value.get("payments", "").replace(",", " ").replace(";", " ").split()
+    if not all(part == CORRECTION or parse_whole(part) for part in payments):
+        mend = _("Numbers of payments, as 44 66 67.")
+        add_error("payments", _("These are no numbers of payments."), mend)
     if not value.get("submission") and not value.get("participant"):
         add_error(
             "submission", _("Nothing says whom it is about."), _("A submission or a participant.")
@@ -201,6 +221,7 @@ def _row(
         currency=currency,
         fee=fee,
         paid_at=paid_at,
+        payments=" ".join(dict.fromkeys(payments)),
     )
     return told, []
 
@@ -228,12 +249,34 @@ def _submission(
     return told, []
 
 
+_DAY_FIRST = re.compile(
+    r"(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})(?:[ ,T]+(\d{1,2}:\d{2}(?::\d{2})?))?", re.A
+)
+_SLASHED = re.compile(r"\d{1,2}[/-]\d{1,2}[/-]\d{2,4}.*", re.A)
+
+
 def _moment(text: str) -> str | None:
-    """ISO text of a date or a time, "" for none, None where it is neither."""
+    """ISO text of a date or a time, "" for none, None where it is neither.
+
+    With dots the day comes first, as 30.11.2026.
+    """
     if not text:
         return ""
+    german = _DAY_FIRST.fullmatch(text)
+    if german:
+        day, month, year, time = german.groups()
+        text = f"{year if len(year) == 4 else f'20{year}'}-{month:0>2}-{day:0>2}"
+        text += f" {time:0>5}" if time else ""
     try:
         found: dt.datetime | dt.date | None = parse_datetime(text) or parse_date(text)
     except ValueError:
         return None
     return None if found is None else found.isoformat()
+
+
+def _why_no_date(text: str) -> tuple[str, str]:
+    """What is wrong with a date, and how to write it."""
+    mend = _("A date as 2026-11-22 or 22.11.2026, with or without a time.")
+    if _SLASHED.fullmatch(text):
+        return _("Day or month may come first here."), mend
+    return _("This is no date."), mend

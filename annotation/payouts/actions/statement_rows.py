@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 from annotation.models import (
     Assignment,
     LedgerEntry,
+    Membership,
     Payment,
+    Project,
     Recruitment,
     Statement,
     Task,
@@ -23,6 +25,7 @@ from annotation.models import (
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.actions.ledger import CORRECTION_PAYMENT, HAND
 from annotation.payouts.selectors.payable import payable
+from annotation.payouts.selectors.statement_bookings import booked_rows, reversed_payments
 from annotation.payouts.statement_file import Reported, ReportedPayment, ReportedSubmission
 from crowdqc.money import as_decimal
 from crowdqc.numbers import money
@@ -31,35 +34,69 @@ ZERO = Decimal("0.00")
 State = Payment.State
 
 
+CORRECTION = "correction"
+MOST_SUMS = 2000  # of one worker's payments; with more, only all of them together are tried
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A payment, or one that was made for corrections, which a row may tell of."""
+
+    payment: Payment | None
+    entry: int | None  # of a payment for corrections
+    worker: Membership
+    currency: str
+    ours: Decimal  # what is booked of it; of one that is open, what is to be paid
+
+    @property
+    def kind(self) -> str:
+        return self.payment.what if self.payment else CORRECTION
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not booked as paid."""
+        return self.payment is not None and self.payment.state != State.DONE
+
+
 @dataclass
 class _Known:
-    """What the books hold, and which payments a row has taken already."""
+    """What the books hold, and what rows have taken already.
 
-    payments: dict[int, Payment]
+    Items are called by their payment's number, those for corrections by minus their entry's.
+    """
+
+    items: dict[int, _Item]
+    is_by_hand: bool
     of_assignment: dict[int, list[int]]  # assignment -> payments
+    corrections: dict[int, list[int]]  # worker -> items
     submissions: dict[str, list[int]]  # their name of it -> assignments
     participants: dict[str, list[int]]
-    paid: dict[int, Decimal]  # payment -> amount that is booked
+    workers: dict[str, list[int]]  # name -> workers to whom a correction was paid
     fees: dict[int, Decimal]  # payment -> fee that is booked
-    deducted: Mapping[int, Decimal]  # payment -> what is taken off an open one
-    # Worker -> amounts that were paid for corrections and that no row has taken.
-    corrections: dict[int, list[Decimal]]
     before: dict[tuple[str, ...], list[dict[str, Any]]]  # rows of earlier statements
     taken_back: dict[int, str] = field(default_factory=dict)  # booked back, as a file lacked it
     taken: set[int] = field(default_factory=set)
     # Payments of which an export said that the work was approved: it says so of each once.
     approved: set[int] = field(default_factory=set)
-
-    def ours(self, pk: int) -> Decimal:
-        """What is booked of a payment; of one that is open, what is to be paid of it."""
-        row = self.payments[pk]
-        if row.state == State.DONE:
-            return self.paid.get(pk, ZERO)
-        return row.amount - self.deducted.get(pk, ZERO)
+    sums: dict[tuple[int, ...], dict[Decimal, list[int] | None]] = field(default_factory=dict)
 
     def is_base(self, pk: int) -> bool:
         """Whether a payment is base pay."""
-        return self.payments[pk].what == Payment.What.BASE
+        return self.items[pk].kind == Payment.What.BASE
+
+    def is_paid(self, key: int) -> bool:
+        """Whether the books hold an item for paid."""
+        return not self.items[key].is_open and key not in self.taken_back
+
+    def candidates(self, one: ReportedPayment) -> list[int]:
+        """List the items of whom a row names: of the submission, else of the participant."""
+        works = self.submissions.get(one.submission) or self.participants.get(one.participant, [])
+        found = [pk for work in works for pk in self.of_assignment.get(work, [])]
+        workers = {self.items[pk].worker.pk for pk in found}
+        workers |= set(self.workers.get(one.participant, ()))
+        return found + [
+            key for worker in sorted(workers) for key in self.corrections.get(worker, ())
+        ]
 
 
 def hold_against(
@@ -67,11 +104,13 @@ def hold_against(
 ) -> list[dict[str, Any]]:
     """What becomes of every row, and behind them a row for each payment that the file lacks.
 
-    A file of submissions tells of base pay alone.
+    A file of what was paid by hand may tell of any payment of the project; what it lacks is asked
+    of this task alone. A file of submissions tells of base pay alone.
     """
     known = _known(task, recruitment)
     currency = task.project.currency
-    works = _works(known) if any(isinstance(one, ReportedSubmission) for one in reported) else {}
+    is_export = any(isinstance(one, ReportedSubmission) for one in reported)
+    works = _works(known, task) if is_export else {}
     rows, days, kinds = [], [], {str(Payment.What.BASE)}
     for one in reported:
         if isinstance(one, ReportedSubmission):
@@ -81,14 +120,14 @@ def hold_against(
             rows.append(_held(one, known, currency))
             days.append(one.paid_at)
             kinds.add(str(Payment.What.BONUS))
-    return rows + [_lacking(one, known) for one in _missing(known, days, kinds)]
+    return rows + [_lacking(one, known) for one in _missing(known, task, days, kinds)]
 
 
-def _works(known: _Known) -> dict[int, Any]:
+def _works(known: _Known, task: Task) -> dict[int, Any]:
     """The assignments that a file may name, with what was decided about them."""
     names = (*known.submissions.values(), *known.participants.values())
     ids = {pk for found in names for pk in found}
-    rows = Assignment.objects.filter(pk__in=ids).select_related("worker")
+    rows = Assignment.objects.filter(pk__in=ids, task=task).select_related("worker")
     return {row.pk: row for row in with_decision(rows)}
 
 
@@ -96,11 +135,12 @@ def _held_submission(
     one: ReportedSubmission, known: _Known, works: Mapping[int, Any], currency: str
 ) -> dict[str, Any]:
     """One submission of the file with its outcome, and what there is to book."""
-    ids = known.submissions.get(one.submission) or known.participants.get(one.participant, [])
+    named = known.submissions.get(one.submission) or known.participants.get(one.participant, [])
+    ids = [pk for pk in named if pk in works]
     work = works[ids[0]] if len(ids) == 1 else None
     base = [pk for pk in known.of_assignment.get(work.pk, []) if known.is_base(pk)] if work else []
     if work is not None and base and one.is_approved:
-        row = _held(one.payment(work.pay, currency), known, currency, once=True)
+        row = _held(one.payment(work.pay, currency), known, currency, once=base)
         return {**row, "status": one.status}
     row = {
         **_told(one.payment(ZERO, currency)),
@@ -113,10 +153,10 @@ def _held_submission(
         note = _("nobody known here came by this submission")
         return _row(row, outcome, note)
     word = str(Decision(work.decision).label).lower()
-    done = [known.payments[pk] for pk in base if known.payments[pk].state == State.DONE]
-    if done:
-        known.taken.add(done[0].pk)
-        lacks = _lacking(done[0], known)
+    paid = [item.payment for pk in base if (item := known.items[pk]).payment and not item.is_open]
+    if paid:
+        known.taken.add(paid[0].pk)
+        lacks = _lacking(paid[0], known)
         names = {name: row[name] for name in ("line", "submission", "participant", "status")}
         note = _("not approved there, and here: %(state)s") % {"state": word}
         return {**lacks, **names, "note": note}
@@ -136,78 +176,109 @@ def _held_submission(
 
 
 def _known(task: Task, recruitment: Recruitment | None) -> _Known:
+    project = task.project
     rows = Payment.objects.filter(
-        assignment__task=task,
+        assignment__task__project=project,
         recruitment=recruitment,
         amount__gt=0,
         what__in=(Payment.What.BASE, Payment.What.BONUS),
-    ).select_related("worker")
-    payments = {row.pk: row for row in rows.order_by("pk")}
+    ).select_related("worker", "assignment")
     kind = LedgerEntry.Kind
-    paid, fees = _booked(task, kind.PAYMENT, "payment:"), _booked(task, kind.FEE, "fee:")
-    deducted = payable(task.project).deducted
-    corrections: dict[int, list[Decimal]] = {}
-    through = HAND if recruitment is None else f"{recruitment.kind}-{recruitment.pk}"
-    entries = LedgerEntry.objects.filter(
-        task__project=task.project, key__startswith=CORRECTION_PAYMENT, credit=f"paid:{through}"
-    )
-    for worker, amount in entries.order_by("pk").values_list("worker", "amount"):
-        corrections.setdefault(worker, []).append(amount)
-    known = _Known(payments, {}, {}, {}, paid, fees, deducted, corrections, {})
-    for row in payments.values():
+    paid = _booked(project, kind.PAYMENT, "payment:")
+    due = payable(project)
+    known = _Known(
+        items={}, is_by_hand=recruitment is None, of_assignment={}, corrections={},
+        submissions={}, participants={}, workers={}, fees=_booked(project, kind.FEE, "fee:"),
+        before={},
+    )  # fmt: skip
+    # Of the task that the file is about first.
+    for row in sorted(rows.order_by("pk"), key=lambda row: row.assignment.task_id != task.pk):
+        ours = paid.get(row.pk, ZERO) if row.state == State.DONE else due.amount_due(row)
+        known.items[row.pk] = _Item(row, None, row.worker, row.currency, ours)
         known.of_assignment.setdefault(row.assignment_id, []).append(row.pk)
         if recruitment is None:
             _add(known.submissions, str(row.assignment_id), row.assignment_id)
             _add(known.participants, row.worker.pseudonym, row.assignment_id)
             _add(known.participants, row.worker.external_id, row.assignment_id)
+    through = HAND if recruitment is None else f"{recruitment.kind}-{recruitment.pk}"
+    entries = LedgerEntry.objects.filter(
+        project=project, key__startswith=CORRECTION_PAYMENT, credit=f"paid:{through}"
+    ).select_related("worker")
+    for entry in entries.order_by("pk"):
+        worker = entry.worker
+        if worker is None:
+            continue  # the key names a worker
+        known.items[-entry.pk] = _Item(None, entry.pk, worker, entry.currency, entry.amount)
+        known.corrections.setdefault(worker.pk, []).append(-entry.pk)
+        if recruitment is None:
+            _add(known.workers, worker.pseudonym, worker.pk)
+            _add(known.workers, worker.external_id, worker.pk)
     visits = Visit.objects.filter(recruitment=recruitment, assignment__isnull=False)
     for session, participant, pk in visits.values_list("session", "participant", "assignment"):
         _add(known.submissions, session, pk)
         _add(known.participants, participant, pk)
-    for statement in Statement.objects.filter(task=task, recruitment=recruitment).order_by("pk"):
-        _remember(statement, known)
+    _remember(task, recruitment, known)
     return known
+
+
+def _statements(task: Task, recruitment: Recruitment | None) -> list[Statement]:
+    """The statements of the same payments, in their order: by hand, all of the project."""
+    found = Statement.objects.filter(recruitment=recruitment).order_by("pk")
+    if recruitment is None:
+        return list(found.filter(task__project=task.project))
+    return list(found.filter(task=task))
 
 
 def reversing_statement(statement: Statement, payment_id: int) -> str:
     """Return the file since which this payment is reversed, or ""."""
-    known = _known(statement.task, statement.recruitment)
-    return known.taken_back.get(payment_id, "")
+    found = _statements(statement.task, statement.recruitment)
+    booked = booked_rows([row.pk for row in found])
+    return reversed_payments(found, booked).get(payment_id, "")
 
 
-def _remember(statement: Statement, known: _Known) -> None:
+def _remember(task: Task, recruitment: Recruitment | None, known: _Known) -> None:
     """Note rows of earlier files: the same row again is no second payment."""
-    told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    back = set(
-        LedgerEntry.objects.filter(key__startswith=f"statement:{statement.pk}:").values_list(
-            "key", flat=True
-        )
-    )
-    for place, row in enumerate(statement.rows):
-        key = f"statement:{statement.pk}:{place}"
-        if row["outcome"] == "missing":
-            if key in back:
-                known.taken_back[row["payment"]] = statement.name
-            continue
-        if row.get("status") and not row["payment"]:
-            continue  # it told of no payment
-        if row.get("correction"):
-            amounts = known.corrections.get(row["correction"], [])
-            if as_decimal(row["amount"]) in amounts:
-                amounts.remove(as_decimal(row["amount"]))
-        identity = tuple(row[name] for name in IDENTITY)
-        named = {**row, "statement": statement.name, "booked": key in back}
-        told.setdefault(identity, []).append(named)
-        if row["payment"] and row["outcome"] in ("matched", "different"):
-            (known.approved if row.get("status") else known.taken).add(row["payment"])
-            if key in back:
-                known.taken_back.pop(row["payment"], None)
-    for identity, rows in told.items():
-        if len(rows) > len(known.before.get(identity, ())):
-            known.before[identity] = rows
+    statements = _statements(task, recruitment)
+    booked = booked_rows([row.pk for row in statements])
+    known.taken_back = reversed_payments(statements, booked)
+    for statement in statements:
+        told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for place, row in enumerate(statement.rows):
+            if row["outcome"] == "missing" or (row.get("status") and not row["payment"]):
+                continue  # it told of no payment
+            is_booked = place in booked.get(statement.pk, ())
+            if row["outcome"] in ("matched", "different"):
+                into = known.approved if row.get("status") else known.taken
+                into.update(_items_of(row, known))
+            if statement.task_id != task.pk and row["outcome"] == "unknown" and not is_booked:
+                continue  # it may be a payment of this task
+            named = {**row, "statement": statement.name, "booked": is_booked}
+            told.setdefault(_identity(row), []).append(named)
+        for identity, rows in told.items():
+            if len(rows) > len(known.before.get(identity, ())):
+                known.before[identity] = rows
 
 
-IDENTITY = ("submission", "participant", "kind", "amount", "currency", "paid_at")
+def _items_of(row: Mapping[str, Any], known: _Known) -> list[int]:
+    """The items that a stored row was matched with."""
+    if row.get("parts"):
+        return [part["payment"] or -part["entry"] for part in row["parts"]]
+    if row["payment"]:
+        return [row["payment"]]
+    # Rows of earlier versions name a correction by its worker.
+    amount = as_decimal(row["amount"] or 0)
+    return [
+        key
+        for key in known.corrections.get(row.get("correction") or 0, [])
+        if key not in known.taken and known.items[key].ours == amount
+    ][:1]
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """A stored row's ``ReportedPayment.identity``; earlier versions kept no ``payments``."""
+    names = ("submission", "participant", "kind", "amount", "currency", "paid_at")
+    found = {name: row[name] for name in names} | {"kind": row["kind"] or "base"}
+    return (*found.values(), row.get("payments", ""))
 
 
 def _add(into: dict[str, list[int]], name: str, pk: int) -> None:
@@ -215,10 +286,10 @@ def _add(into: dict[str, list[int]], name: str, pk: int) -> None:
         into[name].append(pk)
 
 
-def _booked(task: Task, kind: str, prefix: str) -> dict[int, Decimal]:
-    """What is booked of each payment of a task under a key of this prefix."""
+def _booked(project: Project, kind: str, prefix: str) -> dict[int, Decimal]:
+    """What is booked of each payment of a project under a key of this prefix."""
     rows = (
-        LedgerEntry.objects.filter(task=task, kind=kind, key__startswith=prefix)
+        LedgerEntry.objects.filter(project=project, kind=kind, key__startswith=prefix)
         .order_by()
         .values_list("key")
         .annotate(s=Sum("amount"))
@@ -227,79 +298,190 @@ def _booked(task: Task, kind: str, prefix: str) -> dict[int, Decimal]:
 
 
 def _held(
-    one: ReportedPayment, known: _Known, currency: str, *, once: bool = False
+    one: ReportedPayment, known: _Known, currency: str, *, once: Sequence[int] = ()
 ) -> dict[str, Any]:
     """One row of the file with its outcome, in words, and what there is to book.
 
-    ``once``: the row tells of a state, not of an amount that left, so that it is never a second
-    payment.
+    ``once``: the payments of a submission of which the row tells a state, not an amount that left,
+    so that it is never a second payment.
     """
     row = _told(one)
-    own = _payments_of(one, known)
+    own = list(once) or known.candidates(one)
     said = known.taken | known.approved if once else known.taken
-    free = [pk for pk in own if pk not in said]
+    free = [key for key in own if key not in said]
     again = known.before.get(one.identity)
     if again:
-        told = again.pop(0)
-        # Nobody had approved it when that file was read, and nothing was booked for it.
-        if free and not told["payment"] and not told["booked"]:
-            known.taken.add(_best(free, one, known))
-        same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
-        note = _("as %(statement)s said before: %(note)s") % {
-            "statement": told["statement"],
-            "note": told["note"],
-        }
-        return _row({**row, **same}, note=note)
-    fee = one.fee or ZERO
-    paid = None if once else _paid_correction(one, known, free)
-    if paid or not own:
-        return _without_payment(row, one, paid, currency)
-    if not free:
-        payment = known.payments[own[0]]
-        row |= {"payment": payment.pk, "worker": payment.worker.pseudonym}
-        row["ours"] = str(known.ours(payment.pk))
-        if once:
-            return _row(row, "matched", _("told of before"))
-        return _row(row, "twice", _("the same payment left a second time"), one.amount, fee)
-    payment = known.payments[_best(free, one, known)]
-    (known.approved if once else known.taken).add(payment.pk)
-    ours = known.ours(payment.pk)
-    row |= {"payment": payment.pk, "worker": payment.worker.pseudonym, "ours": str(ours)}
-    row["waits"] = payment.state != State.DONE and one.currency == payment.currency
-    if payment.pk in known.taken_back:
-        note = _("booked back since %(taken_back)s lacked it") % {
-            "taken_back": known.taken_back[payment.pk]
-        }
-        return _row(row, "different", note, one.amount, one.fee or ZERO)
-    return _row(row, *_compared(one, payment, ours, known.fees.get(payment.pk, ZERO)))
+        return _as_before(row, one, known, free, again.pop(0))
+    wrong = _unknown_payments(one, own)
+    if not own or wrong:
+        note = wrong or _("the books hold no such payment")
+        foreign = one.currency != currency
+        amounts = (ZERO, ZERO) if foreign else (one.amount, one.fee or ZERO)
+        return _row(row, "unknown", note, *amounts)
+    chosen = free[:1] if once else _choose(one, free, known)
+    if not chosen:
+        return _not_free(row, one, own, known, is_told=bool(once))
+    (known.approved if once else known.taken).update(chosen)
+    return _compared({**row, **_parts(chosen, known)}, one, chosen, known)
 
 
-def _without_payment(
-    row: dict[str, Any], one: ReportedPayment, paid: Payment | None, currency: str
+def _as_before(
+    row: dict[str, Any],
+    one: ReportedPayment,
+    known: _Known,
+    free: Sequence[int],
+    told: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A row about none of the approved payments: it pays a correction, or is unknown."""
-    if paid is not None:
-        found = {"worker": paid.worker.pseudonym, "ours": str(one.amount)}
-        return _row({**row, **found, "correction": paid.worker_id}, "matched")
-    note = _("the books hold no such payment")
-    foreign = one.currency != currency
-    amounts = (ZERO, ZERO) if foreign else (one.amount, one.fee or ZERO)
-    return _row(row, "unknown", note, *amounts)
+    # Nobody had approved it when that file was read, and nothing was booked for it.
+    if free and told["outcome"] == "unknown" and not told["booked"]:
+        known.taken.update(_choose(one, free, known))
+    same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
+    same |= {name: told[name] for name in ("parts", "correction") if name in told}
+    note = _("as %(statement)s said before: %(note)s") % {
+        "statement": told["statement"],
+        "note": told["note"],
+    }
+    return _row({**row, **same}, note=note)
 
 
-def _paid_correction(one: ReportedPayment, known: _Known, free: Sequence[int]) -> Payment | None:
-    """A payment to the worker whose correction this row pays, if no open payment is of its amount.
+def _unknown_payments(one: ReportedPayment, own: Sequence[int]) -> str:
+    """Say which payments a row names that are not of whom it names; "" where all are."""
+    lacks = [pk for pk in one.payment_ids if pk not in own]
+    if not lacks:
+        return ""
+    numbers = ", ".join(map(str, lacks))
+    return _("not a payment of this worker: %(numbers)s") % {"numbers": numbers}
 
-    The correction is taken then: no other row pays it.
+
+def _parts(chosen: Sequence[int], known: _Known) -> dict[str, Any]:
+    """What a row keeps of the items that it was matched with."""
+    items = [known.items[key] for key in chosen]
+    payments = [item.payment.pk for item in items if item.payment]
+    return {
+        "payment": payments[0] if payments else None,
+        "correction": None if payments else items[0].worker.pk,
+        "worker": items[0].worker.pseudonym,
+        "ours": str(sum((item.ours for item in items), ZERO)),
+        "parts": [
+            {
+                "payment": item.payment.pk if item.payment else None,
+                "entry": item.entry,
+                "ours": str(item.ours),
+            }
+            for item in items
+        ],
+    }
+
+
+def _not_free(
+    row: dict[str, Any], one: ReportedPayment, own: Sequence[int], known: _Known, *, is_told: bool
+) -> dict[str, Any]:
+    """A row about items that other rows have taken, or about a correction that nobody paid here."""
+    in_kind = one.payment_ids or _of_kind(own, _kinds(one), known)
+    row |= {**_parts((in_kind or own)[:1], known), "parts": []}
+    if is_told:
+        return _row(row, "matched", _("told of before"))
+    if in_kind:
+        note = _("the same payment left a second time")
+        if known.items[in_kind[0]].currency != one.currency:
+            return _row(row, "different", _in_other_currency(one, known.items[in_kind[0]]))
+        return _row(row, "twice", note, one.amount, one.fee or ZERO)
+    row |= {"payment": None, "correction": known.items[own[0]].worker.pk, "ours": None}
+    return _row(row, "different", _("not booked as paid here"), one.amount, one.fee or ZERO)
+
+
+# Which payments a row pays ------------------------------------------------------------------------
+
+
+def _kinds(one: ReportedPayment) -> Set[str]:
+    """What a row may pay by its kind; without one, anything."""
+    if one.pays_correction and not one.payment_ids:
+        return {CORRECTION}
+    return {one.kind} if one.kind else {Payment.What.BASE, Payment.What.BONUS, CORRECTION}
+
+
+def _choose(one: ReportedPayment, free: Sequence[int], known: _Known) -> list[int]:
+    """Choose what a row pays: what it names, else what comes to its amount, else the nearest.
+
+    What is booked as paid comes before what is open, one payment before several together, and
+    what was booked back since another file lacked it last.
     """
-    if any(known.ours(pk) == one.amount for pk in free):
-        return None
-    for payment in (known.payments[pk] for pk in _payments_of(one, known, kinds=ANY_KIND)):
-        amounts = known.corrections.get(payment.worker_id, [])
-        if one.currency == payment.currency and one.amount in amounts:
-            amounts.remove(one.amount)
-            return payment
-    return None
+    if one.payment_ids:
+        return _named(one, free, known)
+    kinds = _kinds(one)
+    in_kind = [key for key in free if known.items[key].kind in kinds]
+    same = [key for key in free if known.items[key].currency == one.currency]
+    back = [key for key in same if key in known.taken_back]
+    done = [key for key in same if known.is_paid(key)]
+    open_ = [key for key in same if key not in back and known.items[key].is_open]
+    paid = [key for key in done if known.items[key].kind == CORRECTION]
+    for pool in (_of_kind(done, kinds, known), paid, _of_kind(open_, kinds, known)):
+        exact = [key for key in pool if known.items[key].ours == one.amount]
+        if exact:
+            return [min(exact, key=lambda key: known.items[key].kind != Payment.What.BASE)]
+    any_kind = {*kinds, *(known.items[key].kind for key in same)} if known.is_by_hand else kinds
+    for pool in (done, done + open_):
+        for allowed in (kinds, any_kind):
+            together = _adding_up(one.amount, _of_kind(pool, allowed, known), known)
+            if together:
+                return together
+    rest = [key for key in in_kind if known.items[key].kind != CORRECTION]
+
+    def rank(key: int) -> tuple[bool, bool, bool, bool, int]:
+        item = known.items[key]
+        is_back, differs = key in known.taken_back, item.ours != one.amount
+        return is_back and differs, differs, item.is_open, item.kind != Payment.What.BASE, key
+
+    return [min(rest, key=rank)] if rest else []
+
+
+def _named(one: ReportedPayment, free: Sequence[int], known: _Known) -> list[int]:
+    """The payments that a row names, and the correction that it pays beside them."""
+    named = [key for key in one.payment_ids if key in free]
+    rest = one.amount - sum((known.items[key].ours for key in named), ZERO)
+    paid = [key for key in free if known.items[key].kind == CORRECTION]
+    beside = [key for key in paid if known.items[key].ours == rest] if one.pays_correction else []
+    return named + beside[:1]
+
+
+def _of_kind(keys: Sequence[int], kinds: Set[str], known: _Known) -> list[int]:
+    return [key for key in keys if known.items[key].kind in kinds]
+
+
+def _adding_up(amount: Decimal, keys: Sequence[int], known: _Known) -> list[int]:
+    """Several items that come to an amount: all, or the only choice of amounts that does.
+
+    Of items with the same amount the first ones are taken.
+    """
+    keys = [key for key in keys if known.items[key].ours > 0]
+    if len(keys) < 2:
+        return []
+    if sum((known.items[key].ours for key in keys), ZERO) == amount:
+        return keys
+    cache = tuple(keys)
+    if cache not in known.sums:
+        known.sums[cache] = _sums_of(keys, known)
+    found = known.sums[cache].get(amount)
+    return found if found and len(found) > 1 else []
+
+
+def _sums_of(keys: Sequence[int], known: _Known) -> dict[Decimal, list[int] | None]:
+    """By sum, the items that come to it; None where several choices of amounts do."""
+    same: dict[Decimal, list[int]] = {}
+    for key in keys:
+        same.setdefault(known.items[key].ours, []).append(key)
+    sums: dict[Decimal, list[int] | None] = {ZERO: []}
+    for ours, own in same.items():
+        added: dict[Decimal, list[int] | None] = {}
+        for total, chosen in sums.items():
+            for n in range(1, len(own) + 1):
+                more = total + n * ours
+                is_new = more not in sums and more not in added
+                added[more] = chosen + own[:n] if is_new and chosen is not None else None
+        sums |= added
+        if len(sums) > MOST_SUMS:
+            return {}
+    return sums
 
 
 def _told(one: ReportedPayment) -> dict[str, Any]:
@@ -313,6 +495,7 @@ def _told(one: ReportedPayment) -> dict[str, Any]:
         "currency": one.currency,
         "fee": None if one.fee is None else str(one.fee),
         "paid_at": one.paid_at,
+        "payments": one.payments,
         "worker": "",
         "payment": None,
         "ours": None,
@@ -320,70 +503,53 @@ def _told(one: ReportedPayment) -> dict[str, Any]:
     }
 
 
-ANY_KIND = (Payment.What.BASE, Payment.What.BONUS)
-
-
-def _payments_of(
-    one: ReportedPayment, known: _Known, kinds: Collection[str] | None = None
-) -> list[int]:
-    assignments = known.submissions.get(one.submission) or known.participants.get(
-        one.participant, []
-    )
-    return [
-        pk
-        for assignment in assignments
-        for pk in known.of_assignment.get(assignment, [])
-        if known.payments[pk].what in (kinds or (one.kind,))
-    ]
-
-
-def _best(free: Iterable[int], one: ReportedPayment, known: _Known) -> int:
-    """Choose one of several payments: of the same amount, and rather one that counts as paid."""
-
-    def rank(pk: int) -> tuple[bool, bool, int]:
-        row = known.payments[pk]
-        return known.ours(pk) != one.amount, row.state != State.DONE, pk
-
-    return min(free, key=rank)
+def _in_other_currency(one: ReportedPayment, item: _Item) -> str:
+    return _("in %(currency)s, and ours is in %(ours)s; correct it by hand") % {
+        "currency": one.currency,
+        "ours": item.currency,
+    }
 
 
 def _compared(
-    one: ReportedPayment, payment: Payment, ours: Decimal, fee: Decimal
-) -> tuple[str, str, Decimal, Decimal]:
-    """The outcome of a row about a payment of which ``ours`` and ``fee`` are booked."""
-    if one.currency != payment.currency:
-        note = _("in %(currency)s, and ours is in %(ours)s; correct it by hand") % {
-            "currency": one.currency,
-            "ours": payment.currency,
-        }
-        return "different", note, ZERO, ZERO
-    if payment.state != State.DONE:
-        state = payment.get_state_display().lower()
-        return (
-            "different",
-            _("paid there, and here: %(state)s") % {"state": state},
-            one.amount,
-            one.fee or ZERO,
-        )
-    more, more_fee = one.amount - ours, ZERO if one.fee is None else one.fee - fee
+    row: dict[str, Any], one: ReportedPayment, chosen: Sequence[int], known: _Known
+) -> dict[str, Any]:
+    """A row with its outcome beside what it pays."""
+    items = [known.items[key] for key in chosen]
+    if one.currency != items[0].currency:
+        return _row(row, "different", _in_other_currency(one, items[0]))
+    back = [known.taken_back[key] for key in chosen if key in known.taken_back]
+    open_ = [item.payment for item in items if item.payment and item.is_open]
+    row["waits"] = bool(open_)
+    done = sum((known.items[key].ours for key in chosen if known.is_paid(key)), ZERO)
+    fee = sum((known.fees.get(key, ZERO) for key in chosen if key not in known.taken_back), ZERO)
+    more, more_fee = one.amount - done, ZERO if one.fee is None else one.fee - fee
+    if back:
+        note = _("booked back since %(taken_back)s lacked it") % {"taken_back": back[0]}
+        return _row(row, "different", note, more, more_fee)
+    if open_:
+        state = open_[0].get_state_display().lower()
+        note = _("paid there, and here: %(state)s") % {"state": state}
+        return _row(row, "different", note, more, more_fee)
     said = []
     if more:
-        said.append(_("ours is %(ours)s") % {"ours": money(ours, payment.currency)})
+        said.append(_("ours is %(ours)s") % {"ours": money(as_decimal(row["ours"]), one.currency)})
     if more_fee:
         said.append(
             _("fee %(fee)s, booked %(booked)s")
             % {"fee": money(one.fee, one.currency), "booked": money(fee, one.currency)}
         )
-    return "different" if said else "matched", "; ".join(said), more, more_fee
+    return _row(row, "different" if said else "matched", "; ".join(said), more, more_fee)
 
 
-def _missing(known: _Known, days: Sequence[str], kinds: Set[str]) -> list[Payment]:
+def _missing(known: _Known, task: Task, days: Sequence[str], kinds: Set[str]) -> list[Payment]:
     """Payments that we hold for done, or sent, up to the file's last day, and that it lacks."""
     last = max((day[:10] for day in days), default="")
+    payments = [item.payment for item in known.items.values() if item.payment]
     return [
         row
-        for row in known.payments.values()
-        if row.pk not in known.taken | known.approved
+        for row in payments
+        if row.pk not in known.taken | known.approved | known.taken_back.keys()
+        and row.assignment.task_id == task.pk
         and row.what in kinds
         and row.state in (State.DONE, State.SENDING)
         and (not last or _day(row) <= last)
@@ -396,7 +562,7 @@ def _day(payment: Payment) -> str:
 
 
 def _lacking(payment: Payment, known: _Known) -> dict[str, Any]:
-    done, ours = payment.state == State.DONE, known.ours(payment.pk)
+    done, ours = payment.state == State.DONE, known.items[payment.pk].ours
     row = {
         "line": None,
         "submission": "",

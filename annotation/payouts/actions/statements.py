@@ -8,7 +8,7 @@ with a second person.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -18,9 +18,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.models import (
+    Assignment,
     Correction,
     LedgerEntry,
+    Membership,
     Payment,
+    Project,
     Recruitment,
     Statement,
     Task,
@@ -32,6 +35,7 @@ from annotation.payouts.actions.payments import confirm
 from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.actions.statement_rows import hold_against
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
+from annotation.payouts.selectors.statement_bookings import payments_in
 from annotation.payouts.statement_file import read_statement
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
@@ -64,12 +68,8 @@ def import_statement(
             fields={"recruitment": gettext("Choose another.")},
         )
     digest = hashlib.sha256(content).hexdigest()
-    # Statements of a task queue here, so that no two claim the same payment.
-    task = (
-        Task.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("project")
-        .get(pk=task.pk)
-    )
+    # Statements of a project queue here, so that no two claim the same payment.
+    task.project = Project.objects.select_for_update(no_key=True).get(pk=task.project_id)
     there = Statement.objects.filter(task=task, digest=digest).first()
     if there is not None:
         return there, False
@@ -170,20 +170,23 @@ def write_row(*, by: User, statement: Statement, place: int, most: Decimal) -> N
 
 @dataclass(frozen=True)
 class _Plan:
-    """What booking a row does: it settles a payment, or moves amounts."""
+    """What booking a row does: it settles open payments, and moves amounts."""
 
     statement: Statement
     row: dict[str, Any]
-    payment: Payment | None
+    worker: Membership | None
+    assignment: Assignment | None  # that all of it is about
+    task: Task
+    settles: list[tuple[Payment, Decimal]]  # with what was paid of each
+    fee: Decimal  # of what it settles
     moves: list[tuple[str, str, Decimal, str]]
-    settles: bool
 
     @property
     def amount(self) -> Decimal:
         """Return the amount to book beyond what two people approved."""
-        if self.settles and self.payment is not None:
+        if self.settles:
             more = abs(as_decimal(self.row["amount"]) - as_decimal(self.row["ours"]))
-            return more + as_decimal(self.row["fee"] or 0)
+            return more + self.fee
         return sum((amount for _, _, amount, _ in self.moves), books.ZERO)
 
 
@@ -202,35 +205,66 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
         return None
     if not row["books"]:
         raise Conflict(gettext("This row gives nothing to book."))
-    payment = _payment(row["payment"], by)
-    if row["waits"] and payment is not None:
-        # It had not left when the file was read; by now it may be booked, and at another amount.
-        if payment.state in OPEN:
-            return _Plan(statement, row, payment, [], settles=True)
-        row = {**row, **_still_differs(row, payment)}
-    if payment is not None and row["outcome"] == "missing":
-        earlier = statement_rows.reversing_statement(statement, payment.pk)
+    rows = _payments(row, by)
+    missing = row["payment"] if row["outcome"] == "missing" else None
+    if missing is not None and rows:
+        earlier = statement_rows.reversing_statement(statement, missing)
         if earlier:
             raise Conflict(
                 gettext("It was booked back already, since %(earlier)s lacked it.")
                 % {"earlier": earlier}
             )
-    moves = _moves(statement, row, payment)
-    return _Plan(statement, row, payment, moves, settles=False) if moves else None
+    settles: list[tuple[Payment, Decimal]] = []
+    more, fee = as_decimal(row["more"]), as_decimal(row["more_fee"])
+    if row["waits"] and rows:
+        # It had not left when the file was read; by now it may be booked, and at another amount.
+        more, fee = _still_differs(row, rows)
+        due = {part["payment"]: as_decimal(part["ours"]) for part in row.get("parts") or ()}
+        open_ = [(one, due.get(one.pk, one.amount)) for one in rows if one.state in OPEN]
+        settles, more = _shares(open_, more)
+    worker = _worker(row, rows)
+    moves = _moves(statement, _account(statement, worker), more, books.ZERO if settles else fee)
+    if not settles and not moves:
+        return None
+    return _Plan(
+        statement=statement,
+        row=row,
+        worker=worker,
+        assignment=rows[0].assignment if len({one.assignment_id for one in rows}) == 1 else None,
+        task=rows[0].assignment.task if rows else statement.task,
+        settles=settles,
+        fee=fee if settles else books.ZERO,
+        moves=moves,
+    )
+
+
+def _shares(
+    payments: Sequence[tuple[Payment, Decimal]], amount: Decimal
+) -> tuple[list[tuple[Payment, Decimal]], Decimal]:
+    """Share what was paid among open payments and what is due of each; what is left of it.
+
+    The last one takes the rest, so that only less than nothing is left: more was booked before
+    than the file says.
+    """
+    found, left = [], amount
+    for at, (payment, due) in enumerate(payments):
+        is_last = at == len(payments) - 1
+        share = max(left if is_last else min(left, due), books.ZERO)
+        found.append((payment, share))
+        left -= share
+    return found, left
 
 
 def _write(plan: _Plan, place: int, by: User) -> None:
-    statement, row, payment = plan.statement, plan.row, plan.payment
-    if plan.settles and payment is not None:
-        _settle_reported(statement, row, payment, by)
-        return
+    statement, row = plan.statement, plan.row
+    _settle_reported(plan, by)
     key = row_key(statement, place)
     LedgerEntry.objects.bulk_create(
         LedgerEntry(
             project=statement.task.project,
-            task=statement.task,
-            worker=payment.worker if payment else None,
-            assignment=payment.assignment if payment else None,
+            task=plan.task,
+            worker=plan.worker,
+            assignment=plan.assignment,
             kind=LedgerEntry.Kind.CORRECTION,
             debit=debit,
             credit=credit,
@@ -242,73 +276,95 @@ def _write(plan: _Plan, place: int, by: User) -> None:
         )
         for debit, credit, amount, suffix in plan.moves
     )
-    record(
-        by=by,
-        project=statement.task.project,
-        action="statement.book",
-        on=statement,
-        row=place,
-        outcome=row["outcome"],
-        amount=row["amount"],
-    )
+    if plan.moves:
+        record(
+            by=by,
+            project=statement.task.project,
+            action="statement.book",
+            on=statement,
+            row=place,
+            outcome=row["outcome"],
+            amount=row["amount"],
+        )
 
 
-def _payment(pk: int | None, by: User) -> Payment | None:
-    if pk is None:
-        return None
-    payment = (
+def _payments(row: Mapping[str, Any], by: User) -> list[Payment]:
+    """The payments of a row, locked; NotAllowed where one is to the person."""
+    found = list(
         Payment.objects.select_for_update(of=("self",), no_key=True)
         .select_related("worker__user", "assignment__task__project", "recruitment")
-        .get(pk=pk)
+        .filter(pk__in=payments_in(row))
+        .order_by("pk")
     )
-    if payment.worker.user_id == by.pk:
+    worker = _worker(row, found)
+    if worker is not None and worker.user_id == by.pk:
         raise NotAllowed(gettext("It is about a payment to you; somebody else must book it."))
-    return payment
+    return found
 
 
-def _settle_reported(statement: Statement, row: dict[str, Any], payment: Payment, by: User) -> None:
-    """A payment that had not left here and that the platform says it paid: it is done now."""
-    if payment.held_until and payment.held_until > timezone.now():
+def _worker(row: Mapping[str, Any], payments: Sequence[Payment]) -> Membership | None:
+    """Whose account a row is about; None where nobody known is named."""
+    if payments:
+        return payments[0].worker
+    return (
+        Membership.objects.filter(pk=row["correction"]).first() if row.get("correction") else None
+    )
+
+
+def _settle_reported(plan: _Plan, by: User) -> None:
+    """Payments that had not left here and that the platform says it paid: they are done now."""
+    statement, fee = plan.statement, plan.fee
+    now = timezone.now()
+    if any(payment.held_until and payment.held_until > now for payment, _ in plan.settles):
         raise Conflict(gettext("This payment is being sent just now; try again in a few minutes."))
-    amount, fee = as_decimal(row["amount"]), as_decimal(row["fee"] or 0)
-    confirm(
-        payment=payment, by=by, amount=amount, fee=fee, memo=f"Statement {statement.name}"[:300]
-    )
-    record(
-        by=by,
-        project=statement.task.project,
-        action="statement.settle",
-        on=payment,
-        statement=statement.pk,
-        amount=str(amount),
-    )
+    memo = f"Statement {statement.name}"[:300]
+    for payment, amount in plan.settles:
+        confirm(payment=payment, by=by, amount=amount, fee=fee, memo=memo)
+        record(
+            by=by,
+            project=statement.task.project,
+            action="statement.settle",
+            on=payment,
+            statement=statement.pk,
+            amount=str(amount),
+        )
+        fee = books.ZERO
 
 
-def _still_differs(row: dict[str, Any], payment: Payment) -> dict[str, str]:
-    """Return how the books differ from the file for a payment booked since it was read."""
-    keys = {f"payment:{payment.pk}": books.ZERO, f"fee:{payment.pk}": books.ZERO}
+def _still_differs(row: Mapping[str, Any], payments: Sequence[Payment]) -> tuple[Decimal, Decimal]:
+    """Return how the books differ from the file, in amount and fee, for payments not yet booked."""
+    paid_keys, fee_keys = ([f"{kind}:{one.pk}" for one in payments] for kind in ("payment", "fee"))
+    keys = dict.fromkeys([*paid_keys, *fee_keys], books.ZERO)
     keys |= dict(LedgerEntry.objects.filter(key__in=keys).values_list("key", "amount"))
-    paid, fee = keys.values()
+    paid = sum((keys[key] for key in paid_keys), books.ZERO)
+    # What was paid for corrections was booked when the file was read.
+    entries = [part for part in row.get("parts") or () if part["payment"] is None]
+    paid += sum((as_decimal(part["ours"]) for part in entries), books.ZERO)
+    fee = sum((keys[key] for key in fee_keys), books.ZERO)
     more_fee = books.ZERO if row["fee"] is None else as_decimal(row["fee"]) - fee
-    return {"more": str(as_decimal(row["amount"]) - paid), "more_fee": str(more_fee)}
+    return as_decimal(row["amount"]) - paid, more_fee
+
+
+def _through(statement: Statement) -> str:
+    if statement.recruitment is None:
+        return books.HAND
+    return f"{statement.recruitment.kind}-{statement.recruitment.pk}"
+
+
+def _account(statement: Statement, worker: Membership | None) -> str:
+    return books.payable_account(worker.pk) if worker else f"unknown:{_through(statement)}"
 
 
 def _moves(
-    statement: Statement, row: dict[str, Any], payment: Payment | None
+    statement: Statement, account: str, more: Decimal, fee: Decimal
 ) -> list[tuple[str, str, Decimal, str]]:
     """Debit, credit, amount and the key's suffix of what has to be booked."""
-    through = (
-        books.HAND
-        if statement.recruitment is None
-        else f"{statement.recruitment.kind}-{statement.recruitment.pk}"
-    )
+    through = _through(statement)
     left = f"paid:{through}"
-    worker = books.payable_account(payment.worker_id) if payment else f"unknown:{through}"
-    more, fee = as_decimal(row["more"]), as_decimal(row["more_fee"])
     found = []
-    for account, amount, suffix in ((worker, more, ""), (f"fees:{through}", fee, ":fee")):
+    for code, amount, suffix in ((account, more, ""), (f"fees:{through}", fee, ":fee")):
         if amount > 0:
-            found.append((account, left, amount, suffix))
+            found.append((code, left, amount, suffix))
         elif amount < 0:
-            found.append((left, account, -amount, suffix))
+            found.append((left, code, -amount, suffix))
     return found

@@ -92,7 +92,9 @@ def holding_statements(project: Project) -> dict[int, HoldingStatement]:
     told = Func(
         F("rows"),
         template="jsonb_path_query_array(%(expressions)s,"
-        " '$[*] ? (@.waits == true && @.books == true).payment')",
+        " '$[*] ? (@.waits == true && @.books == true).payment')"
+        " || jsonb_path_query_array(%(expressions)s,"
+        " '$[*] ? (@.waits == true && @.books == true).parts[*].payment ? (@ != null)')",
         output_field=JSONField(),
     )
     rows = Statement.objects.filter(task__project=project, rows__contains=UNBOOKED).order_by("-pk")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,9 +13,15 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
 from annotation.payouts.actions.statements import is_matching, row_key
+from annotation.payouts.selectors.statement_bookings import (
+    booked_rows,
+    payments_in,
+    reversed_payments,
+)
 from crowdqc.money import as_decimal
 
 PAGE = 50
+ZERO = Decimal(0)
 # What becomes of a row: its word, its mark, in the order in which the page offers them.
 OUTCOMES = {
     "matched": (gettext_lazy("As here"), "done"),
@@ -41,28 +48,56 @@ def statements_of(project: Project) -> list[tuple[Statement, list[Any], int]]:
         .select_related("task__current", "recruitment", "by")
         .order_by("-pk")[:200]
     )
-    booked = booked_rows([row.pk for row in rows])
-    return [
-        (row, count_outcomes(row), len(_bookable(row) - booked.get(row.pk, set()))) for row in rows
-    ]
+    booked = _Booked(rows)
+    return [(row, count_outcomes(row), len(booked.open_rows(row))) for row in rows]
 
 
-def _bookable(statement: Statement) -> set[int]:
-    return {place for place, row in enumerate(statement.rows) if row["books"]}
+class _Booked:
+    """What was booked for the rows of some statements of a project."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        projects = {one.task.project_id for one in statements}
+        every = Statement.objects.filter(task__project__in=projects).order_by("pk")
+        rows = booked_rows(every.values_list("pk", flat=True) if statements else ())
+        self.rows = rows
+        self.reversed = reversed_payments(every.filter(pk__in=rows), rows) if rows else {}
+        keys = [
+            f"payment:{pk}"
+            for one in statements
+            for row in one.rows
+            if row["waits"]
+            for pk in payments_in(row)
+        ]
+        self.settled = dict(
+            LedgerEntry.objects.filter(key__in=keys).values_list("key", "amount") if keys else ()
+        )
+
+    def is_booked(self, statement: Statement, place: int) -> bool:
+        """Whether the books say by now what a row says."""
+        row = statement.rows[place]
+        if place in self.rows.get(statement.pk, ()):
+            return True
+        if row["outcome"] == "missing":
+            return row["payment"] in self.reversed
+        return row["waits"] and self._came_true(row)
+
+    def _came_true(self, row: dict[str, Any]) -> bool:
+        """Whether payments that had not left when the file was read are booked so by now."""
+        keys = [f"payment:{pk}" for pk in payments_in(row)]
+        parts = [part for part in row.get("parts") or () if part["payment"] is None]
+        booked = sum((as_decimal(part["ours"]) for part in parts), ZERO)
+        booked += sum((self.settled.get(key, ZERO) for key in keys), ZERO)
+        return booked == as_decimal(row["amount"])
+
+    def open_rows(self, statement: Statement) -> list[int]:
+        """The places of rows for which there is something to book."""
+        rows = enumerate(statement.rows)
+        return [at for at, row in rows if row["books"] and not self.is_booked(statement, at)]
 
 
-def booked_rows(statement_ids: list[int]) -> dict[int, set[int]]:
-    """Return by statement the rows for which a correction was booked."""
-    found: dict[int, set[int]] = {}
-    if not statement_ids:
-        return found
-    keys = LedgerEntry.objects.filter(kind="correction", key__startswith="statement:").filter(
-        project__tasks__statements__in=statement_ids
-    )
-    for key in keys.values_list("key", flat=True).distinct():
-        _, pk, place, *_ = key.split(":")
-        found.setdefault(int(pk), set()).add(int(place))
-    return found
+def open_rows(statement: Statement) -> list[int]:
+    """Return the places of a statement's rows for which there is something to book."""
+    return _Booked([statement]).open_rows(statement)
 
 
 def ways_of(project: Project) -> list[tuple[str, str]]:
@@ -81,14 +116,9 @@ def ways_of(project: Project) -> list[tuple[str, str]]:
 
 def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     """The statement's page: rows of one outcome or of all, with what was booked for them."""
-    booked = booked_rows([statement.pk]).get(statement.pk, set())
+    booked = _Booked([statement])
     waiting = statement.corrections.filter(state=Correction.State.PROPOSED)
     proposed = set(waiting.values_list("place", flat=True))
-    settled = dict(
-        LedgerEntry.objects.filter(
-            key__in=[f"payment:{row['payment']}" for row in statement.rows if row["payment"]]
-        ).values_list("key", "amount")
-    )
     rows = [
         {
             **row,
@@ -96,7 +126,7 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
             "word": PAID_THERE if is_matching(row) else OUTCOMES[row["outcome"]][0],
             "mark": OUTCOMES[row["outcome"]][1],
             "key": row_key(statement, place),
-            "booked": place in booked or _came_true(row, settled),
+            "booked": booked.is_booked(statement, place),
             "proposed": place in proposed,
             "difference": _difference(row),
         }
@@ -109,7 +139,7 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
         "outcomes": count_outcomes(statement),
         "show": show,
         "rows": Paginator(shown, PAGE).get_page(number),
-        "open": sum(row["books"] and not row["booked"] for row in rows),
+        "open": len(booked.open_rows(statement)),
         "matching": sum(
             is_matching(row) and not row["booked"] and not row["proposed"] for row in rows
         ),
@@ -118,13 +148,11 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
 
 def _difference(row: dict[str, Any]) -> Decimal:
     """What the platform paid beyond what is ours; 0 where that is not known."""
-    if not row["line"] or not row["amount"]:
-        return Decimal(0)
-    if row["outcome"] == "twice" or (row.get("status") and not row["payment"]):
+    if row["outcome"] == "missing":
+        return as_decimal(row["more"])
+    if not row["amount"]:
+        return ZERO
+    told_of_nothing = row.get("status") and not row["payment"]
+    if row["outcome"] in ("twice", "unknown") or told_of_nothing:
         return as_decimal(row["amount"])
-    return as_decimal(row["amount"]) - as_decimal(row["ours"]) if row["ours"] else Decimal(0)
-
-
-def _came_true(row: dict[str, Any], settled: dict[str, Decimal]) -> bool:
-    """Whether a payment that had not left when the file was read is booked so by now."""
-    return row["waits"] and settled.get(f"payment:{row['payment']}") == as_decimal(row["amount"])
+    return as_decimal(row["amount"]) - as_decimal(row["ours"]) if row["ours"] else ZERO

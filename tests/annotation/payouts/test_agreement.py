@@ -28,6 +28,7 @@ from annotation.payouts.selectors.accounts import sum_accounts, worker_accounts
 from annotation.payouts.selectors.balance import by_hand, hand_totals, trial_balances
 from annotation.payouts.selectors.monthly import month_statement
 from annotation.payouts.selectors.payable import payable
+from annotation.payouts.selectors.statements import open_rows
 from crowdqc.errors import Conflict, DomainError, Invalid
 from evaluation.people.selectors.facts import money_of
 from tests.support import factories
@@ -49,7 +50,7 @@ def euros(text: str) -> Decimal:
 def approved(world: World, *works: Assignment, bonus: str = "0") -> PayoutBatch:
     lines = [ProposedLine(one.pk, bonus=Decimal(bonus)) for one in works]
     batch = payouts.propose_payout(
-        by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
+        by=world.requester, task=works[0].task, key=uuid.uuid4(), lines=lines
     )
     total = payouts.total(batch)
     return payouts.approve_payout(by=world.manager, batch=batch, expected_total=total)
@@ -66,7 +67,10 @@ def correct(world: World, worker: int, amount: str) -> None:
 
 
 def read(world: World, *rows: str) -> Statement:
-    text = "\n".join(("submission,kind,amount,fee,paid_at", *rows)) + "\n"
+    return import_text(world, "\n".join(("submission,kind,amount,fee,paid_at", *rows)) + "\n")
+
+
+def import_text(world: World, text: str) -> Statement:
     return statements.import_statement(
         by=world.manager, task=world.task, recruitment=None, name=f"{uuid.uuid4()}.csv",
         content=text.encode(),
@@ -108,7 +112,7 @@ def require_agreement(world: World) -> None:
     trials = trial_balances(world.project)
     month = month_statement(world.project, f"{timezone.localdate():%Y-%m}")
     assert {row.worker.pk: row.closing for row in month.rows if row.closing} == owed
-    if not trials:
+    if not accounts:
         return
     [trial], [sums] = trials, sum_accounts(accounts.values())
     assert {int(one.code[7:]): one.balance for one in trial.open} == owed
@@ -148,6 +152,8 @@ def test_whatever_is_booked_all_pages_agree_for_each_worker_and_in_sum(
     world.project.correction_limit = Decimal(9000)
     world.project.save()
     works = [factories.claim_and_submit(world.task) for _ in range(8)]
+    other = factories.make_task(world.project, 1, title="Another", redundancy=60)
+    works += [factories.claim_and_submit(other, one.worker) for one in works[:3]]
     for step in range(24):
         with contextlib.suppress(DomainError):
             _step(world, chance, works)
@@ -167,7 +173,18 @@ def test_whatever_is_booked_all_pages_agree_for_each_worker_and_in_sum(
 def _step(world: World, chance: random.Random, works: list[Assignment]) -> None:
     one = chance.choice(works)
     cents = Decimal(chance.randint(1, 250)) / 100
-    act = chance.choice(("approve", "approve", "pay", "corrections", "correct", "move", "file"))
+    acts = (
+        "approve",
+        "approve",
+        "pay",
+        "corrections",
+        "correct",
+        "move",
+        "file",
+        "transfer",
+        "repay",
+    )
+    act = chance.choice(acts)
     if act == "approve":
         approved(world, one, bonus=str(cents))
     elif act == "pay":
@@ -184,10 +201,63 @@ def _step(world: World, chance: random.Random, works: list[Assignment]) -> None:
             by=world.manager, task=world.task, debit=debit, credit=credit, amount=cents,
             memo="Paid to the wrong person", key=uuid.uuid4(),
         )  # fmt: skip
+    elif act == "transfer":
+        _transfer(world, chance, one)
+    elif act == "repay":
+        _repay(world, one)
     else:
         statement = read(world, f"{one.pk},base,{cents},0.10,2999-01-01")
         if chance.random() < 0.5:
             _book(world, statement)
+
+
+def _transfer(world: World, chance: random.Random, one: Assignment) -> None:
+    """One transfer of everything open to a worker: nothing is left to book, however it is read."""
+    due = payable(world.project)
+    held = set(due.held)
+    rows = [row for row in _open() if row.worker_id == one.worker_id and row.pk not in held]
+    amount = sum((due.amount_due(row) for row in rows), ZERO)
+    if not amount:
+        return
+    if chance.random() < 0.5:
+        payments.mark_sent(by=world.manager, payments=rows)
+    name, day = one.worker.pseudonym, f"2999-02-{chance.randint(1, 28)}"
+    numbers = " ".join(str(row.pk) for row in rows)
+    text = f"worker,amount,paid_at,payments\n{name},{amount},{day},{numbers}\n"
+    before = worker_accounts(world.project)
+    first = import_text(world, text)
+    assert [part["payment"] for part in first.rows[0]["parts"]] == [row.pk for row in rows]
+    assert import_text(world, text) == first
+    statements.book_matching(by=world.manager, statement=first)
+    left = [at for at, row in enumerate(first.rows) if row["outcome"] != "missing" and row["books"]]
+    assert not set(left) & set(open_rows(first))
+    # The same row beside another one is the same transfer.
+    again = import_text(world, f"{text}nobody,0.01,{uuid.uuid4().int % 28 + 1}.3.2999,\n")
+    assert again.rows[0]["outcome"] in ("matched", "different") and not again.rows[0]["books"]
+    paid = {key: one.paid for key, one in worker_accounts(world.project).items()}
+    moved = sum(paid.values()) - sum(one.paid for one in before.values())
+    assert moved == (
+        0 if before[one.worker_id, "EUR"].paid == paid[one.worker_id, "EUR"] else amount
+    )
+
+
+def _repay(world: World, one: Assignment) -> None:
+    """A bank lacked everything to a worker; what is paid again is not too much."""
+    lacks = read(world, f"elsewhere,base,0.01,,2999-04-{uuid.uuid4().int % 28 + 1}")
+    for place, row in enumerate(lacks.rows):
+        if row["outcome"] == "missing" and row["worker"] == one.worker.pseudonym:
+            statements.book_difference(by=world.manager, statement=lacks, place=place)
+    corrections = [row for row in payable(world.project).corrections if row.worker == one.worker]
+    if not corrections:
+        return
+    payments.pay_corrections(
+        by=world.manager, project=world.project,
+        chosen={row.pk: row.amount for row in corrections},
+    )  # fmt: skip
+    amount = corrections[0].amount
+    row = f"{one.worker.pseudonym},correction,{amount},2999-05-01 {uuid.uuid4().int % 24:02}:00"
+    text = f"worker,kind,amount,paid_at\n{row}\n"
+    assert import_text(world, text).rows[0]["outcome"] == "matched"
 
 
 def _book(world: World, statement: Statement) -> None:
