@@ -21,7 +21,7 @@ from typing import Any
 
 from annotation.accounts.plugins.selectors import enabled_plugins
 from annotation.authoring.selectors.examples import EXAMPLE
-from annotation.models import Project
+from annotation.models import Project, TaskVersion
 from annotation.task_types import TYPES
 from crowdqc import plugins
 from crowdqc.api import PluginError, TaskTemplate
@@ -130,6 +130,15 @@ def is_template_text(instructions: str) -> bool:
     own = instructions.split()
     texts = (one.rules.get("instructions", "") for one in templates().values())
     return bool(own) and any(text.split() == own for text in texts)
+
+
+def is_unconfirmed_text(version: TaskVersion) -> bool:
+    """Whether instructions are a template's, and no published version of the task kept them."""
+    if not is_template_text(version.instructions):
+        return False
+    published = version.task.versions.exclude(published_at=None)
+    own = version.instructions.split()
+    return all(text.split() != own for text in published.values_list("instructions", flat=True))
 
 
 def gallery(project: Project) -> dict[str, Any]:

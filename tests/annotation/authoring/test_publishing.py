@@ -115,6 +115,24 @@ def test_instructions_are_a_templates_until_a_word_of_them_changes() -> None:
     assert not is_template_text("")
 
 
+def test_instructions_that_were_kept_once_are_not_asked_for_again(world: World) -> None:
+    task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
+    client = signed_in(world.requester)
+    where = [task.project_id, task.pk]
+    url, build = reverse("task_publish", args=where), reverse("task_build", args=where)
+    missing = [one.part for one in client.get(build).context["missing"]]
+    assert missing == ["text"] and client.post(url).status_code == 422
+    assert client.post(url, {"keep": "1"}).status_code == 302
+    for title in ("Second", "Third"):
+        edit_draft(by=world.requester, task=task, fields={"title": title})
+        assert not client.get(build).context["missing"]
+        assert not client.get(url).context["template_text"]
+        assert client.post(url).status_code == 302
+    other = get_template("classification").rules["instructions"]
+    edit_draft(by=world.requester, task=task, fields={"instructions": other})
+    assert client.get(url).context["template_text"] and client.post(url).status_code == 422
+
+
 def test_examples_can_be_removed_from_the_dialog_which_is_then_shown_again(world: World) -> None:
     task = begin_task(by=world.requester, project=world.project, template=get_template("sentiment"))
     url = reverse("task_examples", args=[task.project_id, task.pk])

@@ -16,7 +16,7 @@ from annotation.authoring.selectors.builder.publishing import Publishing
 from annotation.authoring.selectors.examples import count_examples, examples_of
 from annotation.authoring.views.builder.context import find, republishing
 from annotation.authoring.views.builder.parts import builder_of
-from annotation.gallery.templates import is_template_text
+from annotation.gallery.templates import is_unconfirmed_text
 from annotation.models import Task
 from crowdqc.numbers import plural
 
@@ -37,7 +37,7 @@ def task_publish(request: HttpRequest, project_id: int, task_id: int) -> HttpRes
         messages.success(request, _("The draft is discarded. The published version stands."))
         return redirect("task", project_id, task_id)
     build = Build(task)
-    if is_template_text(build.version.instructions) and "keep" not in request.POST:
+    if is_unconfirmed_text(build.version) and "keep" not in request.POST:
         return _dialog(request, access, task, status=422)
     builder_of(task, build.version).renew_items(access.user, task)
     version = tasks.publish(by=access.user, task=task)
@@ -62,7 +62,7 @@ def _dialog(request: HttpRequest, access: Access, task: Task, *, status: int = 2
         "builder": builder_of(task, build.version),
         "publishing": found,
         "cost": found.cost,
-        "template_text": is_template_text(build.version.instructions),
+        "template_text": is_unconfirmed_text(build.version),
         "refused": status != 200,
         "republishing": republishing(build),
         **count_examples(task, build.version),
