@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.files.reading.keys import FirstSeen, LineSet, TextDigests, short_print
+from annotation.files.reading.keys import FirstSeen, Keys, LineSet, TextDigests, short_print
 from annotation.files.reading.limits import MAX_BYTES
 from annotation.files.reading.rows import MAX_SHOWN, Problem, Row
 from annotation.files.reading.spool import Spool
@@ -28,6 +28,8 @@ from crowdqc.errors import Invalid
 from crowdqc.numbers import parse_whole
 from crowdqc.web.terms import Words
 
+MAX_ID = 80  # characters of an item's id
+IS_ID = re.compile(r"(?:^|[\W_])(?i:id)\s*$|[a-z]I[Dd]\s*$", re.ASCII)
 MAX_PROBLEMS = 200  # listed of one file
 OF_ALL = "="  # begins what a mapping has in place of a column: one value for all rows
 MOST_WORDS = 100  # sentences that a reader keeps translated
@@ -184,6 +186,11 @@ def guess(columns: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
                     found[wanted.name] = hit
                     break
     return found
+
+
+def is_id(name: str) -> bool:
+    """Whether a column is named like an id: ``review_id``, ``docId``."""
+    return IS_ID.search(name) is not None
 
 
 def of_all_rows(value: str) -> str:
@@ -524,11 +531,20 @@ class Importer(ABC):
     note: Words = ""
     fields: tuple[Field, ...] = ()
     limits: tuple[Limit, ...] = ()  # of what a row has in its fields
+    id_field = ""  # which field is the id of what a row is
     keeps_columns = False  # columns that no field reads are kept, too
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """Map fields to columns by their names (and rows), for a file nobody mapped."""
-        return guess(columns, self.fields)
+        """Map fields to columns by their names, for a file nobody mapped.
+
+        Where no name tells the id, it is the first column named like one with unique values.
+        """
+        found = guess(columns, self.fields)
+        if self.id_field and self.id_field not in found:
+            others = (name for name in columns if name not in found.values() and is_id(name))
+            if column := next((name for name in others if _is_unique(rows, name)), None):
+                found[self.id_field] = column
+        return found
 
     def check(self, rows: Iterable[Row], mapping: Mapping[str, str], known: Any) -> CheckedRows:
         """Sort ``rows`` into good, present and bad; ``known`` is what the task holds."""
@@ -542,6 +558,13 @@ class Importer(ABC):
     @abstractmethod
     def read(self, reader: Reader, rows: Iterable[Row], known: Any) -> None:
         """Read the rows and note the result of each in ``reader.checked``."""
+
+
+def _is_unique(rows: Iterable[Row], column: str) -> bool:
+    """Whether every row has a value of its own in the column, as short as an id."""
+    seen = Keys()
+    values = (row.values.get(column, "").strip() for row in rows)
+    return all(0 < len(value) <= MAX_ID and seen.add(value)[1] for value in values)
 
 
 class Images(Iterable[Row]):

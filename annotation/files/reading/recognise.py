@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.files.reading.importer import plain, same_name
+from annotation.files.reading.importer import is_id, plain, same_name
 from annotation.files.reading.rows import Row
 from annotation.files.reading.values import plain_value
 from crowdqc.errors import Invalid
@@ -41,6 +41,11 @@ NUMBERED = (
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
     "verdict",
+)  # fmt: skip
+# What an id beside a vote may be of that is no item.
+VOTES = (
+    *LABELS, "judgment", "judgement", "result", "submission", "assignment", "session", "batch",
+    "worker", "hit", "run", "survey", "project", "form", "log", "record", "uu", "system", "model",
 )  # fmt: skip
 GOLD = ("gold", "gold_label", "truth", "true_label", "ground_truth", "correct", "known_answer")
 WORDS_OF_NAME = 4
@@ -113,11 +118,20 @@ def _named(columns: Sequence[str], names: Sequence[str]) -> str:
 
 
 def is_numbered(name: str) -> bool:
-    """Whether a column is called as numbers of items are; its values have to bear that out."""
-    return plain(name) in _NUMBERED
+    """Whether a column is called as ids of items are; its values have to bear that out."""
+    return plain(name) in _NUMBERED or (is_id(name) and plain(name) not in _OF_VOTES)
 
 
 _NUMBERED = {plain(name) for name in NUMBERED}
+_OF_VOTES = {plain(name) for name in (*WORKERS, *(f"{one}_id" for one in VOTES))}
+
+
+def item_by_id(
+    columns: Sequence[str], rows: Iterable[Row], named: Mapping[str, str], worker: str
+) -> str:
+    """The column of item ids by name and values, for a table that names none; "" without."""
+    looked = [row.values for row in itertools.islice(rows, LOOKED_AT)]
+    return _numbered(columns, looked, named.get(worker, ""), set(named.values()))
 
 
 def share_of_new(*columns: Sequence[str]) -> float:
@@ -243,6 +257,8 @@ def fill_by_values(
 
     A text stands for an item where no column names one.
     """
+    if "item" not in named and (column := item_by_id(columns, rows, named, who)):
+        named = {**named, "item": column}
     item = "item" if "item" in named or "text" not in named else "text"
     fields = {who: "worker", item: "item", vote: "label"}
     parts = {named[name]: part for name, part in fields.items() if name in named}

@@ -64,6 +64,7 @@ class Candidates(Importer):
     """
 
     slug = "candidates"
+    id_field = "key"
     title = gettext_lazy("Texts to be judged")
     fields = (
         Field(

@@ -30,6 +30,7 @@ class Items(Importer):
     """Questions, each under its text."""
 
     slug = "items"
+    id_field = "item_id"
     title = gettext_lazy("Questions")
     fields = (
         Field(

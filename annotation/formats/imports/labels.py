@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import (
+    MAX_ID,
     Field,
     Importer,
     Reader,
     Refused,
     Row,
     closest_name,
-    guess,
 )
 from annotation.files.reading.keys import FirstSeen, Keys
 from annotation.files.reading.recognise import NUMBERED, fill_by_values
@@ -38,8 +37,6 @@ from crowdqc.outbound import addresses
 MAX_META, MAX_COLUMNS = 2000, 100  # characters of a value that is kept, and columns
 MOST_OPEN = 20_000  # answers of which some rows are read
 MOST_SEEN = 10_000  # drafts whose values are remembered
-MAX_ID = 80
-IS_ID = re.compile(r"(?:^|[\W_])(?i:id)\s*$|[a-z]I[Dd]\s*$", re.ASCII)
 WHAT = "a text, or a file"
 SAID = ("label", "field", "start", "end")
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
@@ -122,6 +119,7 @@ class LabelItems(Importer):
     """Items to be labeled; every further column is kept with its item."""
 
     slug = "label_items"
+    id_field = "key"
     keeps_columns = True
     title = gettext_lazy("Items to label")
     fields = (
@@ -155,16 +153,6 @@ class LabelItems(Importer):
         "images or recordings, File names one that was uploaded, before or with the "
         "table, or is the address of one, and Text describes it."
     )
-
-    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """Map fields by name; else the first column named like an id, of unique values, is one."""
-        found = guess(columns, self.fields)
-        others = [name for name in columns if name not in found.values()]
-        if "key" not in found:
-            unique = (name for name in others if IS_ID.search(name) and _is_unique(rows, name))
-            if column := next(unique, None):
-                found["key"] = column
-        return found
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownItems) -> None:
         """Items with their metadata; an id once."""
@@ -223,13 +211,6 @@ class LabelItems(Importer):
             checked.facts.append(
                 _("kept with the items: %(sorted)s") % {"sorted": ", ".join(sorted(columns)[:12])}
             )
-
-
-def _is_unique(rows: Iterable[Row], column: str) -> bool:
-    """Whether every row has a value of its own in the column, as short as an id."""
-    seen = Keys()
-    values = (row.values.get(column, "").strip() for row in rows)
-    return all(0 < len(value) <= MAX_ID and seen.add(value)[1] for value in values)
 
 
 def _file_of(reader: Reader, row: Row, known: KnownItems) -> tuple[int | None, str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from annotation.files.reading.rows import Row
 from annotation.files.reading.sheet import spooled
 from annotation.files.reading.sources import of_bytes
 from annotation.files.reading.tables import open_table
 from annotation.formats.imports.tables.native import unfold
-from annotation.formats.registry import recognise_table
+from annotation.formats.registry import READERS, get_format, recognise_table
 from annotation.formats.selectors.imports import CheckedFile, check_rows
 
 
@@ -189,3 +190,38 @@ def test_systems_that_are_never_compared_are_a_warning_before_a_table_is_scored(
     assert told[0].startswith("2 groups that are never compared: “alpha”, “gamma” | ")
     _, found = opened("\n".join([*rows, "j1,gamma,beta,tie"]))
     assert found.checked.about["warnings"] == []
+
+
+def reads(slug: str, rows: list[dict[str, str]]) -> dict[str, str]:
+    """Field -> column as the columns and values of these rows tell it."""
+    reader = READERS[slug] if slug in READERS else get_format(slug).reader
+    return reader.guess([*rows[0]], [Row(line, values) for line, values in enumerate(rows, 2)])
+
+
+@pytest.mark.parametrize(
+    ("slug", "field"), [("items", "item_id"), ("label_items", "key"), ("candidates", "key")]
+)
+def test_items_with_ids_of_another_name_keep_them(slug: str, field: str) -> None:
+    rows = [{"review_id": f"r{n}", "text": f"Text {n}"} for n in range(20)]
+    assert reads(slug, rows)[field] == "review_id"
+    assert field not in reads(slug, [{**row, "review_id": "r1"} for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("slug", "field", "vote"),
+    [
+        ("label_table", "item", {"label": "good"}),
+        ("rating_table", "item", {"score": "3"}),
+        ("answer_table", "item_id", {"question": "Why?", "answer": "Because"}),
+    ],
+)
+def test_votes_name_their_item_by_an_id_of_another_name_and_not_by_that_of_the_vote(
+    slug: str, field: str, vote: dict[str, str]
+) -> None:
+    rows = [
+        {"answer_id": f"a{n}", "worker": f"w{n % 3}", "review_id": f"r{n // 3}", "text": "t"} | vote
+        for n in range(30)
+    ]
+    assert reads(slug, rows)[field] == "review_id"
+    without = [{name: one for name, one in row.items() if name != "review_id"} for row in rows]
+    assert field not in reads(slug, without)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import ConsistentTexts, Field, Reader, Row, Times, guess
 from annotation.files.reading.keys import text_print
-from annotation.files.reading.recognise import MOST_LABELS, WORKERS
+from annotation.files.reading.recognise import MOST_LABELS, WORKERS, item_by_id
 from annotation.formats.imports.answers import MAX_ANSWER, Answers
 from annotation.formats.imports.items import Items, made_id
 from annotation.formats.imports.tables.base import (
@@ -56,9 +56,15 @@ class AnswerTable(TableReader):
         *(one for one in Items.limits),
     )
 
+    def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
+        """Map fields to columns by name, and the question's id by its values, too."""
+        named = guess(columns, self.fields)
+        item = "" if "item_id" in named else item_by_id(columns, rows, named, "worker_id")
+        return {**named, "item_id": item} if item else named
+
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:
         """Worker, question and answer are there, and answers are sentences, not labels."""
-        mapping = guess(columns, self.fields)
+        mapping = self.guess(columns, rows)
         if lacks := self.lacks(mapping):
             return Fit(False, lacks)
         answers = [row.values.get(mapping["answer"], "").strip() for row in rows]

@@ -35,6 +35,7 @@ from annotation.files.reading.recognise import (
     WIDE,
     WORKERS,
     Layout,
+    item_by_id,
     layout_of,
 )
 from annotation.files.reading.rows import Problem
@@ -110,6 +111,9 @@ class LabelTable(TableReader):
         named = guess(columns, self.fields)
         others = {column for name, column in named.items() if name in ("time", "text")}
         found = layout_of(columns, rows, others)
+        if found is None and "item" not in named and {"worker", "label"} <= named.keys():
+            item = item_by_id(columns, rows, named, "worker")
+            return {**named, "item": item} if item else named
         if found is None or found.kind != LONG:
             return named
         said = {"worker": found.worker, "item": found.item, "label": found.label}
