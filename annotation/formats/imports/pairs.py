@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.files.reading.importer import Field, Importer, Reader, Row
+from annotation.files.reading.importer import MAX_ID, Field, Importer, Reader, Row
 from annotation.files.reading.keys import FirstSeen
 from annotation.formats.imports.candidates import key_of, topic_of_query
 from annotation.pair_design import groups_of, tell_groups
@@ -21,9 +21,10 @@ PairKeys = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class KnownPairs:
-    """What the draft holds: its pairs, and each topic's query."""
+    """What the draft holds: its pairs with their ids, and each topic's query."""
 
     pairs: frozenset[PairKeys] = frozenset()
+    ids: dict[str, PairKeys] = field(default_factory=dict)  # of items in the draft
     queries: dict[str, str] = field(default_factory=dict)
 
 
@@ -42,6 +43,7 @@ class Pairs(Importer):
     """The pairs of a file, as they stand there; rows as ``import_pairs`` takes them."""
 
     slug = "pairs"
+    id_field = "pair_id"
     title = gettext_lazy("Pairs to be judged")
     fields = (
         Field(
@@ -60,6 +62,8 @@ class Pairs(Importer):
             False,
             ("topic_id", "prompt_id", "question_id", "query_id"),
         ),
+        # Other names name it only where every row has a value of its own.
+        Field("pair_id", gettext_lazy("Item id")),
         Field(
             "category", gettext_lazy("Category of the topic"), False, ("topic_category", "domain")
         ),
@@ -71,6 +75,7 @@ class Pairs(Importer):
         ("model_a", 120, gettext_noop("a name")),
         ("model_b", 120, gettext_noop("a name")),
         ("topic", 80, gettext_noop("a topic")),
+        ("pair_id", MAX_ID, gettext_noop("an id")),
         ("category", 60, gettext_noop("a category")),
     )
     note = gettext_lazy(
@@ -80,7 +85,7 @@ class Pairs(Importer):
 
     def read(self, reader: Reader, rows: Iterable[Row], known: KnownPairs) -> None:
         """Pairs of two different texts, each once; a topic has one prompt."""
-        checked, first, prompts = reader.checked, FirstSeen(), FirstSeen()
+        checked, first, prompts, ids = reader.checked, FirstSeen(), FirstSeen(), FirstSeen()
         for row in rows:
             with reader:
                 values = self._complete(reader, row)
@@ -108,10 +113,13 @@ class Pairs(Importer):
                 line, _same = first.setdefault("\0".join((topic, low, high)), row.line, "")
                 if line != row.line:
                     reader.repeated(row, ("response_a", "response_b"), line, _("texts"))
-                elif (topic, low, high) in known.pairs:
+                    continue
+                self._check_id(reader, row, (topic, low, high), known, ids)
+                if (topic, low, high) in known.pairs:
                     checked.there += 1
                 else:
-                    checked.good.append({"topic": topic, "texts": texts})
+                    one = {"topic": topic, "texts": texts, "item_id": values["pair_id"]}
+                    checked.good.append(one)
         if checked.good:
             topics = {one["topic"] for one in checked.good}
             systems = {text["system"] for one in checked.good for text in one["texts"]}
@@ -119,6 +127,22 @@ class Pairs(Importer):
             met = {tuple(text["system"] for text in one["texts"]) for one in checked.good}
             if not known.pairs and (apart := tell_groups(groups_of(met))):
                 checked.notes.append(apart)
+
+    @staticmethod
+    def _check_id(
+        reader: Reader, row: Row, pair: PairKeys, known: KnownPairs, ids: FirstSeen
+    ) -> None:
+        """Raise Refused where the row's id is that of another pair."""
+        item_id = reader.value(row, "pair_id")
+        if not item_id:
+            return
+        mend = _("Give this pair another id.")
+        line, _same = ids.setdefault(item_id, row.line, "")
+        if line != row.line:
+            wrong = _("Another pair has this id on line %(line)s.") % {"line": f"{line:,}"}
+            reader.refuse(row, "pair_id", wrong, mend)
+        if known.ids.get(item_id, pair) != pair:
+            reader.refuse(row, "pair_id", _("Another pair of the task has this id."), mend)
 
     def _complete(self, reader: Reader, row: Row) -> dict[str, str]:
         """The values of a row, with a topic and systems where it names none. Raises Refused."""

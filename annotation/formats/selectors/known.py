@@ -23,7 +23,7 @@ from annotation.formats.imports.judgment_lines import Key, KnownJudgments
 from annotation.formats.imports.known_answers import KnownFields
 from annotation.formats.imports.labels import KnownItems as KnownLabelItems
 from annotation.formats.imports.labels import KnownLabels
-from annotation.formats.imports.pairs import KnownPairs
+from annotation.formats.imports.pairs import KnownPairs, PairKeys
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.think_aloud import content_of as sample_of
@@ -180,10 +180,15 @@ def pairs(task: Task) -> KnownPairs:
     """The pairs of the draft, and the queries of the project's topics."""
     version = task.versions.latest("number")
     asked = task.items.in_version(version.number).filter(second__isnull=False)
-    rows = asked.values_list("group__key", "first__key", "second__key").iterator()
+    rows = asked.values_list("key", "group__key", "first__key", "second__key").iterator()
+    ids: dict[str, PairKeys] = {}
+    for key, topic, first, second in rows:
+        low, high = sorted((first, second))
+        ids[key] = (topic, low, high)
     texts = Candidate.objects.filter(project=task.project_id).exclude(query="").order_by("pk")
     return KnownPairs(
-        frozenset((topic, *sorted(keys)) for topic, *keys in rows),
+        frozenset(ids.values()),
+        ids,
         dict(texts.values_list("topic", "query")),
     )
 

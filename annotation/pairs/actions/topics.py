@@ -137,8 +137,9 @@ def _settle(by: User, task: Task) -> None:
 def add_pairs(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
     """Add the pairs of a file to the draft as they stand there; returns how many are new.
 
-    Rows hold topic and texts, two of them with topic, query, text, system, key and category. The
-    pairs of the draft are from then on not drawn by a design, until somebody asks for that.
+    Rows hold topic, texts, two of them with topic, query, text, system, key and category, and may
+    hold item_id. The pairs of the draft are from then on not drawn by a design, until somebody asks
+    for that.
     """
     require(task, paired=True)
     texts = {text["key"]: text for row in rows for text in row["texts"]}
@@ -167,7 +168,7 @@ def add_pairs(*, by: User, task: Task, rows: Rows, name: str = "") -> int:
             Item(
                 task=task,
                 group_id=groups[row["topic"]],
-                key=key_of_pair(first, second.pk, repeat=False),
+                key=row.get("item_id") or key_of_pair(first, second.pk, repeat=False),
                 position=last + STEP * (len(made) + 1),
                 question=first.query,
                 since=draft.number,

@@ -162,3 +162,17 @@ def test_texts_of_topics_without_a_system_in_common_are_named(world: World, draf
     lines = [Row(number, one) for number, one in enumerate(rows, 1)]
     checked = form.check(lines, {name: name for name in rows[0]}, form.known_of(draft))
     assert [note.startswith(APART) for note in checked.notes] == [True]
+
+
+def test_a_pair_keeps_the_id_of_its_row_which_no_other_pair_may_have(
+    world: World, draft: Task
+) -> None:
+    assert load(world, draft, *(row(n, id=f"p-{n}") for n in range(3))) == 3
+    keys = list(draft.items.order_by("position").values_list("key", flat=True))
+    assert keys == ["p-0", "p-1", "p-2"]
+    assert load(world, draft, row(0, id="p-0")) == 0
+    for bad in ([row(7, id="p-1")], [row(8, pair_id="new"), row(9, pair_id="new")]):
+        with pytest.raises(Invalid):
+            load(world, draft, *bad)
+    # An id that several rows have is no id of a pair.
+    assert load(world, draft, row(10, id="x"), row(11, id="x")) == 2
