@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,9 @@ from crowdqc.errors import Invalid
 MAX_NAME, MAX_LABEL, MAX_TEXT = 40, 80, 600
 MAX_ASKED, MAX_IDS = 20, 20_000
 MAX_POINTS = 101  # of a scale, from 0 to 100
+SPELLED = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l"}
+)
 FACTORS = (10, 100)  # by which a scale stores decimals
 DECIMAL = re.compile(r"[+-]?\d{1,9}(?:[.,]\d{1,30})?(?:[eE][+-]?\d{1,2})?")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -26,12 +30,19 @@ def truth(value: Any) -> bool:
 
 def name_of(label: str, taken: Sequence[str]) -> str:
     """Make a free short name from a label, for exports and results."""
-    base = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+    base = re.sub(r"[^a-z0-9]+", "_", _in_ascii(label.lower())).strip("_")
     base = base if _NAME.match(base) else f"d_{base}".strip("_")
     name, number = base[:MAX_NAME], 2
     while name in taken:
         name, number = f"{base[: MAX_NAME - 4]}_{number}", number + 1
     return name
+
+
+def _in_ascii(text: str) -> str:
+    """Spell umlauts out and drop accents; letters of other scripts stay."""
+    spelled = unicodedata.normalize("NFC", text).translate(SPELLED)
+    parts = unicodedata.normalize("NFKD", spelled)
+    return "".join(one for one in parts if not unicodedata.combining(one))
 
 
 def scaled(written: str, factor: int = 1) -> int | None:

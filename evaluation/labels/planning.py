@@ -162,7 +162,7 @@ def precision_of(build: Build) -> Precision:
         _(
             "If single labels are right %(usual)s of the time, about %(right)s of "
             "the estimated labels of “%(field)s” will be right (Dawid-Skene; %(low)s to "
-            "%(high)s in 95 of 100 studies), from %(workers)s per item."
+            "%(high)s in %(inner)s of %(studies)s simulated studies), from %(workers)s per item."
         )
         % {
             "usual": percent(USUAL),
@@ -170,6 +170,8 @@ def precision_of(build: Build) -> Precision:
             "field": field.label,
             "low": percent(row.low),
             "high": percent(row.high),
+            "inner": round(0.95 * REPLICATES),
+            "studies": REPLICATES,
             "workers": plural(row.votes, "worker"),
         },
         _("By majority vote %(majority)s. That is for %(items)s and %(labels)s per worker.")

@@ -156,7 +156,7 @@ def _columns(price: Price) -> tuple[str, ...]:
         _("Chance"),
         _("95% CI of the simulation"),
         _("Preference is known to ±"),
-        _("95 of 100 studies"),
+        _("95% of simulated studies"),
         _("Judgments"),
         _("Cost"),
         *([_("Days")] if price.a_day else []),

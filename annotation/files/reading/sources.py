@@ -144,14 +144,15 @@ OFFERED = (
 )
 SAMPLE = 20  # bytes of a line before its first letter beyond ASCII that a sample shows
 HIGH = re.compile(rb"[\x80-\xff]+")
+BREAK = re.compile(rb"[\s,;|\"]+")
 DOUBLE = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe])+")
 
 
 def encoding_of(source: Source, wanted: str = "") -> Encoding:
-    """Detect the encoding of a file: UTF-8, UTF-16, else Latin-1; ``wanted`` overrides it.
+    """Detect the encoding of a file: UTF-8, UTF-16, else Windows-1252; ``wanted`` overrides it.
 
-    Latin-1 fits every file and is therefore said, as is GB18030, whose letters are pairs of bytes.
-    ``wanted`` is what a person said. Raises Invalid where a file is not what is said of it.
+    Windows-1252 fits every file and is therefore said, as is GB18030, whose letters are pairs of
+    bytes. ``wanted`` is what a person said. Raises Invalid where a file is not what is said of it.
     """
     if wanted:
         try:
@@ -178,10 +179,10 @@ def encoding_of(source: Source, wanted: str = "") -> Encoding:
             "line %(wrong)s is not UTF-8, so it is read as GB18030 (Chinese); look at its letters"
         )
         return Encoding("gb18030", "GB18030", note % {"wrong": f"{wrong[1]:,}"})
-    note = _("line %(wrong)s is not UTF-8, so it is read as Latin-1; look at its accents") % {
+    note = _("line %(wrong)s is not UTF-8, so it is read as Windows-1252; look at its accents") % {
         "wrong": f"{wrong[1]:,}"
     }
-    return Encoding("cp1252", "Latin-1", note, "replace")
+    return Encoding("cp1252", "Windows-1252", note, "replace")
 
 
 def encodings_of(source: Source) -> list[tuple[str, str, str]]:
@@ -193,7 +194,10 @@ def encodings_of(source: Source) -> list[tuple[str, str, str]]:
     found = HIGH.search(head)
     if found is None or head.count(0) or head.startswith((GZIP, ZIP, codecs.BOM_UTF8)):
         return []
-    start = max(head.rfind(b"\n", 0, found.start()) + 1, found.start() - SAMPLE)
+    start = head.rfind(b"\n", 0, found.start()) + 1
+    if start < found.start() - SAMPLE:  # begin with a whole word
+        cut = BREAK.search(head, found.start() - SAMPLE, found.start())
+        start = cut.end() if cut else found.start() - SAMPLE
     end = head.find(b"\n", found.start())
     line = head[start : end if end > 0 else len(head)]
     offered = []

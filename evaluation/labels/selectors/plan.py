@@ -15,7 +15,7 @@ from annotation.work.snapshots import labels as collected
 from crowdqc.numbers import count, interval, money, percent, plural, score
 from evaluation.charts.labels import Reached, reached_curves
 from evaluation.labels import planning
-from evaluation.labels.planning import BOUND, Plan, Row
+from evaluation.labels.planning import BOUND, REPLICATES, Plan, Row
 from evaluation.methods.core.base import BadParameter
 from evaluation.methods.core.params import Param, real_number, whole_number
 from evaluation.models import Run
@@ -87,7 +87,10 @@ class LabelPlanner(Planner):
             "modelled": percent(last.share),
             "majority": percent(majority[-1].share),
         }
-        studies = _("95 of 100 studies")
+        studies = _("%(inner)s of %(studies)s simulated studies") % {
+            "inner": round(0.95 * REPLICATES),
+            "studies": REPLICATES,
+        }
         return PlanPage(
             verdict,
             note,
@@ -97,7 +100,7 @@ class LabelPlanner(Planner):
                 modelled, majority, target=target, axis=_("workers per item"), sentence=sentence
             ),
             (
-                ("interval", _("Dawid-Skene, and where 95 of 100 studies lie")),
+                ("interval", _("Dawid-Skene, with %(studies)s") % {"studies": studies}),
                 ("diamond", _("majority vote")),
                 ("reference", _("wanted, %(target)s") % {"target": percent(target)}),
             ),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from annotation.files.reading.importer import MAX_BYTES, CheckedRows, guess
 from annotation.files.reading.sheet import read, sheet_of
+from annotation.files.reading.sources import encodings_of, of_bytes
 from annotation.formats.imports import authors, labels
 from annotation.formats.imports.answers import KnownAnswers, KnownSystems
 from annotation.formats.imports.candidates import KnownCandidates
@@ -59,7 +60,7 @@ def only(checked: CheckedRows) -> tuple[int | None, str, str, str, str]:
         (lambda text: codecs.BOM_UTF8 + text.encode(), "UTF-8 with byte order mark"),
         (lambda text: text.encode("utf-16"), "UTF-16"),
         (lambda text: text.encode("utf-16-be"), "UTF-16"),
-        (lambda text: text.encode("latin-1"), "Latin-1"),
+        (lambda text: text.encode("latin-1"), "Windows-1252"),
     ],
 )
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -71,7 +72,7 @@ def test_common_encodings_and_delimiters_are_found(encode: Any, said: str, delim
     assert [(row.line, dict(row.values)) for row in sheet.rows] == [
         (2, {"item_id": "q1", "question": "Où est l'été?"})
     ]
-    assert bool(sheet.encoding_note) == (said == "Latin-1" or encode("a") == b"\x00a")
+    assert bool(sheet.encoding_note) == (said == "Windows-1252" or encode("a") == b"\x00a")
 
 
 def test_a_delimiter_within_quotes_does_not_decide() -> None:
@@ -317,3 +318,9 @@ def test_ten_thousand_rows_are_checked_in_moments() -> None:
         for n in range(10_000)
     ]
     assert len(check("answers", "\n".join(lines), name="a.jsonl").good) == 10_000
+
+
+def test_samples_of_encodings_begin_with_a_whole_word() -> None:
+    line = "worker,review\nw1,Das Zimmer war wirklich ausgesprochen schön gelegen\n"
+    samples = {codec: sample for codec, _, sample in encodings_of(of_bytes(line.encode("cp1252")))}
+    assert samples["cp1252"].startswith("ausgesprochen schön")
