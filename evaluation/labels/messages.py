@@ -14,7 +14,7 @@ MESSAGES = Catalogue(
     {
         # What can be concluded on the workers.
         "label_few_workers": Message(
-            _("Competence needs 3 workers who share items; %(workers)s gave labels."), VERDICT
+            _("No competence yet: it needs 3 workers who labelled the same items."), VERDICT
         ),
         "label_no_intervals": Message(
             _("This run has no intervals, so it cannot tell workers from guessing."), VERDICT

@@ -229,6 +229,6 @@ def odd_one(said: Mapping[str, str]) -> str:
     """Return the one of three methods that disagrees with the other two; "" if there is none."""
     for name, label in said.items():
         others = [value for other, value in said.items() if other != name]
-        if label and label != others[0] and others[0] == others[1]:
+        if label and others[0] and label != others[0] == others[1]:
             return name
     return ""

@@ -242,18 +242,26 @@ def classes(run: Run, told: Told, field: ShownField) -> dict[str, Any]:
     pooled, any_known = told["pooled"], any(row.known for row in rows)
     is_estimated = any(row["prevalence"] is not None for row in found)
     codes = [code for code, _ in field.options]
+    axis = label_charts.share_axis(scale) if is_estimated else ""
     right = Column.number("right", gettext("Labelled right"), gettext("Right"))
-    columns = [
-        head_column("name", gettext("Class")),
+    estimated = (
         PLOT,
         Column.share("estimate", "Dawid-Skene", term="dawid-skene", is_main=True),
         interval_column(html=lambda row: share_span(row.low, row.high) or gettext("none")),
+    )
+    columns = [
+        head_column("name", gettext("Class")),
+        *(estimated if is_estimated else ()),
         Column.share("majority_share", gettext("Majority"), term="majority"),
         *((replace(KNOWN, key="known"), right) if any_known else ()),
     ]
-    title = gettext("Prevalence of each class by Dawid-Skene, with 95% CIs, and by majority vote")
+    title = gettext("Share of each class by majority vote")
+    if is_estimated:
+        title = gettext(
+            "Prevalence of each class by Dawid-Skene, with 95% CIs, and by majority vote"
+        )
     return {
-        "table": plain_table(title, columns, rows, axis=label_charts.share_axis(scale)),
+        "table": plain_table(title, columns, rows, axis=axis),
         "matrix": matrix(pooled["probability"], field, codes) if is_estimated else [],
         "in_words": confusion_words(pooled, found, field) if is_estimated else [],
         "any_known": any_known,

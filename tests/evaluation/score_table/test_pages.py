@@ -211,6 +211,18 @@ def test_kinds_say_what_the_file_has_by_the_columns_that_were_chosen() -> None:
     assert here["comparison_table"] == "no left, right"
 
 
+def test_a_matrix_whose_columns_are_all_read_as_something_else_can_be_corrected() -> None:
+    client = client_of(factories.make_user())
+    page = drop(client, "a,b\n" + "".join(f"{n},{n % 2}\n" for n in range(30)))
+    client.post(page, {"do": "kind", "kind": "label_matrix"})
+    work()
+    client.post(page, {"column:a": "item", "column:b": "gold"})
+    work()
+    shown = client.get(page).context
+    assert not shown.get("active") and not shown["can_score"]
+    assert [one["field"] for one in shown["columns"]] == ["item", "gold"]
+
+
 def test_a_column_chosen_while_rows_are_checked_counts() -> None:
     client = client_of(factories.make_user())
     text = "a,b,c,d\n" + "".join(f"{k},{n},{n % 2},{k + n}\n" for k in range(3) for n in range(6))

@@ -369,7 +369,7 @@ def _are_counts(rows: Iterable[Row], shared: set[str]) -> bool:
             return False
         counts = list(map(int, cells))
         sums.add(sum(counts))
-        most = max(most, *counts)
+        most = max([most, *counts])
         if len(sums) > 1:
             return False
     return number >= MIN_COUNTED and most > 1
