@@ -118,28 +118,27 @@ MONTH = (
 )  # fmt: skip
 ENTRIES = (
     "month", "worker", "entry", "date", "kind", "task", "proposal", "proposed_by", "approved_by",
-    "amount", "balance", "currency", "memo",
+    "amount", "balance", "currency", "memo", "counted_in",
 )  # fmt: skip
 
 
 def month_rows(
     found: MonthStatement, details: Mapping[int, Details], references: Mapping[int, str]
 ) -> Iterator[Sequence[Any]]:
-    """One row a worker and currency, and one with the total of each currency.
+    """One row a worker and currency.
 
     Recipients and their accounts are named as far as ``details`` holds them; ``references`` are
     those of the month's payments by hand.
     """
-    rows = [(row.worker.pseudonym, details.get(row.worker.pk), row) for row in found.rows]
-    rows += [("total", None, row) for _currency, row in found.totals()]
-    for name, told, row in rows:
+    for row in found.rows:
+        told = details.get(row.worker.pk)
         yield (
             found.month,
-            name,
+            row.worker.pseudonym,
             told.name if told else "",
             told.way if told else "",
             told.reference if told else "",
-            references.get(row.worker.pk, "") if name != "total" else "",
+            references.get(row.worker.pk, ""),
             row.assignments,
             row.opening,
             row.base,
@@ -152,7 +151,10 @@ def month_rows(
 
 
 def entry_rows(statements: Iterable[PersonStatement]) -> Iterator[Sequence[Any]]:
-    """One row an entry of the workers' accounts, with the balance after it."""
+    """One row an entry of the workers' accounts, with the balance after it.
+
+    ``counted_in`` is the column of ``MONTH`` that its amount is part of; of ``paid`` it is taken.
+    """
     for found in statements:
         for line in found.lines:
             entry, batch = line.entry, line.entry.line.batch if line.entry.line else None
@@ -170,6 +172,7 @@ def entry_rows(statements: Iterable[PersonStatement]) -> Iterator[Sequence[Any]]
                 line.balance,
                 found.currency,
                 entry.memo,
+                line.counted_in,
             )
 
 

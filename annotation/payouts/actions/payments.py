@@ -318,7 +318,7 @@ def describe_hand_payment(
         except ValueError:
             day = dt.date.max
         if day > timezone.localdate():
-            raise Invalid(_("This is no day until today."), fields={"paid_on": _("As 2026-11-22.")})
+            raise Invalid(_("Enter a past day, or today."), fields={"paid_on": _("As 2026-11-22.")})
         if earliest and day < earliest:
             raise Invalid(
                 _("It was approved on %(day)s, so it was not paid before.") % {"day": earliest},

@@ -135,6 +135,7 @@ WORDS: dict[str, Words] = {
     Kind.CORRECTION: gettext_lazy("Correction"),
     Kind.FEE: gettext_lazy("Fee"),
 }
+PAID_CORRECTION = gettext_lazy("Correction of what was paid")
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,19 @@ class AccountLine:
         return f"e-{self.entry.pk:05d}"
 
     @property
+    def counted_in(self) -> str:
+        """Return the figure of ``WorkerAccount`` that counts the entry, as files call it."""
+        if _is_payment(self.entry):
+            return "paid"
+        return self.entry.kind if self.entry.kind in _EARNED else "corrections"
+
+    @property
     def word(self) -> Words:
-        return WORDS[self.entry.kind]
+        return PAID_CORRECTION if self._corrects_payment else WORDS[self.entry.kind]
+
+    @property
+    def _corrects_payment(self) -> bool:
+        return self.entry.kind == Kind.CORRECTION and _is_payment(self.entry)
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,18 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext, gettext_lazy
 
-from annotation.models import Payment, Project, Recruitment, Statement, Task
+from annotation.models import LedgerEntry, Payment, Project, Recruitment, Statement, Task
 from annotation.payouts.actions.reasons import PROLIFIC_CATEGORIES
 from annotation.payouts.details.selectors import PROLIFIC, hand_refusals_open
 from annotation.payouts.selectors.accounts import ZERO
 from annotation.payouts.selectors.balance import by_hand as by_hand_groups
 from annotation.payouts.selectors.balance import hand_totals
 from annotation.payouts.selectors.payable import Payable, payable
+from annotation.payouts.selectors.statement_bookings import (
+    amount_paid,
+    corrections_by_payment,
+    payment_entries,
+)
 from crowdqc.errors import Invalid, Missing
 from crowdqc.web.terms import Words
 
@@ -79,14 +84,29 @@ def views(project: Project, due: Payable) -> list[View]:
     return [View(slug, VIEWS[slug][0], numbers[f"n_{slug}"], amounts[slug]) for slug in VIEWS]
 
 
-def show_amounts(rows: Iterable[Any], project: Project, due: Payable) -> None:
-    """Set on payments ``shown``, what was paid or is still to be paid, and ``held_by``."""
+def show_amounts(rows: Iterable[Any], project: Project, due: Payable) -> list[LedgerEntry]:
+    """Set on payments ``shown``, what was paid or is still to be paid, and what changed it.
+
+    Return the entries of what workers were paid besides: with all payments they add up to what
+    the accounts say was paid. Those of corrections have ``shown`` too.
+    """
+    corrected = corrections_by_payment(project)
     keys = {f"payment:{row.pk}" for row in rows}
     booked = dict(project.ledger.filter(key__in=keys).values_list("key", "amount"))
     for row in rows:
         done = row.state == State.DONE
+        row.corrections = corrected.get(row.pk, [])
+        row.corrected = sum((one.amount for one in row.corrections), ZERO)
         row.shown = booked.get(f"payment:{row.pk}", ZERO) if done else due.amount_due(row)
+        row.shown += row.corrected
+        row.is_taken_back = done and row.corrected < 0 and not row.shown
         row.held_by = due.held.get(row.pk)
+    in_rows = {one.entry.pk for own in corrected.values() for one in own}
+    besides = payment_entries(project).exclude(pk__in=in_rows).exclude(key__startswith="payment:")
+    found = list(besides.select_related("worker").order_by("-pk"))
+    for entry in found:
+        entry.shown = amount_paid(entry)  # type: ignore[attr-defined]
+    return found
 
 
 def get_payment(project: Project, pk: int) -> Payment:

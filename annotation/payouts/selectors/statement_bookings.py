@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from annotation.models import LedgerEntry, Statement
+from django.db.models import Q, QuerySet
+
+from annotation.models import LedgerEntry, Project, Statement
 
 
 def payments_in(row: Mapping[str, Any]) -> list[int]:
@@ -14,6 +18,40 @@ def payments_in(row: Mapping[str, Any]) -> list[int]:
         return []
     parts = row.get("parts") or [row]  # rows of earlier versions have one payment and no parts
     return [part["payment"] for part in parts if part["payment"] is not None]
+
+
+@dataclass(frozen=True)
+class PaymentCorrection:
+    """What a statement's row changed of what was paid by one payment."""
+
+    entry: LedgerEntry
+    statement: Statement
+    amount: Decimal  # below 0: it had not left
+
+
+def payment_entries(project: Project) -> QuerySet[LedgerEntry]:
+    """Entries between a worker's account and what was paid: payments and their corrections."""
+    sides = Q(debit__startswith="worker:", credit__startswith="paid:")
+    return project.ledger.filter(sides | Q(debit__startswith="paid:", credit__startswith="worker:"))
+
+
+def amount_paid(entry: LedgerEntry) -> Decimal:
+    """Return what an entry adds to what a worker was paid."""
+    return entry.amount if entry.debit.startswith("worker:") else -entry.amount
+
+
+def corrections_by_payment(project: Project) -> dict[int, list[PaymentCorrection]]:
+    """Return by payment what statements corrected of it; of several together, by the first."""
+    entries = payment_entries(project).filter(key__startswith="statement:").order_by("pk")
+    places = {entry: [int(part) for part in entry.key.split(":")[1:3]] for entry in entries}
+    statements = Statement.objects.in_bulk({pk for pk, _ in places.values()})
+    found: dict[int, list[PaymentCorrection]] = {}
+    for entry, (pk, place) in places.items():
+        payments = payments_in(statements[pk].rows[place])
+        if payments:
+            own = found.setdefault(payments[0], [])
+            own.append(PaymentCorrection(entry, statements[pk], amount_paid(entry)))
+    return found
 
 
 def booked_rows(statement_ids: Collection[int]) -> dict[int, set[int]]:

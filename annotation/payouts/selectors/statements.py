@@ -58,7 +58,7 @@ class _Booked:
     def __init__(self, statements: Sequence[Statement]) -> None:
         projects = {one.task.project_id for one in statements}
         every = Statement.objects.filter(task__project__in=projects).order_by("pk")
-        rows = booked_rows(list(every.values_list("pk", flat=True)) if statements else [])
+        rows = booked_rows(list(every.values_list("pk", flat=True)))
         self.rows = rows
         self.reversed = reversed_payments(every.filter(pk__in=rows), rows) if rows else {}
         keys = [

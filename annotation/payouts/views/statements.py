@@ -358,10 +358,11 @@ def payment_list(request: HttpRequest, project_id: int) -> HttpResponse:
     slug = slug if slug in reads.VIEWS else "all"
     rows = reads.in_view(reads.of_project(access.project), slug)
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    reads.show_amounts(page.object_list, access.project, due)
+    besides = reads.show_amounts(page.object_list, access.project, due)
     held = balance.hand_totals(row for row in balance.by_hand(access.project, due) if row.held_by)
     context = {
         "page": page,
+        "besides": besides if slug in ("all", "done") and not page.has_next() else [],
         "views": views,
         "totals": sum_accounts(worker_accounts(access.project).values()),
         "held": held,

@@ -315,11 +315,12 @@ def _people(
     groups: dict[tuple[int, str, bool], list[PayoutLine]] = {}
     of: dict[int, int] = {}
     for line in lines:
-        if not open_:
-            approved = batch.state == PayoutBatch.State.APPROVED
-            goes = approved and line.outcome in (Decision.APPROVE, Decision.REJECT)
-        else:
-            goes = line.decision != Decision.HOLD if choices is None else line in choices
+        if batch.state == PayoutBatch.State.APPROVED:
+            goes = line.outcome in (Decision.APPROVE, Decision.REJECT)
+        elif open_ and choices is not None:
+            goes = line in choices
+        else:  # as proposed, also where it was sent back
+            goes = line.decision != Decision.HOLD
         worker = line.assignment.worker_id
         groups.setdefault((worker, line.outcome, goes), []).append(line)
         of[worker] = of.get(worker, 0) + 1

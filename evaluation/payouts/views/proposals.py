@@ -32,7 +32,7 @@ from annotation.payouts.selectors import proposals as reads
 from annotation.payouts.selectors.balance import by_hand, payments_of
 from annotation.payouts.selectors.ledger import last_bookings
 from annotation.payouts.selectors.next_steps import approval_context
-from crowdqc.errors import Invalid, Missing
+from crowdqc.errors import Conflict, Invalid, Missing
 from crowdqc.money import parse_amount
 from crowdqc.numbers import money, parse_whole, plural
 from evaluation.payouts import form as payout_form
@@ -434,12 +434,16 @@ def payout_approve(request: HttpRequest, project_id: int, number: int) -> HttpRe
     """Approve what is ticked, for the total that was seen."""
     access, batch = get_batch(request, project_id, number)
     expected = parse_amount(request.POST.get("expected_total") or 0, field="expected_total")
-    batch = payouts.approve_payout(
-        by=access.user,
-        batch=batch,
-        expected_total=expected,
-        line_ids=_ids([*request.POST.getlist("pay"), *request.POST.getlist("reject")]),
-    )
+    pay, reject = (_ids(request.POST.getlist(name)) for name in ("pay", "reject"))
+    try:
+        batch = payouts.approve_payout(
+            by=access.user, batch=batch, expected_total=expected, line_ids=[*pay, *reject]
+        )
+    except Conflict as error:
+        back = reverse("payout", args=[access.project.pk, batch.number])
+        ticks = Choices(pay=frozenset(pay), reject=frozenset(reject)).query
+        error.link = gettext("Back to the proposal"), f"{back}?{ticks}"
+        raise
     n = reads.count_outcomes([batch])[PayoutLine.Decision.REJECT]
     told = {
         "batch": batch.number,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import uuid
 from decimal import Decimal
 
@@ -14,8 +16,9 @@ from annotation.models import Assignment, LedgerEntry, Membership, Payment, Stat
 from annotation.payouts.actions import payments, statements
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
-from annotation.payouts.selectors.accounts import worker_accounts
+from annotation.payouts.selectors.accounts import sum_accounts, worker_accounts
 from annotation.payouts.selectors.payable import payable
+from annotation.payouts.selectors.proposals import proposals
 from annotation.payouts.selectors.statements import page_of, statements_of
 from crowdqc.errors import Conflict, Invalid
 from tests.support import factories
@@ -238,6 +241,67 @@ def test_a_missing_payment_that_another_file_booked_back_is_booked_in_both(world
     assert book(world, first) == 1
     assert page_of(second, show="", number=1)["open"] == 0
     assert [n for _, _, n in statements_of(world.project)] == [0, 0]
+
+
+def test_rows_of_payments_and_exported_entries_add_up_to_what_was_paid(
+    world: World, worker: Membership
+) -> None:
+    """A bonus that the bank paid tenfold, a payment that it lacked and that was paid again."""
+    base, bonus = approve(
+        world, world.task, factories.claim_and_submit(world.task, worker), bonus="0.90"
+    )
+    lacks = approve(world, world.task, factories.claim_and_submit(world.task))[0]
+    mark_paid(world)
+    text = "worker,kind,amount,paid_at\nheron-05,bonus,9.00,2999-01-01\n"
+    book(world, read(world, f"{text}heron-05,base,1.80,2999-01-01\n"))
+    mark_paid(world)
+    [accounts] = sum_accounts(worker_accounts(world.project).values())
+    client = Client()
+    client.force_login(world.manager)
+    page = client.get(reverse("payment_list", args=[world.project.pk]), {"view": "done"}).context
+    shown = {row.pk: row.shown for row in page["page"]}
+    assert shown == {base.pk: euros("1.80"), bonus.pk: euros("9.00"), lacks.pk: 0}
+    assert [row.pk for row in page["page"] if row.is_taken_back] == [lacks.pk]
+    besides = sum(entry.shown for entry in page["besides"])
+    assert sum(shown.values()) + besides == page["totals"][0].paid == accounts.paid
+    month = f"{timezone.localdate():%Y-%m}"
+    url = reverse("month_export", args=[world.project.pk, month])
+    entries = rows_of(client.get(url, {"entries": "1"}))
+    workers = rows_of(client.get(url))
+    for column, figure, sign in (
+        ("paid", accounts.paid, -1),
+        ("corrections", accounts.corrected, 1),
+    ):
+        own = [Decimal(row["amount"]) for row in entries if row["counted_in"] == column]
+        assert sign * sum(own) == sum(Decimal(row[column]) for row in workers) == figure
+
+
+def rows_of(answer: object) -> list[dict[str, str]]:
+    text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_refused_approval_leads_back_to_the_proposal_with_its_ticks(
+    world: World, worker: Membership
+) -> None:
+    works = [factories.claim_and_submit(world.task) for _ in range(2)]
+    lines = [ProposedLine(one.pk) for one in works]
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=lines
+    )
+    client = Client()
+    client.force_login(world.manager)
+    ticked = batch.lines.first()
+    url = reverse("payout_approve", args=[world.project.pk, batch.number])
+    refused = client.post(url, {"expected_total": "3.60", "pay": ticked.pk})
+    assert refused.status_code == 409
+    page = client.get(refused.context["error"].link[1]).context["page"]
+    assert [line.pk for one in page.people if one.goes for line in one.lines] == [ticked.pk]
+    # Sent back, list and page show the amounts that were proposed.
+    payouts.send_back(by=world.manager, batch=batch, note="Look again, please.")
+    shown = client.get(reverse("payout", args=[world.project.pk, batch.number])).context["page"]
+    [listed] = proposals(world.project)
+    assert (shown.going.pay, listed.held) == (listed.to_pay, 0) == (euros("3.60"), 0)
 
 
 @pytest.mark.parametrize(
