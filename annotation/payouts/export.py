@@ -238,6 +238,8 @@ def by_hand_rows(
 ) -> Iterator[Sequence[Any]]:
     """One row a payment that somebody has to make, at what is still to be paid of it."""
     for payment in payments.select_related("assignment__visit").iterator(chunk_size=500):
+        if payment.amount and not due.amount_due(payment):
+            continue  # all of it is deducted
         visit = getattr(payment.assignment, "visit", None)
         task = payment.assignment.task
         yield (

@@ -286,6 +286,13 @@ def test_a_statement_with_another_amount_is_deducted_once_and_its_fee_is_apart(
     assert by_hand(world.project) == []
 
 
+def test_a_payment_that_is_wholly_deducted_is_in_no_file_of_what_to_pay(world: World) -> None:
+    one = factories.claim_and_submit(world.task)
+    approved(world, one)
+    correct(world, one.worker_id, "-1.80")
+    assert file_of(client_of(world), world) == []
+
+
 def test_what_nothing_is_left_to_deduct_from_is_named_and_deducted_from_the_next_pay(
     world: World,
 ) -> None:
