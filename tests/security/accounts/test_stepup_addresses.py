@@ -90,6 +90,9 @@ GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
     "role_decline": ("manager", {}),
     "correction_approve": ("manager", {}),
     "correction_decline": ("manager", {"note": "No."}),
+    "installation": ("owner", {"do": "transfer", "confirmed": "1", "to": "owner", "why": "So."}),
+    "installation_people": ("owner", {"do": "close", "confirmed": "1", "why": "They left."}),
+    "installation_settings": ("owner", {"do": "remove_demo"}),
     "project_settings_factor": ("requester", {"required": "yes"}),
     "recruitment_new": ("requester", STUDY),
     "recruitment_edit": ("requester", STUDY),
@@ -218,11 +221,14 @@ def test_an_old_session_is_asked_to_confirm_on_every_one_of_them(
         "correction_approve": [project.pk, others["correction_id"]],
         "correction_decline": [project.pk, others["correction_id"]],
     }
+    owner = make.make_user("owner", password=make.PASSWORD, is_superuser=True)
+    picked = {"installation": project.pk, "installation_people": world.worker.user_id}
     entries = AuditEntry.objects.count()
     for name, (role, sent) in GUARDED.items():
-        who = getattr(world, role)
+        who = owner if role == "owner" else getattr(world, role)
         client = signed_in(getattr(who, "user", who), age=OLD)
-        answer = client.post(reverse(name, args=args.get(name, [project.pk])), sent)
+        at = args.get(name, [] if role == "owner" else [project.pk])
+        answer = client.post(reverse(name, args=at), {**sent, "pick": picked.get(name, "")})
         assert answer.status_code == 302, (name, answer.status_code)
         assert answer["Location"].startswith(reverse("account_reauthenticate")), name
     for name, query in READ_BY_PAYERS.items():
