@@ -8,9 +8,9 @@ from evaluation.bundles.manifest import FIGURES
 from evaluation.bundles.tables import Bundled, FigureTable, Line, Row, Table, measured, report_table
 from evaluation.labels.selectors.tables import COEFFICIENTS
 from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
-from evaluation.methods.writing.signals import SIGNALS
 from evaluation.results.columns import Column
 from evaluation.writing.selectors.facts import group_label
+from evaluation.writing.words import LABELS as SIGNAL_LABELS
 
 # Pairs, ratings and labels ---------------------------------------------------------------------
 
@@ -266,7 +266,6 @@ def _estimate(path: str, measure: str, counts: Mapping[str, str]) -> tuple[Colum
     return measured(measure, f"{path}.value", counts, ends=(f"{path}.low", f"{path}.high"))
 
 
-SIGNAL_LABELS = {signal.slug: signal.label for signal in SIGNALS}
 WRITTEN = (
     FigureTable("general", "Words of a response", _mean("words"), _group_name),
     FigureTable("general", "Statements of a response", _mean("statements"), _group_name),

@@ -32,6 +32,7 @@ from evaluation.methods.writing.signals import (
     usual_speed,
 )
 from evaluation.writing.dataset import ResponsesDataset
+from evaluation.writing.words import describe_finding, describe_moment
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 25  # logs in memory
@@ -59,17 +60,16 @@ class WritingProcess:
             "states": {one.slug: one.state for one in self.findings},
             "values": {one.slug: one.value for one in self.findings if one.value is not None},
             "moments": {
-                one.slug: [[at.time_ms, at.words] for at in one.moments] for one in self.fired
+                one.slug: [[at.time_ms, describe_moment(at)] for at in one.moments]
+                for one in self.fired
             },
-            "sentences": {one.slug: one.sentence for one in self.fired},
+            "sentences": {one.slug: describe_finding(one) for one in self.fired},
         }
 
 
 def unrecorded_response(problem: str = "") -> WritingProcess:
     """Make the process of a response without a readable log."""
-    lacking = tuple(
-        Finding(one.slug, NOT_RECORDED, None, 0.0, (), "No log was kept.") for one in SIGNALS
-    )
+    lacking = tuple(Finding(one.slug, NOT_RECORDED, None, 0.0, (), "no_log") for one in SIGNALS)
     return WritingProcess(None, lacking, problem)
 
 

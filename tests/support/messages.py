@@ -132,6 +132,7 @@ WORKERS = (
     "evaluation/people/selectors/scores.py",
     "evaluation/people/views/data.py",
     "evaluation/writing/replay/",
+    "evaluation/writing/words.py",
     "evaluation/shell.py",
     "static/js/",
 )

@@ -13,7 +13,7 @@ texts as the clustering by worker leaves (``units.share``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from evaluation.methods.writing.measures import (
     word_count,
 )
 from evaluation.methods.writing.origins import Sources
-from evaluation.methods.writing.presence import Change, Process
+from evaluation.methods.writing.presence import Process
 
 FIRED, QUIET, NOT_RECORDED, TOO_LITTLE = "fired", "quiet", "not_recorded", "too_little"
 STATES = (FIRED, QUIET, NOT_RECORDED, TOO_LITTLE)
@@ -42,12 +42,10 @@ MOMENTS = 20  # told of one signal, the largest first
 
 @dataclass(frozen=True)
 class Signal:
-    """A signal: its name, how it is calculated in a sentence, and what a log must record for it."""
+    """A signal: its name, and what a log must record for it."""
 
     slug: str
-    label: str
-    sentence: str
-    needs: frozenset[str]
+    needs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -132,22 +130,27 @@ class Usual:
 
 @dataclass(frozen=True)
 class Moment:
-    """A time to look at in the replay (ms since its start), and what happened there."""
+    """A time to look at in the replay (ms since its start), what happened there, how much."""
 
     time_ms: int
-    words: str
+    code: str
+    size: int = 0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one signal says of one text; ``value`` is None where nothing could be calculated."""
+    """What one signal says of one text; ``value`` is None where nothing could be calculated.
+
+    ``code`` names the sentence that describes it, ``values`` are its figures; times ("at") in ms.
+    """
 
     slug: str
     state: str
     value: float | None
     threshold: float
     moments: tuple[Moment, ...]
-    sentence: str
+    code: str
+    values: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -200,12 +203,8 @@ def find(
     found = []
     for signal, calculate in _CALCULATIONS:
         if signal.needs - process.recorded:
-            lacks = ", ".join(sorted(signal.needs - process.recorded))
-            found.append(
-                Finding(
-                    signal.slug, NOT_RECORDED, None, 0.0, (), f"Not recorded in this log: {lacks}."
-                )
-            )
+            lacks = {"lacks": ", ".join(sorted(signal.needs - process.recorded))}
+            found.append(Finding(signal.slug, NOT_RECORDED, None, 0.0, (), "not_recorded", lacks))
         else:
             found.append(calculate(case))
     return tuple(found)
@@ -237,201 +236,126 @@ def _finding(
     slug: str,
     value: float,
     threshold: float,
-    sentence: str,
-    moments: Iterable[Moment] = (),
+    code: str,
     *,
+    values: Mapping[str, float | str] | None = None,
+    moments: Iterable[Moment] = (),
     below: bool = False,
 ) -> Finding:
     fires = value < threshold if below else value >= threshold
     state = FIRED if fires else QUIET
-    return Finding(slug, state, value, threshold, tuple(moments) if fires else (), sentence)
+    kept = tuple(moments) if fires else ()
+    return Finding(slug, state, value, threshold, kept, code, values or {})
 
 
-def _too_little(slug: str, threshold: float, sentence: str) -> Finding:
-    return Finding(slug, TOO_LITTLE, None, threshold, (), sentence)
+def _too_little(slug: str, threshold: float, code: str, **values: float) -> Finding:
+    return Finding(slug, TOO_LITTLE, None, threshold, (), code, values)
 
 
-def _clock(time: int) -> str:
-    minutes, seconds = divmod(time // 1000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
-
-
-def _plural(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _largest(rows: Iterable[tuple[int, Change, str]]) -> list[Moment]:
+def _largest(moments: Iterable[Moment]) -> list[Moment]:
     """The largest stretches, in the order of time."""
-    chosen = sorted(rows, key=lambda row: -row[0])[:MOMENTS]
-    return [Moment(c.time, words) for _, c, words in sorted(chosen, key=lambda row: row[1].time)]
+    chosen = sorted(moments, key=lambda one: -one.size)[:MOMENTS]
+    return sorted(chosen, key=lambda one: one.time_ms)
 
 
 def _outside_paste(case: Case) -> Finding:
-    least = case.params["outside_words"]
-    rows = []
-    for change in case.process.changes:
-        words = word_count(part_text(change, "outside")) if change.kind == "pasted" else 0
-        if words:
-            rows.append((words, change, f"{_plural(words, 'word')} pasted from outside"))
-    total = sum(words for words, _, _ in rows)
-    where = f"in none of the {case.passages} passages" if case.passages else "from outside"
-    if not rows:
-        sentence = "Nothing was pasted from outside."
-    elif len(rows) == 1:
-        sentence = f"{_plural(total, 'word')} pasted at {_clock(rows[0][1].time)}; {where}."
-    else:
-        times = (
-            f"{len(rows)} pastes, the largest at {_clock(max(rows, key=lambda r: r[0])[1].time)}"
-        )
-        sentence = f"{_plural(total, 'word')} in {times}; {where}."
-    return _finding("outside_paste", total, least, sentence, _largest(rows))
+    slug, least = "outside_paste", case.params["outside_words"]
+    pasted = [
+        Moment(change.time, "pasted", words)
+        for change in case.process.changes
+        if change.kind == "pasted" and (words := word_count(part_text(change, "outside")))
+    ]
+    if not pasted:
+        return _finding(slug, 0, least, "nothing_pasted")
+    most = max(pasted, key=lambda one: one.size)
+    total = sum(one.size for one in pasted)
+    code = "pasted_once" if len(pasted) == 1 else "pasted_often"
+    values = {"words": total, "pastes": len(pasted), "at": most.time_ms, "passages": case.passages}
+    return _finding(slug, total, least, code, values=values, moments=_largest(pasted))
 
 
 def _unexplained_jump(case: Case) -> Finding:
-    least = case.params["jump_characters"]
-    how = {"shown": "there when the page opened", "pasted": "pasted, the source not found"}
-    rows = []
-    for change in case.process.changes:
-        size = len(part_text(change, "unexplained"))
-        if size >= least:
-            words = f"{size:,} characters {how.get(change.kind, 'at once')}"
-            rows.append((size, change, words))
-    most = max((size for size, _, _ in rows), default=0)
-    if not rows:
-        sentence = "No text came at once that neither a passage nor the own text explains."
-    else:
-        first = max(rows, key=lambda row: row[0])
-        more = f"; {_plural(len(rows) - 1, 'more jump')}" if len(rows) > 1 else ""
-        sentence = f"{first[2]} at {_clock(first[1].time)}, in no passage{more}."
-    return _finding("unexplained_jump", most, least, sentence, _largest(rows))
+    slug, least = "unexplained_jump", case.params["jump_characters"]
+    codes = {"shown": "jump_shown", "pasted": "jump_pasted"}
+    jumps = [
+        Moment(change.time, codes.get(change.kind, "jump"), size)
+        for change in case.process.changes
+        if (size := len(part_text(change, "unexplained"))) >= least
+    ]
+    if not jumps:
+        return _finding(slug, 0, least, "no_jump")
+    most = max(jumps, key=lambda one: one.size)
+    values = {"characters": most.size, "at": most.time_ms, "more": len(jumps) - 1}
+    return _finding(slug, most.size, least, most.code, values=values, moments=_largest(jumps))
 
 
 def _even_keys(case: Case) -> Finding:
-    keys, least = int(case.params["even_keys"]), case.params["even_spread"]
+    slug, keys, least = "even_keys", int(case.params["even_keys"]), case.params["even_spread"]
     found = rhythm(case.process, keys)
     if found is None:
-        return _too_little("even_keys", least, f"Fewer than {keys} keys in a row.")
-    sentence = (
-        f"The most even {keys} keys, from {_clock(found.time)}, came every {found.median:.0f} ms, "
-        f"half of them within {found.spread * found.median:.0f} ms of each other."
+        return _too_little(slug, least, "few_keys_in_a_row", keys=keys)
+    values = {
+        "keys": keys,
+        "at": found.time,
+        "every": found.median,
+        "within": found.spread * found.median,
+    }
+    moment = Moment(found.time, "even_keys", keys)
+    return _finding(
+        slug, found.spread, least, "even_keys", values=values, moments=[moment], below=True
     )
-    moment = Moment(found.time, f"{keys} keys at even intervals")
-    return _finding("even_keys", found.spread, least, sentence, [moment], below=True)
 
 
 def _no_corrections(case: Case) -> Finding:
-    snapshots = case.process.snapshots
+    slug, snapshots = "no_corrections", case.process.snapshots
     name = "correction_changes" if snapshots else "correction_keys"
     share = case.params["correction_changes_share" if snapshots else "correction_share"]
-    what = "changes between snapshots" if snapshots else "keys"
     if not snapshots and "keys" not in case.process.recorded:
-        return Finding("no_corrections", NOT_RECORDED, None, share, (), "No keys in this log.")
+        return Finding(slug, NOT_RECORDED, None, share, (), "no_keys")
     made, back = corrections(case.process)
     if made < case.params[name]:
-        return _too_little("no_corrections", share, f"Only {made:,} {what}.")
-    sentence = f"{back:,} of {made:,} {what} took something away ({100 * back / made:.1f}\u00a0%)."
-    return _finding("no_corrections", back / made, share, sentence, below=True)
+        return _too_little(slug, share, "few_changes" if snapshots else "few_keys", made=made)
+    code = "corrected_changes" if snapshots else "corrected_keys"
+    values = {"back": back, "made": made, "share": back / made}
+    return _finding(slug, back / made, share, code, values=values, below=True)
 
 
 def _faster_than_own(case: Case) -> Finding:
-    ratio, own, pace = case.params["faster_ratio"], case.usual, speed(case.process)
+    slug, ratio = "faster_than_own", case.params["faster_ratio"]
+    own, pace = case.usual, speed(case.process)
     if not case.process.snapshots and "keys" not in case.process.recorded:
-        return Finding("faster_than_own", NOT_RECORDED, None, ratio, (), "No keys in this log.")
+        return Finding(slug, NOT_RECORDED, None, ratio, (), "no_keys")
     if pace is None or pace.characters < case.params["faster_characters"]:
-        return _too_little("faster_than_own", ratio, "Too little was typed here.")
+        return _too_little(slug, ratio, "little_typed")
     if own is None or own.responses < case.params["faster_responses"]:
-        return _too_little("faster_than_own", ratio, "Too few other responses of this worker.")
-    sentence = (
-        f"{pace.speed:.1f} characters a second, against {own.speed:.1f} over "
-        f"{_plural(own.responses, 'other response')} of this worker."
-    )
-    moment = Moment(pace.time, "typed fastest here")
-    return _finding("faster_than_own", pace.speed / own.speed, ratio, sentence, [moment])
+        return _too_little(slug, ratio, "few_responses")
+    values = {"speed": pace.speed, "usual": own.speed, "responses": own.responses}
+    moment = Moment(pace.time, "fastest")
+    return _finding(slug, pace.speed / own.speed, ratio, "speed", values=values, moments=[moment])
 
 
 def _before_reading(case: Case) -> Finding:
+    slug = "before_reading"
     words, least = int(case.params["reading_words"]), case.params["reading_seconds"]
     reached = time_of_words(case.process, words)
     if reached is None:
-        return _too_little("before_reading", least, f"Never {words} words.")
+        return _too_little(slug, least, "few_words", words=words)
     if characters_at(case.process, "shown", reached):
-        return _too_little("before_reading", least, "A text was there when recording began.")
+        return _too_little(slug, least, "text_at_start")
     seconds = seconds_read(case.process, reached)
-    sentence = (
-        f"{words} words were there at {_clock(reached)}; the passages had been open or in view for "
-        f"{seconds:.0f} s at most."
-    )
-    return _finding(
-        "before_reading", seconds, least, sentence, [Moment(reached, f"{words} words")], below=True
-    )
+    values = {"words": words, "at": reached, "seconds": seconds}
+    moment = Moment(reached, "words_there", words)
+    return _finding(slug, seconds, least, "read", values=values, moments=[moment], below=True)
 
 
-def _signal(slug: str, label: str, sentence: str, *needs: str) -> Signal:
-    return Signal(slug, label, sentence, frozenset(needs))
-
-
+# Labels, and how each is calculated in a sentence, are in ``evaluation.writing.words``.
 _CALCULATIONS: tuple[tuple[Signal, Callable[[Case], Finding]], ...] = (
-    (
-        _signal(
-            "outside_paste",
-            "Pasted from outside",
-            "Words pasted that stand neither in a passage nor in what was written here before.",
-            "pastes",
-        ),
-        _outside_paste,
-    ),
-    (
-        _signal(
-            "unexplained_jump",
-            "Jump without a source",
-            "The most characters that came at once, without a paste and without keys, and "
-            "that stand "
-            "neither in a passage nor in what was written before. Between two snapshots, only what "
-            "nobody types in the time between counts.",
-        ),
-        _unexplained_jump,
-    ),
-    (
-        _signal(
-            "even_keys",
-            "Even key timing",
-            "The smallest spread of the intervals of a row of keys: the distance of their "
-            "quartiles "
-            "over their median. Breaks and keys held down are left out.",
-            "keys",
-        ),
-        _even_keys,
-    ),
-    (
-        _signal(
-            "no_corrections",
-            "No corrections",
-            "Keys that took something away, of all that changed the text; in a log of snapshots, "
-            "changes.",
-        ),
-        _no_corrections,
-    ),
-    (
-        _signal(
-            "faster_than_own",
-            "Faster than usual",
-            "Characters typed a second, breaks left out, over the median of the same "
-            "worker's other "
-            "responses to this task.",
-        ),
-        _faster_than_own,
-    ),
-    (
-        _signal(
-            "before_reading",
-            "Text before reading",
-            "Seconds that the passages can have been open or in view before so many words were "
-            "there.",
-            "passages",
-        ),
-        _before_reading,
-    ),
+    (Signal("outside_paste", frozenset({"pastes"})), _outside_paste),
+    (Signal("unexplained_jump"), _unexplained_jump),
+    (Signal("even_keys", frozenset({"keys"})), _even_keys),
+    (Signal("no_corrections"), _no_corrections),
+    (Signal("faster_than_own"), _faster_than_own),
+    (Signal("before_reading", frozenset({"passages"})), _before_reading),
 )
 SIGNALS: tuple[Signal, ...] = tuple(signal for signal, _ in _CALCULATIONS)
 

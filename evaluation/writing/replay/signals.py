@@ -20,10 +20,8 @@ from evaluation.methods.writing.signals import (
     FIRED,
     NOT_RECORDED,
     QUIET,
-    SIGNALS,
     TOO_LITTLE,
     Finding,
-    Signal,
     Usual,
     find,
     usual_speed,
@@ -31,6 +29,7 @@ from evaluation.methods.writing.signals import (
 from evaluation.models import RunFigure
 from evaluation.runs.official.selectors import official_run
 from evaluation.writing.replay.selectors import Replay
+from evaluation.writing.words import CALCULATIONS, LABELS, describe_finding, describe_moment
 
 METHOD, FIGURE = "writing", "signals"
 OTHERS = 12  # other responses of the worker whose speed is looked at, the newest
@@ -42,14 +41,6 @@ REFERENCE = gettext_lazy(
     "A jump of 200 characters occurs in 72%% of %(sessions)s honest reference sessions. "
     "Alone it says nothing."
 )
-LABELS = {
-    "outside_paste": gettext_lazy("Pasted from outside"),
-    "unexplained_jump": gettext_lazy("Jump without a source"),
-    "even_keys": gettext_lazy("Even key timing"),
-    "no_corrections": gettext_lazy("No corrections"),
-    "faster_than_own": gettext_lazy("Faster than usual"),
-    "before_reading": gettext_lazy("Text before reading"),
-}
 
 
 @dataclass(frozen=True)
@@ -70,7 +61,6 @@ class Place:
 class Row:
     """One signal on this text."""
 
-    signal: Signal
     finding: Finding
     rate: str
     places: tuple[Place, ...]
@@ -88,7 +78,17 @@ class Row:
     @property
     def label(self) -> str:
         """The signal’s, in the language of the page."""
-        return str(LABELS[self.signal.slug])
+        return str(LABELS[self.finding.slug])
+
+    @property
+    def sentence(self) -> str:
+        """What the signal says of this text."""
+        return describe_finding(self.finding)
+
+    @property
+    def calculation(self) -> str:
+        """How the signal is calculated."""
+        return str(CALCULATIONS[self.finding.slug])
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,7 @@ def replay_signals(replay: Replay, task: Task) -> Signs | None:
     texts = [str(passage["text"]) for passage in replay.passages]
     found = find(replay.process, usual=usual_pace(replay.answer), passages=texts)
     number, rates = base_rates(task)
-    by_slug = {signal.slug: signal for signal in SIGNALS}
-    rows = [Row(by_slug[one.slug], one, _rate(rates.get(one.slug)), _places(one)) for one in found]
+    rows = [Row(one, _rate(rates.get(one.slug)), _places(one)) for one in found]
     return Signs(tuple(rows), number)
 
 
@@ -148,7 +147,7 @@ def _rate(rate: Any) -> str:
 
 def _places(finding: Finding) -> tuple[Place, ...]:
     return tuple(
-        Place(moment.time_ms, clock(moment.time_ms / 1000), moment.words)
+        Place(moment.time_ms, clock(moment.time_ms / 1000), describe_moment(moment))
         for moment in finding.moments
     )
 

@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Answer, Task
 from crowdqc.numbers import MINUS, clock, count, percent, plural, score
 from evaluation.charts import writing as charts_writing
-from evaluation.methods.writing.signals import PARAMETERS, SIGNALS
+from evaluation.methods.writing.signals import PARAMETERS
 from evaluation.models import AnswerScore, Run
 from evaluation.results.cells import Cell, beside, bold, link, note_below
 from evaluation.results.columns import Column, Format
@@ -39,9 +39,9 @@ from evaluation.writing.selectors.facts import (
     figure,
     style_labels,
 )
+from evaluation.writing.words import CALCULATIONS, LABELS
 
 PER_PAGE, SHOWN_MOMENTS = 50, 6
-LABELS = {signal.slug: signal.label for signal in SIGNALS}
 # Signal -> the thresholds that it uses, by name.
 THRESHOLDS = {
     "outside_paste": ("outside_words",),
@@ -413,7 +413,6 @@ RATES = (
 
 
 def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> SignalRow:
-    signal = next(one for one in SIGNALS if one.slug == slug)
     used = kept.get("parameters", {})
     ends = ""
     if row["low"] is not None:
@@ -422,8 +421,8 @@ def _signal(slug: str, row: Mapping[str, Any], kept: Mapping[str, Any]) -> Signa
     return typed(
         SignalRow,
         row,
-        label=signal.label,
-        sentence=signal.sentence,
+        label=str(LABELS[slug]),
+        sentence=str(CALCULATIONS[slug]),
         thresholds=[
             f"{used.get(name, PARAMETERS[name].default):g} {PARAMETERS[name].words}"
             for name in THRESHOLDS.get(slug, ())

@@ -64,9 +64,9 @@ def test_a_paste_from_outside_is_found_and_told_apart_from_a_passage() -> None:
     assert found.state == "fired"
     assert found.value == len(FOREIGN.split())
     assert [moment.time_ms for moment in found.moments] == [time]
-    minutes, seconds = divmod(time // 1000, 60)
-    assert found.sentence == (
-        f"20 words pasted at {minutes}:{seconds:02d}; in none of the 2 passages."
+    assert (found.code, found.values) == (
+        "pasted_once",
+        {"words": 20, "pastes": 1, "at": time, "passages": 2},
     )
 
 
@@ -106,7 +106,7 @@ def test_keys_at_even_intervals_are_found_in_the_middle_of_honest_typing() -> No
     assert found.state == "fired"
     assert found.value == pytest.approx(0, abs=0.05)
     assert abs(found.moments[0].time_ms - time) < 3000
-    assert "70 ms" in found.sentence
+    assert found.values["every"] == pytest.approx(70, abs=1)
 
 
 def test_a_key_held_down_is_no_even_typing() -> None:
@@ -170,7 +170,8 @@ def test_snapshots_say_what_they_do_not_record() -> None:
         "faster_than_own": "too_little",
         "before_reading": "not_recorded",
     }
-    assert found["outside_paste"].sentence == "Not recorded in this log: pastes."
+    assert found["outside_paste"].code == "not_recorded"
+    assert found["outside_paste"].values == {"lacks": "pastes"}
 
 
 def test_base_rates_count_what_was_judged() -> None:
