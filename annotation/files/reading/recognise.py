@@ -25,12 +25,17 @@ WORKERS = (
     "performer", "user", "user_id", "labeler", "labeller", "judge", "!amt_worker_ids",
     "participant", "participant_id", "respondent", "respondent_id", "prolific_id",
     "prolific_pid", "username", "user_name", "email", "email_address",
+    # German and Spanish
+    "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
+    "teilnehmer", "teilnehmerin", "nutzer", "anotador", "anotadora", "evaluador", "evaluadora",
+    "juez", "jueza", "participante", "usuario",
 )  # fmt: skip
 ITEMS = (
     "item", "item_id", "task", "task_id", "question", "question_id", "example", "example_id",
     "unit", "unit_id", "document", "document_id", "orig_id", "instance_id", "text_id", "doc_id",
     "image_id", "sentence_id", "claim_id", "tweet_id", "post_id", "comment_id", "hit_id", "id",
     "key",
+    "objekt", "element", "aufgabe", "frage", "elemento", "pregunta", "tarea",
 )  # fmt: skip
 # Numbers of rows, cases or pairs: an item where the values repeat as those of items do.
 NUMBERED = (
@@ -41,6 +46,8 @@ NUMBERED = (
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
     "verdict",
+    "etikett", "kategorie", "klasse", "antwort", "urteil", "bewertung", "etiqueta", "categoria",
+    "clase", "respuesta",
 )  # fmt: skip
 # What an id beside a vote may be of that is no item.
 VOTES = (

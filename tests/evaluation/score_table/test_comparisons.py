@@ -47,6 +47,16 @@ def table(
     return "\n".join(lines) + "\n"
 
 
+def in_german(text: str) -> str:
+    """The same table with the headers and words of a German file."""
+    words = {"left": "links", "right": "rechts", "tie": "unentschieden"}
+    rows = [line.split(",") for line in text.splitlines()]
+    named = [[*row[:-1], words.get(row[-1], row[-1])] for row in rows[1:]]
+    return "\n".join(
+        ";".join(row) for row in [["Jury", "Objekt", "links", "rechts", "Gewinner"], *named]
+    )
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "text",
@@ -54,8 +64,9 @@ def table(
         table(1, systems=4, items=60, judges=14, each=3, agree=0.8, lead=0.4),
         table(2, systems=3, items=90, judges=6, each=2, agree=0.7, lead=0.8),
         table(3, systems=2, items=8, judges=12, each=6, agree=0.7, lead=0.8),
+        in_german(table(3, systems=2, items=8, judges=12, each=6, agree=0.7, lead=0.8)),
     ],
-    ids=["items and judges", "few judges", "few items"],
+    ids=["items and judges", "few judges", "few items", "in German"],
 )
 def test_the_page_and_the_command_give_the_same_numbers(text: str, tmp_path: Path) -> None:
     user = factories.make_user()

@@ -34,16 +34,40 @@ from crowdqc.numbers import percent, plural
 
 # How a winner may be written, besides the name of one of the two.
 SAID = {
-    **dict.fromkeys(("left", "modela", "a", "first", "l"), "model_a"),
-    **dict.fromkeys(("right", "modelb", "b", "second", "r"), "model_b"),
+    **dict.fromkeys(("left", "modela", "a", "first", "l", "links", "izquierda"), "model_a"),
+    **dict.fromkeys(("right", "modelb", "b", "second", "r", "rechts", "derecha"), "model_b"),
     **dict.fromkeys(("tie", "draw", "neutral", "equal", "same", "n", "none"), "tie"),
+    **dict.fromkeys(("unentschieden", "gleich", "gleichgut", "empate", "igual"), "tie"),
     **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
 }
-LEFTS = ("left", "system_a", "first", "left_id", "option_a", "text_a", "candidate_a", "item_a")
-RIGHTS = ("right", "system_b", "second", "right_id", "option_b", "text_b", "candidate_b", "item_b")
+LEFTS = (
+    "left",
+    "links",
+    "izquierda",
+    "system_a",
+    "first",
+    "left_id",
+    "option_a",
+    "text_a",
+    "candidate_a",
+    "item_a",
+)
+RIGHTS = (
+    "right",
+    "rechts",
+    "derecha",
+    "system_b",
+    "second",
+    "right_id",
+    "option_b",
+    "text_b",
+    "candidate_b",
+    "item_b",
+)
 WINNERS = (
     *("preferred", "preference", "verdict", "outcome", "result", "better", "best", "chosen"),
     *("label", "vote", "choice", "judgment", "judgement"),
+    *("gewinner", "sieger", "besser", "ganador", "ganadora", "mejor"),
 )
 TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["question_id"])
 TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side

@@ -19,6 +19,8 @@ def rows(columns: str, *lines: str) -> tuple[list[str], list[dict[str, str]]]:
         ("worker item label", Layout(LONG, "worker", "item", "label", "")),
         ("WorkerID task_id Response gold", Layout(LONG, "WorkerID", "task_id", "Response", "gold")),
         ("orig_id Annotator truth answer", Layout(LONG, "Annotator", "orig_id", "answer", "truth")),
+        ("Bewerterin Aufgabe Urteil", Layout(LONG, "Bewerterin", "Aufgabe", "Urteil", "")),
+        ("elemento anotador etiqueta", Layout(LONG, "anotador", "elemento", "etiqueta", "")),
     ],
 )
 def test_usual_names_are_known_in_any_order_and_spelling(columns: str, wanted: Layout) -> None:
