@@ -294,7 +294,10 @@ function source(text) {
   const part = read.find((one) => plain(one.textContent).includes(wanted));
   if (part) return passage(part);
   if (from) return from;
-  const own = drafts.all(data.assignment).map(([, row]) => row?.draft?.text ?? "");
+  // What stands in the fields may not be in the drafts yet.
+  const fields = [...document.querySelectorAll(FIELD)].map((field) => field.value);
+  const stored = drafts.all(data.assignment).map(([, row]) => row?.draft?.text ?? "");
+  const own = [...fields, ...stored];
   return { comment: own.some((one) => plain(one).includes(wanted)) ? "own" : "outside" };
 }
 const passage = (part) => ({ comment: "passage", name: part?.dataset.passage || undefined });

@@ -132,7 +132,9 @@ def test_filters_and_tags_need_no_load() -> None:
         '{{ n|plural:"answer,answers" }} {{ four|word }} {{ h|short_hash }}'
     )
     text = render(page, s=0.871, low=0.1, high=0.25, p=0.61, n=1272, four=4, h="9f3ac1e7ffff")
-    assert text == ".871 .10–.25 61% 78% 1,272 answers four 9f3ac1e7"
+    assert text == (
+        '.871 <data value="0.1|0.25">.10–.25</data> 61% 78% 1,272 answers four 9f3ac1e7'
+    )
 
 
 def test_a_mark_without_a_word_beside_it_has_a_name() -> None:
