@@ -8,9 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.files.writing.tables import FORMATS, Table
 from annotation.models import (
     LedgerEntry,
     Membership,
@@ -23,7 +25,10 @@ from annotation.models.decisions import LINE_OUTCOME
 from annotation.payouts.details.actions import Details
 from annotation.payouts.selectors.monthly import MonthStatement, PersonStatement
 from annotation.payouts.selectors.payable import CorrectionPayment, Payable
+from crowdqc.errors import Invalid
 from crowdqc.files.cells import csv_lines
+
+DOWNLOADS = ("csv", "xlsx")
 
 LEDGER = (
     "entry",
@@ -174,6 +179,21 @@ def entry_rows(statements: Iterable[PersonStatement]) -> Iterator[Sequence[Any]]
                 entry.memo,
                 line.counted_in,
             )
+
+
+def download_table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], *, name: str, form: str
+) -> StreamingHttpResponse:
+    """Make a download of a table as CSV, or as what ``form`` names (csv or xlsx).
+
+    Raises Invalid where there is no such format.
+    """
+    if form not in DOWNLOADS:
+        raise Invalid(_("There is no such format."), fields={"format": ", ".join(DOWNLOADS)})
+    parts = lines(header, rows) if form == "csv" else Table(header, map(tuple, rows)).parts(form)
+    response = StreamingHttpResponse(parts, content_type=FORMATS[form])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return response
 
 
 HEADERS: dict[str, Sequence[str]] = {"bank": BANK, "paypal": (), "other": OTHER}

@@ -43,9 +43,12 @@ MESSAGES = Catalogue(
         "label_agreement_low": Message(_("Agreement is low: α %(alpha)s (%(span)s)."), NOTE),
         "label_agreement_fair": Message(_("Agreement is fair: α %(alpha)s (%(span)s)."), NOTE),
         "label_agreement_high": Message(_("Agreement is high: α %(alpha)s (%(span)s)."), NOTE),
-        "label_methods_agree": Message(_("All methods agree on %(same)s of %(items)s."), NOTE),
-        "label_methods_agree_but_ties": Message(
-            _("All methods agree on %(same)s of %(items)s; %(tied)s have no majority."), NOTE
+        "label_methods_agree": Message(_("All methods agree on all %(items)s."), NOTE),
+        "label_ties": Message(
+            ngettext_lazy(
+                "%(n)s of %(items)s has no majority.", "%(n)s of %(items)s have no majority.", "n"
+            ),
+            NOTE,
         ),
         "label_no_agreement": Message(_("These labels give no agreement coefficient."), NOTE),
         # What to do.

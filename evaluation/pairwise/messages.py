@@ -29,10 +29,8 @@ MESSAGES = Catalogue(
         "read_votes_agreement": Message(
             _("Without %(name)s agreement rises from %(start)s to %(without)s."), ACTION
         ),
-        "read_votes_left": Message(_("All %(n)s votes of %(name)s are for the left text."), ACTION),
-        "read_votes_right": Message(
-            _("All %(n)s votes of %(name)s are for the right text."), ACTION
-        ),
+        "read_votes_left": Message(_("All votes of %(name)s are for the left text."), ACTION),
+        "read_votes_right": Message(_("All votes of %(name)s are for the right text."), ACTION),
         "read_hard_pairs": Message(
             ngettext_lazy(
                 "On %(n)s pair no answer, ties included, has enough of the votes: say in the "
@@ -94,11 +92,8 @@ MESSAGES = Catalogue(
             WARNING,
             detail=_("Competence is not shown for %(withheld)s of %(workers)s workers."),
         ),
-        "always_left": Message(_("All %(n)s votes of %(name)s are for the left text."), WARNING),
-        "always_right": Message(_("All %(n)s votes of %(name)s are for the right text."), WARNING),
-        "second_votes_counted": Message(
-            _("Second votes on the same pair count here; the table leaves them out."), NOTE
-        ),
+        "always_left": Message(_("All votes of %(name)s are for the left text."), WARNING),
+        "always_right": Message(_("All votes of %(name)s are for the right text."), WARNING),
         "style_differs": Message(
             _("In %(style)s, %(name)s has higher grades on %(dimensions)s."), NOTE
         ),

@@ -8,6 +8,7 @@ import itertools
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -55,7 +56,7 @@ def _write_row(sheet: Worksheet, at: int, row: Sequence[Any], columns: Sequence[
             continue
         if isinstance(value, bool):
             sheet.write_boolean(at, place, value)
-        elif isinstance(value, int | float) and abs(value) <= LARGEST_WHOLE:
+        elif isinstance(value, int | float | Decimal) and abs(float(value)) <= LARGEST_WHOLE:
             sheet.write_number(at, place, value)
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,6 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     QueryDict,
-    StreamingHttpResponse,
 )
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -132,15 +131,13 @@ def _key(text: str) -> uuid.UUID:
 @login_required
 @require_safe
 def ledger_export(request: HttpRequest, project_id: int) -> HttpResponseBase:
-    """The ledger (as filtered) as CSV, with pseudonyms."""
+    """The ledger (as filtered) as CSV or Excel, with pseudonyms."""
     access = get_access(request, project_id)
     rows = books.entries(access.project, books.parse_filter(request.GET))
     names = dict(correctable_accounts(access.project))
-    response = StreamingHttpResponse(
-        exports.lines(exports.LEDGER, exports.ledger_rows(rows, names)), content_type="text/csv"
-    )
-    response["Content-Disposition"] = 'attachment; filename="ledger.csv"'
-    return response
+    form = request.GET.get("format", "csv")
+    table = exports.ledger_rows(rows, names)
+    return exports.download_table(exports.LEDGER, table, name="ledger", form=form)
 
 
 @login_required

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -38,7 +36,7 @@ def month_statement(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def month_export(request: HttpRequest, project_id: int, month: str) -> HttpResponseBase:
-    """A month as CSV: one row a worker, or with ``entries`` one row an entry.
+    """A month as CSV or Excel (``format``): one row a worker, or with ``entries`` one an entry.
 
     With ``names`` the recipients and their payment details, for whoever may pay only.
     """
@@ -53,7 +51,7 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
             for at in range(0, len(workers), AT_ONCE)
             for one in monthly.person_statements(workers[at : at + AT_ONCE], month)
         )
-        lines = exports.lines(exports.ENTRIES, exports.entry_rows(statements))
+        header, rows = exports.ENTRIES, exports.entry_rows(statements)
     else:
         details = {}
         if "names" in request.GET:
@@ -61,14 +59,9 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
             workers_ids = {row.worker.pk for row in found.rows}
             details = read_details(by=access.user, project=access.project, workers=workers_ids)
         references = monthly.references_of(access.project, month)
-        lines = exports.lines(exports.MONTH, exports.month_rows(found, details, references))
-    return _csv(lines, f"statement-{month}-{kind}")
-
-
-def _csv(lines: Iterator[str], name: str) -> HttpResponseBase:
-    response = StreamingHttpResponse(lines, content_type="text/csv")
-    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return response
+        header, rows = exports.MONTH, exports.month_rows(found, details, references)
+    form = request.GET.get("format", "csv")
+    return exports.download_table(header, rows, name=f"statement-{month}-{kind}", form=form)
 
 
 @login_required
@@ -92,8 +85,9 @@ def person_month(
 def person_month_export(
     request: HttpRequest, project_id: int, month: str, membership_id: int
 ) -> HttpResponseBase:
-    """One worker's statement of a month as CSV, one row an entry."""
+    """One worker's statement of a month as CSV or Excel, one row an entry."""
     access = get_access(request, project_id)
     worker = get_worker(access, membership_id)
     rows = exports.entry_rows(monthly.person_statements([worker], month))
-    return _csv(exports.lines(exports.ENTRIES, rows), f"statement-{month}-{worker.pseudonym}")
+    name, form = f"statement-{month}-{worker.pseudonym}", request.GET.get("format", "csv")
+    return exports.download_table(exports.ENTRIES, rows, name=name, form=form)

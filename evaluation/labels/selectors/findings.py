@@ -57,14 +57,17 @@ def _detail(run: Run, figures: Figures) -> str:
 
 
 def _methods(run: Run, summary: Figures) -> str:
-    """On how many items the methods agree; "" where no item has the votes for them to differ."""
+    """How many items have no majority, or that all methods agree.
+
+    "" where no item has the votes for them to differ; on which they differ is an action.
+    """
     if not summary.get("compared", summary["items"]):
         return ""
-    found = MethodsAgree.of(run)
-    code = "label_methods_agree_but_ties" if found.tied else "label_methods_agree"
-    return MESSAGES.text(
-        code, same=count(found.same), items=plural(found.items, "item"), tied=count(found.tied)
-    )
+    found, items = MethodsAgree.of(run), plural(summary["items"], "item")
+    if found.tied:
+        return MESSAGES.text("label_ties", n=found.tied, items=items)
+    same = found.same == found.items
+    return MESSAGES.text("label_methods_agree", items=items) if same else ""
 
 
 def agreement_words(alpha: float, low: float | None, high: float | None) -> str:

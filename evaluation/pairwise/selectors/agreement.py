@@ -22,7 +22,7 @@ from annotation.models import Assignment, Exclusion, Task
 from annotation.models.assignments import AssignmentState
 from annotation.task_types.pairwise.sides import LEFT
 from annotation.work.snapshots.judgments import AskedDimension
-from crowdqc.numbers import count, format_signed, interval, listed, plural, score, word
+from crowdqc.numbers import format_signed, interval, listed, plural, score, word
 from crowdqc.numbers import percent as share_words
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
@@ -377,7 +377,6 @@ def _look_at_worker(
             "read_votes_left" if left else "read_votes_right",
             action=action,
             name=worst.name,
-            n=count(chosen[habit.id].n),
         )
     return MESSAGES.find(
         "read_votes_agreement",

@@ -206,14 +206,12 @@ def worker_list(
     known = {row.id for row in rows}
     parts_of = told.get("diagnostics", {}).get("components", [])
     habits = [_habit(row.name, chosen.get(row.id, Sides())) for row in same if row.id not in gone]
-    second = any(habits) and any(row.again_n for row in same)
     return {
         "page": shown_page,
         "findings": [
             few_shared_finding(run, rows, dimension),
             *workers_findings(task, run, rows, parts_of),
             *habits,
-            MESSAGES.find("second_votes_counted") if second else None,
         ],
         "parts": parts(rows, listed),
         "axis": charts.forest_axis(SCALE),
@@ -290,7 +288,7 @@ def _habit(name: str, chosen: Sides) -> Finding | None:
     if (side := one_side(chosen)) is None:
         return None
     code = "always_left" if side == LEFT else "always_right"
-    return MESSAGES.find(code, name=name, n=count(chosen.n))
+    return MESSAGES.find(code, name=name)
 
 
 def interval_plot(

@@ -65,7 +65,7 @@ class Price:
                 0.1,
                 MOST_A_DAY,
                 label=_("Assignments per day"),
-                help=_("As in the last 7 days.") if pace else _("None came in the last 7 days."),
+                help=_("As in the last 7 days.") if pace else "",
             ),
         )
 

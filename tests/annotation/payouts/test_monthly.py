@@ -15,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from python_calamine import CalamineWorkbook
 
 from annotation.models import Assignment, AuditEntry, PayoutBatch
 from annotation.payouts.actions.ledger import book_correction
@@ -109,6 +110,11 @@ def test_files_add_up_and_name_recipients_to_who_pays_alone(
         reverse("person_month_export", args=[world.project.pk, "2026-11", one.worker_id])
     )
     assert rows_of(own) == entries
+    workbook: Any = client.get(url, {"format": "xlsx"})
+    sheet = io.BytesIO(b"".join(workbook.streaming_content))
+    header, values = CalamineWorkbook.from_filelike(sheet).get_sheet_by_index(0).to_python()
+    assert dict(zip(header, values, strict=True))["closing"] == float(row["closing"])
+    assert client.get(url, {"format": "odt"}).status_code == 422
     files = (answer, named_file, entry_file, own)
     assert len({file["Content-Disposition"] for file in files}) == 4
     assert [row["kind"] for row in entries] == ["correction", "payment"]

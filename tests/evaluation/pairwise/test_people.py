@@ -164,7 +164,7 @@ def test_workers_stand_by_competence_with_what_their_votes_look_like(task: Task,
     for query in ("", "?page=2"):  # whatever page is shown
         html = page(task, "pair_workers", query=query)
         assert "always_left" in findings_in(html)
-        assert f"All {left.sides.n} votes of {left.name} are for the left text." in html
+        assert f"All votes of {left.name} are for the left text." in html
 
 
 def test_competence_is_not_shown_where_too_few_pairs_are_shared() -> None:
