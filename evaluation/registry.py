@@ -44,6 +44,7 @@ from evaluation.runs.run_types import RunType, SharedPage
 from evaluation.traces import run as trace_runs
 from evaluation.traces import shared as trace_shared
 from evaluation.turns import run as turn_runs
+from evaluation.turns import shared as turn_shared
 from evaluation.writing import run as writing_runs
 from evaluation.writing.adapter import Responses
 
@@ -105,6 +106,7 @@ SHARED = {
         "evaluation/labels/shared/page.html", label_shared.parts, label_shared.shared_items
     ),
     replacement_runs.RUNS.slug: REPLACEMENT,
+    turn_runs.RUNS.slug: SharedPage("evaluation/runs/sharing/tables.html", turn_shared.parts),
     trace_runs.RUNS.slug: SharedPage("evaluation/traces/shared.html", trace_shared.parts),
     replacement_texts.RUNS.slug: REPLACEMENT,
 }

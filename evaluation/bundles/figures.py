@@ -123,6 +123,48 @@ TRACED = (
     ),
 )
 
+# Turns ------------------------------------------------------------------------------------------
+
+
+def _part_of_turns(row: Row, found: Bundled) -> str:
+    if row["what"] == "all":
+        return "All turns and calls"
+    return f"Judged turn {row['which']}" if row["what"] == "place" else row["which"] or "other"
+
+
+TURNED = (
+    FigureTable(
+        "shares",
+        "Turns and calls that are wrong",
+        measured("Share", counts={"units": "Turns and calls", "conversations": "Conversations"}),
+        _part_of_turns,
+    ),
+    FigureTable(
+        "survival",
+        "Conversations that have not gone wrong yet",
+        measured("Share", "share", {"at_risk": "Conversations at this turn"}),
+        lambda row, found: f"Until judged turn {row['place']}",
+    ),
+    FigureTable(
+        "agreement",
+        "Agreement of people on turns",
+        measured("Value", "value", {"units": "Conversations"}),
+        _coefficient,
+    ),
+    FigureTable(
+        "workers",
+        "Workers",
+        measured("Competence", "competence", {"n": "Labels"}),
+        lambda row, found: found.names["workers"][str(row["worker"])],
+    ),
+    FigureTable(
+        "systems",
+        "Models against people",
+        measured("Agreement", counts={"units": "Turns and calls"}),
+        lambda row, found: row["system"],
+    ),
+)
+
 # Live evaluations ------------------------------------------------------------------------------
 
 

@@ -117,6 +117,19 @@ def share_that_fails(found: Bundled) -> str:
     return format_html("Share of traces that fail: {} (95% CI {} to {}).", share, low, high)
 
 
+def share_of_turns_wrong(found: Bundled) -> str:
+    """Say how many turns are wrong, with the interval over conversations."""
+    rows = found.figures["shares"]
+    at = next(at for at, row in enumerate(rows) if row["what"] == "all")
+    place = f"{FIGURES}:shares.{at}"
+    share, low, high = (
+        number(rows[at][key], f"{place}.{key}") for key in ("estimate", "low", "high")
+    )
+    if rows[at]["low"] is None:
+        return format_html("Share of turns that are wrong: {}, without an interval.", share)
+    return format_html("Share of turns that are wrong: {} (95% CI {} to {}).", share, low, high)
+
+
 def people_agree_more(found: Bundled) -> str:
     """Say whether people agree more after rescaling."""
     return raised_words(found.figures.get("aggregate") or ())

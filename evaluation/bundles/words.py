@@ -333,3 +333,25 @@ ABOUT["trace_rates"] = MethodWords(
         ALPHA,
     ),
 )
+ABOUT["turn_study"] = MethodWords(
+    _("Share of turns that are wrong"),
+    _("Competence (MACE)"),
+    _(
+        "People labelled turns or tool calls. The label of each is MACE’s, which weights workers "
+        "by how often they do not guess; a conversation goes wrong at its first turn with another "
+        "label than the good one."
+    ),
+    _(
+        "95% intervals are over conversations, since turns of one conversation are alike: a "
+        "bootstrap for agreement, clustered variance for shares, the jackknife for competence, "
+        "and Kaplan-Meier’s estimate for the first wrong turn."
+    ),
+    (
+        _("A label that most workers share may be wrong."),
+        _("With fewer than 5 conversations no interval is shown."),
+    ),
+    "",
+    figures.TURNED,
+    verdicts.share_of_turns_wrong,
+    references=(MACE, ALPHA),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from django.utils.html import format_html
@@ -53,6 +54,13 @@ def drawn(
         )
         made.append(replace(row, plot=plot))
     return made
+
+
+def file_row(row: EstimateRow) -> SimpleNamespace:
+    """Return a row as the files of a shared page hold it."""
+    names = ("name", "detail", "estimate", "low", "high", "n")
+    nothing = {"dimension": "", "component": 1, "best": None, "worst": None, "group": None}
+    return SimpleNamespace(**{name: getattr(row, name) for name in names}, **nothing)
 
 
 def estimate_columns(

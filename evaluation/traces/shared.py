@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,7 +12,7 @@ from evaluation.charts.boards import Scale
 from evaluation.methods.core.inference import Claim
 from evaluation.models import Run
 from evaluation.results.columns import Column
-from evaluation.results.estimates import EstimateRow, drawn, estimate_columns
+from evaluation.results.estimates import EstimateRow, drawn, estimate_columns, file_row
 from evaluation.results.findings import arrange
 from evaluation.results.tables import plain_table
 from evaluation.runs.selectors import lists as reads
@@ -64,7 +63,7 @@ def parts(run: Run, page: Any) -> dict[str, Any]:
         "chart": week_chart(found),
         "weeks": week_findings(found),
         "rate": found.rate.estimate,
-        "rows": [SimpleNamespace(**_file_row(row)) for row in rows],
+        "rows": [file_row(row) for row in rows],
         "screen": arrange([*findings_of(found), *week_findings(found)]),
         "basis": _("%(reviews)s of %(traces)s by %(workers)s.")
         % {
@@ -86,9 +85,3 @@ def _row(name: str, claim: Claim) -> EstimateRow:
         known = None if claim.estimate != claim.estimate else claim.estimate
         return EstimateRow(name, known, n=claim.n, why=_("too few reviews"))
     return EstimateRow(name, claim.estimate, claim.low, claim.high, claim.n)
-
-
-def _file_row(row: EstimateRow) -> dict[str, Any]:
-    names = ("name", "detail", "estimate", "low", "high", "n")
-    nothing = {"dimension": "", "component": 1, "best": None, "worst": None, "group": None}
-    return {name: getattr(row, name) for name in names} | nothing

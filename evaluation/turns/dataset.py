@@ -67,8 +67,22 @@ def freeze_turns(task: Task, field: LabelField) -> Snapshot:
     return keep_snapshot(task, content_hash(rows, field), ids, counts)
 
 
+@dataclass(frozen=True)
+class FrozenTurns:
+    """Labels of people in the order of a snapshot, what was asked, and labels of models."""
+
+    rows: Sequence[TurnVote]
+    asked: Mapping[tuple[int, str], AskedUnit]
+    systems: Sequence[SystemTurn]
+
+
 def load(snapshot: Snapshot, field: LabelField, good: str) -> TurnsDataset:
     """Load the frozen labels as arrays; Conflict if they changed."""
+    return to_arrays(reload_turns(snapshot, field), field, good)
+
+
+def reload_turns(snapshot: Snapshot, field: LabelField) -> FrozenTurns:
+    """Read the frozen labels again; Conflict if they changed."""
     task = snapshot.task
     rows = collected.votes_of_answers(task, field, snapshot.answer_ids)
     if content_hash(rows, field) != snapshot.content_hash:
@@ -78,17 +92,12 @@ def load(snapshot: Snapshot, field: LabelField, good: str) -> TurnsDataset:
     items = {row.item_id for row in rows}
     asked = collected.asked_units(task.current, field.name, items)
     systems = [one for one in collected.system_turns(task, field) if one.item_id in items]
-    return to_arrays(rows, field, good, asked, systems)
+    return FrozenTurns(rows, asked, systems)
 
 
-def to_arrays(
-    rows: Sequence[TurnVote],
-    field: LabelField,
-    good: str,
-    asked: Mapping[tuple[int, str], AskedUnit],
-    systems: Sequence[SystemTurn],
-) -> TurnsDataset:
+def to_arrays(frozen: FrozenTurns, field: LabelField, good: str) -> TurnsDataset:
     """Turn rows in the order of a snapshot into arrays."""
+    rows, asked, systems = frozen.rows, frozen.asked, frozen.systems
     units = list(dict.fromkeys((row.item_id, row.unit) for row in rows))
     items = list(dict.fromkeys(item for item, _ in units))
     workers = sorted({row.worker_id for row in rows})

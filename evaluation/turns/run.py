@@ -57,9 +57,14 @@ def compute(run: Run, steps: Recorder) -> Computed:
         sub=snapshot.content_hash[:8], mono=True, count=plural(snapshot.counts["labels"], "label")
     )
     steps.begin(FITTING)
+    return fit_turns(run, frozen, Hooks())
+
+
+def fit_turns(run: Run, frozen: TurnsDataset, hooks: Hooks) -> Computed:
+    """Fit the labels with the options and the seed of a run."""
     options = {name: run.params[name] for name in METHOD.params}
     rng = np.random.default_rng(run.seed)
-    return Computed(frozen, METHOD.fit(frozen.data, rng=rng, hooks=Hooks(), **options))
+    return Computed(frozen, METHOD.fit(frozen.data, rng=rng, hooks=hooks, **options))
 
 
 def write(run: Run, done: Computed) -> Outcome:

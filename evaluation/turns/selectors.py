@@ -90,6 +90,12 @@ def warnings_of(task: Task, figures: Figures) -> Iterator[Finding]:
 
 def tables_of(run: Run, figures: Figures) -> list[ResultTable]:
     """Return the tables of the page in their order."""
+    workers = _table(_("Workers"), WORKERS, _workers(run, figures["workers"]))
+    return [*result_tables(figures), *([workers] if workers.groups[0].rows else [])]
+
+
+def result_tables(figures: Figures) -> list[ResultTable]:
+    """Return the tables that name nobody, in their order."""
     shares = figures["shares"]
     places = [_share(row) for row in shares if row["what"] == "place"]
     kinds = [_share(row) for row in shares if row["what"] == "kind"]
@@ -102,9 +108,13 @@ def tables_of(run: Run, figures: Figures) -> list[ResultTable]:
         _table(_("Share wrong, by tool"), SHARES, kinds),
         _table(_("Models against people"), SYSTEMS, models),
         _table(_("Agreement between workers"), AGREEMENT, agreement),
-        _table(_("Workers"), WORKERS, _workers(run, figures["workers"])),
     ]
     return [table for table in tables if table.groups[0].rows]
+
+
+def share_rows(figures: Figures) -> list[EstimateRow]:
+    """Return the share that is wrong of all units, by turn and by tool."""
+    return [_share(row) for row in figures["shares"]]
 
 
 def _estimate(
@@ -121,8 +131,11 @@ def _table(title: str, columns: Sequence[Any], rows: Sequence[EstimateRow]) -> R
 
 
 def _share(row: Mapping[str, Any]) -> EstimateRow:
-    name = _("Judged turn %(place)s") % {"place": row["which"]}
-    return _estimate(name if row["what"] == "place" else row["which"] or _("other"), row)
+    names = {
+        "all": _("All turns and calls"),
+        "place": _("Judged turn %(place)s") % {"place": row["which"]},
+    }
+    return _estimate(names.get(row["what"]) or row["which"] or _("other"), row)
 
 
 def _workers(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[EstimateRow]:

@@ -17,6 +17,7 @@ from evaluation.results.files import csv_of
 from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import method_frame, number_of, send_csv
 from evaluation.runs.selectors import lists as run_reads
+from evaluation.runs.sharing.selectors import menu_of
 from evaluation.turns import selectors as reads
 from evaluation.turns.columns import UNITS
 from evaluation.turns.run import FIGURES, SLUG
@@ -42,6 +43,7 @@ def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
         context.update(
             tables=reads.tables_of(run, figures),
             summary=figures["summary"],
+            **menu_of(run),
             recipe=run_reads.recipe_pairs(run, figures.get("recipe")),
             screen=page_screen(
                 context["study_state"],

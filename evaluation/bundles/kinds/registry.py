@@ -10,6 +10,7 @@ from evaluation.bundles.kinds.judgments import OfJudgments
 from evaluation.bundles.kinds.responses import OfResponses
 from evaluation.bundles.kinds.texts import OfTexts, OfVoters, OfWriters
 from evaluation.bundles.kinds.traces import OfTraces
+from evaluation.bundles.kinds.turns import OfTurns
 
 KINDS: dict[str, Kind] = {
     "aqer": OfTexts(),
@@ -23,4 +24,5 @@ KINDS: dict[str, Kind] = {
     "checklist": OfChecks(),
     "writing": OfResponses(),
     "trace_rates": OfTraces(),
+    "turn_study": OfTurns(),
 }

@@ -41,6 +41,7 @@ from tests.evaluation.labels.test_runs import scored as scored_labels
 from tests.evaluation.traces.conftest import make_source
 from tests.evaluation.traces.test_queue import run_on
 from tests.evaluation.traces.test_runs import reviewed
+from tests.evaluation.turns.test_turns import scored as turns_scored
 from tests.support import factories
 from tests.support.access_finished import FINISHED, FINISHED_POST, QUERIES
 from tests.support.everything import ROUTES
@@ -65,6 +66,7 @@ def made(shared_rows: None) -> dict[str, int]:
     runs = (scored(pair_corpus.make_judged(topics=2, workers=8)), scored_labels(labelled))
     names = ("aqer", "ratings", "replacement", "replacement_texts")
     others = [run_of(method) for method in names]
+    others.append(turns_scored())
     others.append(run_on(reviewed(make_source(factories.make_project()), 40, workers=7)))
     return {run.method: run.pk for run in (*runs, *others)}
 

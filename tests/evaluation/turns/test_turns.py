@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
+import json
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +20,16 @@ from annotation.models import Answer, Assignment, ChoiceValue, Task
 from annotation.work.actions import answers
 from annotation.work.actions.answers import set_counts
 from annotation.work.snapshots import turns as collected
+from evaluation.bundles.checking import check_report, verify
+from evaluation.bundles.makers import report_of
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.turns.method import Turns, fit, share_row
 from evaluation.methods.turns.survival import product_limit, survival
 from evaluation.models import Run, RunState
 from evaluation.runs import engine, run_types, schedules
-from evaluation.turns.dataset import to_arrays
+from evaluation.turns.dataset import FrozenTurns, to_arrays
 from tests.annotation.chats.made import PROBLEM, SOLVED, make_chat, make_chat_task
+from tests.evaluation.bundles.files import changed, written
 from tests.support.factories import claim, make_worker
 
 WHERE = {
@@ -128,6 +133,41 @@ def test_run_finds_where_conversations_go_wrong() -> None:
             assert labels[key, unit] == ("made_up" if int(unit) >= wrong else "none")
 
 
+def scored() -> Run:
+    """A finished run on turns."""
+    task = answered()
+    run = engine.start(by=task.project.owner, task=task, method="turn_study", params={})
+    assert engine.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    return run
+
+
+@pytest.mark.django_db
+def test_page_api_link_report_and_bundle_say_the_same_of_turns(tmp_path: Path) -> None:
+    run = scored()
+    task = run.task
+    client = Client()
+    client.force_login(task.project.owner)
+    page = client.get(reverse("turn_results", args=[task.project_id, task.pk]))
+    verdict = page.context["screen"].verdict
+    told = client.get(reverse("api_run", args=[run.pk])).json()
+    assert (told["verdict"]["code"], told["verdict"]["text"]) == (verdict.code, verdict.text)
+    bundled, report = written(run, tmp_path), tmp_path / "report.html"
+    report.write_text(report_of(run)[0])
+    found = verify(bundled)
+    check_report(found, bundled, report)
+    assert found.good, found.lines
+    assert "byte for byte the same" in " ".join(text for _, text in found.lines)
+
+    def one_label(files: dict[str, bytes]) -> None:
+        rows = [json.loads(line) for line in files["data/answers.jsonl"].splitlines()]
+        rows[0]["code"] = "made_up" if rows[0]["code"] == "none" else "none"
+        files["data/answers.jsonl"] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    forged = verify(changed(bundled, one_label, mend=True))
+    assert any("not those that the run saw" in text for good, text in forged.lines if not good)
+
+
 def start_due(task: Task) -> list[Run]:
     """Start what is due once nobody has answered for a minute."""
     moment = timezone.now() - dt.timedelta(minutes=1)
@@ -189,7 +229,7 @@ def test_a_turn_keeps_its_number_where_an_earlier_one_has_no_label() -> None:
     field = collected.turn_field(task)
     votes = collected.turn_votes(task, field)
     asked = collected.asked_units(task.current, field.name, {votes[0].item_id})
-    frozen = to_arrays(votes, field, field.codes[0], asked, ())
+    frozen = to_arrays(FrozenTurns(votes, asked, ()), field, field.codes[0])
     assert frozen.data.place.tolist() == list(range(2, len(others) + 2))
 
 
