@@ -13,11 +13,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_access
+from annotation.access import get_access, get_installation_owner
 from annotation.accounts.security.log import all_events, project_events
 from annotation.accounts.security.middleware import STASH, STASH_SECONDS
 from annotation.models import Role, SecurityEvent
-from crowdqc.errors import Missing
 
 PAGE = 100
 
@@ -38,9 +37,8 @@ def project_security(request: HttpRequest, project_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def installation_security(request: HttpRequest) -> HttpResponse:
-    """Show every event to administrators; others get 404."""
-    if not (request.user.is_staff or request.user.is_superuser):
-        raise Missing(_("There is no such page."))
+    """Show every event to owners of the installation; others get 404."""
+    get_installation_owner(request)
     kind = request.GET.get("kind", "")
     rows = all_events()
     if kind in SecurityEvent.Kind.values:

@@ -35,6 +35,7 @@ from annotation.models.tasks import TaskState, TaskVersion
 from annotation.pairs.actions import pair_design
 from annotation.panels.selectors import STOPPED, reasons_barred
 from annotation.records.actions.audit import record
+from annotation.records.installation_state import current_state
 from annotation.task_types import get_type
 from annotation.task_types.rating.type import by_document
 from annotation.work.actions import quiz, slots, spending, visits
@@ -381,10 +382,13 @@ RETURNING begun.at
 
 
 def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
-    """Record the first opening; minimum time and log count from it."""
+    """Record the first opening; minimum time and log count from it.
+
+    While the installation is read-only nothing is recorded.
+    """
     if assignment.worker.user_id != by.pk:
         raise NotAllowed(_("This is somebody else's assignment."))
-    if assignment.opened_at is None:
+    if assignment.opened_at is None and not current_state().is_read_only:
         # Another tab may have been first.
         assignment.opened_at = run_statement(OPENED, [timezone.now(), assignment.pk])[0][0]
     return assignment
@@ -393,10 +397,13 @@ def open_assignment(*, by: User, assignment: Assignment) -> Assignment:
 def show_item(*, by: User, assignment: Assignment, position: int) -> None:
     """Record that the worker saw a question, and open the assignment if needed.
 
-    With "no look back" the question's passage ends here.
+    With "no look back" the question's passage ends here. While the installation is read-only
+    nothing is recorded.
     """
     if assignment.worker.user_id != by.pk:
         raise NotAllowed(_("This is somebody else's assignment."))
+    if current_state().is_read_only:
+        return
     opens = assignment.opened_at is None
     place = {"assignment": assignment.pk, "position": position}
     shown = run_statement(SHOWN, {**place, "now": timezone.now(), "opens": opens})

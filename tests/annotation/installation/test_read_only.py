@@ -154,3 +154,20 @@ def test_switches_are_audited_with_their_reason() -> None:
         ("installation.read_only", owner, "Longer than planned."),
         ("installation.writable", owner, None),
     ]
+
+
+def test_an_assignment_is_read_without_a_trace() -> None:
+    task = make.make_task()
+    assignment = make.claim(task, make.make_worker(task.project))
+    worker = Client()
+    worker.force_login(assignment.worker.user)
+    actions.set_read_only(by=None, why=WHY)
+    for name, args in (("work_assignment", [assignment.pk]), ("work_item", [assignment.pk, 1])):
+        assert worker.get(reverse(name, args=args), follow=True).status_code == 200
+    assignment.refresh_from_db()
+    assert assignment.opened_at is None
+    assert not assignment.entries.filter(shown_at__isnull=False).exists()
+    actions.end_read_only(by=None)
+    worker.get(reverse("work_item", args=[assignment.pk, 1]))
+    assignment.refresh_from_db()
+    assert assignment.opened_at is not None
