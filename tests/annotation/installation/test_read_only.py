@@ -159,6 +159,7 @@ def test_switches_are_audited_with_their_reason() -> None:
 def test_an_assignment_is_read_without_a_trace() -> None:
     task = make.make_task()
     assignment = make.claim(task, make.make_worker(task.project))
+    Assignment.objects.filter(pk=assignment.pk).update(opened_at=None)
     worker = Client()
     worker.force_login(assignment.worker.user)
     actions.set_read_only(by=None, why=WHY)
