@@ -35,7 +35,11 @@ GAP = 0.10  # of net preference: 40 to 30 per cent, say, with 30 per cent ties
 LEAST_GAP, MOST_GAP = 0.02, 0.5  # that are simulated
 PAIRS, MOST_PAIRS = 50, 1000  # that put two systems side by side
 VOTES = tuple(range(1, 10))
-MORE_PAIRS = (75, 100, 150, 200, 300, 400, 500, 600, 800, MOST_PAIRS)  # tried where few do not do
+# Tried where fewer do not do.
+MORE_PAIRS = (
+    *(5, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600),
+    *(800, MOST_PAIRS),
+)
 BUDGET = 2_000_000  # votes that are simulated, all in all; about 2 s
 FEWEST, MOST = 50, 400  # studies for each number of judges
 
@@ -108,7 +112,9 @@ class PairPlanner(Planner):
         if enough is not None:
             note = f"{note} {price_sentence(price, pairs * enough.votes)}"
         else:
-            note = f"{note} {_more_pairs(pairs, target, gap, each, price)}"
+            own = min(max(build.version.redundancy, VOTES[0]), VOTES[-1])
+            more = _more_pairs(pairs, target, gap, each, own)
+            note = f"{note} {_tell_more_pairs(pairs, more, price)}"
         note = f"{note} {_why_falling(reached)}".strip()
         last = reached[-1]
         return PlanPage(
@@ -169,24 +175,37 @@ def _design(pairs: int, votes: int, each: float, gap: float) -> dict[str, Any]:
     return {"workers": workers, "items": pairs, "votes": votes, "gap": gap}
 
 
-def _more_pairs(pairs: int, target: float, gap: float, each: float, price: Price) -> str:
-    """Say how many pairs would do with the most judges, by further simulations."""
-    votes, tried = VOTES[-1], [n for n in MORE_PAIRS if n > pairs]
+def _more_pairs(
+    pairs: int, target: float, gap: float, each: float, own: int
+) -> tuple[int, int] | None:
+    """Find how many pairs would do with the task's ``own`` judges per pair, else with the most.
 
-    def enough(at: int) -> bool:
-        n = tried[at]
-        studies = min(max(BUDGET // (4 * n * votes), FEWEST), MOST)
-        design = _design(n, votes, each * n / pairs, gap)
-        [found] = plan_reach("pairwise", studies, [design])
-        return Reached(votes, *found["separated"]).low >= target
+    (pairs, judges) by further simulations; None where none of ``MORE_PAIRS`` would do.
+    """
+    tried = [n for n in MORE_PAIRS if n > pairs]
+    for votes in dict.fromkeys((own, VOTES[-1])):
 
-    at = bisect_left(range(len(tried)), True, key=enough)  # more pairs never tell less
-    if at < len(tried):
-        told = {"pairs": count(tried[at]), "judges": plural(votes, "judge")}
-        said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
-        return f"{said} {price_sentence(price, tried[at] * votes)}"
-    told = {"pairs": count(max(pairs, MOST_PAIRS)), "judges": plural(votes, "judge")}
-    return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
+        def enough(at: int, votes: int = votes) -> bool:
+            n = tried[at]
+            studies = min(max(BUDGET // (4 * n * votes), FEWEST), MOST)
+            design = _design(n, votes, each * n / pairs, gap)
+            [found] = plan_reach("pairwise", studies, [design])
+            return Reached(votes, *found["separated"]).low >= target
+
+        at = bisect_left(range(len(tried)), True, key=enough)  # more pairs never tell less
+        if at < len(tried):
+            return tried[at], votes
+    return None
+
+
+def _tell_more_pairs(pairs: int, more: tuple[int, int] | None, price: Price) -> str:
+    """Say how many pairs and judges would do, and what they cost."""
+    if more is None:
+        told = {"pairs": count(max(pairs, MOST_PAIRS)), "judges": plural(VOTES[-1], "judge")}
+        return _("Even %(pairs)s pairs with %(judges)s each would not do.") % told
+    told = {"pairs": count(more[0]), "judges": plural(more[1], "judge")}
+    said = _("You need more pairs, about %(pairs)s with %(judges)s each.") % told
+    return f"{said} {price_sentence(price, more[0] * more[1])}"
 
 
 def _half(width: Sequence[float]) -> str:

@@ -53,12 +53,21 @@ def test_a_pairwise_task_says_how_many_judges_tell_two_systems_apart() -> None:
         plan_page(task, query="?target=80&gap=0.5&pairs=2")
     )
     assert "Not reached with 4 pairs: 9 judges per pair tell two systems apart" in text
-    assert re.search(r"You need more pairs, about [\d,]+ with 9 judges each|Even 1,000 pairs", text)
+    assert re.search(r"You need more pairs, about [\d,]+ with [39] judges each|Even 1,000", text)
     assert "4 pairs of the two, difference .10." in text
     asked = text_of(plan_page(task, query="?target=60&gap=0.4&pairs=200"))
     assert "per pair tell two systems apart with a chance of 60%." in asked
     refused = text_of(plan_page(task, query="?target=60&gap=0.9&pairs=200"))
     assert "less than or equal to 0.5" in refused
+
+
+def test_more_pairs_are_asked_for_with_the_judges_that_the_task_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pairs, "BUDGET", 60_000)
+    found = pairs._more_pairs(10, 0.8, 0.5, 1.0, 3)
+    assert found is not None and found[1] == 3 and 12 <= found[0] <= 50
+    assert pairs._more_pairs(900, 0.999, 0.02, 1.0, 1) is None
 
 
 def test_few_votes_that_agree_by_chance_are_no_number_of_judges_that_does() -> None:
