@@ -27,7 +27,8 @@ WORKERS = (
     "prolific_pid", "username", "user_name", "email", "email_address",
     # German and Spanish
     "bewerter", "bewerterin", "kodierer", "kodiererin", "juror", "jurorin", "jury", "person",
-    "teilnehmer", "teilnehmerin", "nutzer", "anotador", "anotadora", "evaluador", "evaluadora",
+    "teilnehmer", "teilnehmerin", "nutzer", "schüler", "schülerin", "student", "pupil",
+    "anotador", "anotadora", "evaluador", "evaluadora",
     "juez", "jueza", "participante", "usuario",
 )  # fmt: skip
 ITEMS = (
@@ -46,8 +47,8 @@ NUMBERED = (
 LABELS = (
     "label", "response", "answer", "annotation", "vote", "choice", "category", "rating", "class",
     "verdict",
-    "etikett", "kategorie", "klasse", "antwort", "urteil", "bewertung", "etiqueta", "categoria",
-    "clase", "respuesta",
+    "etikett", "kategorie", "antwort", "urteil", "bewertung", "etiqueta", "categoria",
+    "respuesta",
 )  # fmt: skip
 # What an id beside a vote may be of that is no item.
 VOTES = (

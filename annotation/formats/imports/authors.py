@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,10 +68,12 @@ class KnownAnswers(KnownAuthors):
     """What a task asks and holds.
 
     ``items``: names by which a row may call an item (its key, a dimension's name, a text's id)
-    -> the item's key; ``there``: (author, item's key) -> what that author said of it.
+    -> the item's key; ``digests``: the same by its text; ``there``: (author, item's key) -> what
+    that author said of it.
     """
 
     items: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)  # of texts that one item has -> key
     order: Sequence[str] = ()  # keys as the task asks them
     there: Mapping[tuple[Author, str], Any] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)  # a checklist's questions by name
@@ -81,9 +84,16 @@ class KnownAnswers(KnownAuthors):
         for value in said:
             if value in self.items:
                 return self.items[value]
+            if self.digests and (key := self.digests.get(digest_text(value))):
+                return key
         mapped = [name for name in names if name in reader.mapping]
         wrong, near = gettext_noop("The task does not ask for this."), said[0] if said else ""
         reader.refuse_unknown(row, mapped, wrong, near=near, known=self.items, order=self.order)
+
+
+def digest_text(text: str) -> str:
+    """Return the MD5 of a text as the database computes it, to find an item by its text."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Authors:

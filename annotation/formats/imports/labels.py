@@ -39,6 +39,10 @@ MOST_OPEN = 20_000  # answers of which some rows are read
 MOST_SEEN = 10_000  # drafts whose values are remembered
 WHAT = "a text, or a file"
 SAID = ("label", "field", "start", "end")
+TEXTS = (
+    *("text", "content", "sentence", "document", "body", "message", "tweet", "review"),
+    *("satz", "kommentar", "texto", "frase", "comentario"),
+)
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
 
 
@@ -133,7 +137,7 @@ class LabelItems(Importer):
             "text",
             gettext_lazy("Text"),
             False,
-            ("question", "content", "sentence", "document", "body", "message", "tweet", "review"),
+            ("question", *TEXTS[1:]),
             either=WHAT,
         ),
         Field("gold", gettext_lazy("Known answer"), False, GOLD),
@@ -303,7 +307,7 @@ class Labels(Importer):
             "item",
             gettext_lazy("Item id"),
             True,
-            ("item_id", "key", "task", "task_id", "id", "question", *NUMBERED),
+            ("item_id", "key", "task", "task_id", "id", "question", *NUMBERED, *TEXTS),
         ),
         Field(
             "label",

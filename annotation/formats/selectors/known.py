@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import Any
 
-from django.db.models.functions import Length
+from django.db.models.functions import MD5, Length
 
 from annotation.authoring.actions.writing_topics import topics_without_passages
 from annotation.files.reading.keys import TextDigests
@@ -330,7 +330,8 @@ def chat_texts(task: Task) -> KnownChatTexts:
 def labels(task: Task) -> KnownLabels:
     """The published items with their known answers, and every label by author and item."""
     shown = task.items.in_version(_current(task).number).order_by("position", "pk")
-    rows = list(shown.values_list("key", "expected", Length("question")))
+    rows = list(shown.values_list("key", "expected", Length("question"), MD5("question")))
+    texts = Counter(digest for *_, digest in rows)
     authors = _answered(task)
     there: dict[tuple[Author, str], dict[str, str]] = {key: {} for key in authors.values()}
     said = ChoiceValue.objects.filter(answer__item__task=task)
@@ -339,11 +340,12 @@ def labels(task: Task) -> KnownLabels:
             there[authors[pk]][field] = code
     return KnownLabels(
         items={key: key for key, *_ in rows},
+        digests={digest: key for key, *_, digest in rows if texts[digest] == 1},
         order=[key for key, *_ in rows],
         there=there,
-        lengths={key: length for key, _, length in rows},
+        lengths={key: length for key, _, length, _ in rows},
         fields=_current(task).settings["fields"],
-        gold={key: known for key, known, _ in rows if known},
+        gold={key: known for key, known, *_ in rows if known},
         **_authors(task),
     )
 

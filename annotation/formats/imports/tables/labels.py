@@ -65,6 +65,7 @@ TEXTS = (
     "item_text",
     "displayed_text",
     "sentence",
+    *("satz", "kommentar", "texto", "frase", "comentario"),
     "content",
     "document",
     "message",

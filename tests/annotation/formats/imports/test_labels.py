@@ -81,6 +81,16 @@ def stored(task: Task) -> list[tuple[Any, ...]]:
     ]
 
 
+def test_labels_find_their_items_by_the_texts_that_one_item_alone_has(project: Any) -> None:
+    task = labels.make_labels(project, ["A leaf.", "Two leaves.", "A stem.", "A stem."])
+    one, two, three, _same = task.items.order_by("position")
+    content = f'worker,text,label\nann,"{one.question}",spots\nann,"{two.question}",holes\n'
+    assert load(task, "labels", content).new == 2
+    assert {key for key, *_ in stored(task)} == {one.key, two.key}
+    with pytest.raises(Invalid):
+        load(task, "labels", f'worker,text,label\nbob,"{three.question}",spots\n')
+
+
 def test_labels_come_in_once_and_their_gold_becomes_a_known_answer(project: Any) -> None:
     task = labels.make_labels(project)
     assert load(task, "labels", VOTES).new == 5

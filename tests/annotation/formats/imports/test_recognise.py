@@ -20,6 +20,7 @@ def rows(columns: str, *lines: str) -> tuple[list[str], list[dict[str, str]]]:
         ("WorkerID task_id Response gold", Layout(LONG, "WorkerID", "task_id", "Response", "gold")),
         ("orig_id Annotator truth answer", Layout(LONG, "Annotator", "orig_id", "answer", "truth")),
         ("Bewerterin Aufgabe Urteil", Layout(LONG, "Bewerterin", "Aufgabe", "Urteil", "")),
+        ("Schüler Aufgabe Antwort", Layout(LONG, "Schüler", "Aufgabe", "Antwort", "")),
         ("elemento anotador etiqueta", Layout(LONG, "anotador", "elemento", "etiqueta", "")),
     ],
 )
