@@ -23,7 +23,7 @@ from evaluation.methods.core.base import FloatArray, IntArray
 from evaluation.methods.core.kinds import Column, columns_of
 from evaluation.methods.core.votes import Labels
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 
 def content_hash(rows: Sequence[LabelVote], field: LabelField) -> str:
@@ -67,7 +67,7 @@ def freeze_labels(task: Task, field: LabelField) -> Snapshot:
 def reload_labels(snapshot: Snapshot, field: LabelField) -> list[LabelVote]:
     """Read frozen labels again; raise Conflict where they are not the same any more."""
     rows = collected.of_answers(snapshot.task, field, snapshot.answer_ids)
-    if content_hash(rows, field) != snapshot.content_hash:
+    if not is_unchanged(snapshot, content_hash(rows, field)):
         raise Conflict(
             f"The labels of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."

@@ -24,7 +24,7 @@ from crowdqc.errors import Conflict
 from evaluation.live.judging.selectors import ORDERS, Judge
 from evaluation.methods.adaptive.anytime import Votes, WinShares, win_shares
 from evaluation.models import LiveEvaluation, Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 CONFIDENCE = 0.95
 Vote = tuple[int, int, float, int, int]
@@ -117,7 +117,7 @@ def reload(evaluation: LiveEvaluation, task: Task) -> tuple[LiveDataset, Snapsho
         people=tuple(one for one in votes if one.worker_id is not None),
         models=tuple(one for one in votes if one.worker_id is None),
     )
-    if content_hash(data) != found.content_hash:
+    if not is_unchanged(found, content_hash(data)):
         raise Conflict(
             gettext("The votes of this live evaluation are no longer what they were at its end.")
         )

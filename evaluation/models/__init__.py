@@ -14,6 +14,7 @@ from evaluation.models.llm import (
     LLMCall,
     OwnPrompt,
 )
+from evaluation.models.moving import ProjectMove
 from evaluation.models.operations import DiscardedFailure, JobFailure, Sample
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
@@ -71,6 +72,7 @@ __all__ = [
     "OfficialRun",
     "OwnPrompt",
     "PanelWatch",
+    "ProjectMove",
     "RankedRow",
     "Run",
     "RunFigure",

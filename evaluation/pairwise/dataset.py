@@ -29,7 +29,7 @@ from evaluation.methods.pairwise.judgments import (
 from evaluation.methods.rescaling.ratings import Ratings
 from evaluation.methods.text.style import STYLE, style_counts
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 Votes = dict[int, dict[str, int]]  # answer -> dimension -> ordinal, as stored
 Counts = Mapping[int, Sequence[int]]  # candidate -> what is counted in its text, as STYLE names it
@@ -271,7 +271,7 @@ def reload_judgments(snapshot: Snapshot) -> SnapshotParts:
     """Read the judgments of a snapshot again; Conflict if they changed."""
     task = snapshot.task
     read = _read(task, collected.of_answers(task, snapshot.answer_ids))
-    if read.hash != snapshot.content_hash:
+    if not is_unchanged(snapshot, read.hash):
         raise Conflict(
             gettext(
                 "The judgments of snapshot %(content_hash)s (or their topics’ categories) "

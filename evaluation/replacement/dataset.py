@@ -23,7 +23,7 @@ from evaluation.methods.replacement.data import ACCURACY, COSINE, RMSE, Beside, 
 from evaluation.models import ItemDraw, Snapshot
 from evaluation.pairwise import dataset as pairs
 from evaluation.runs.adapters import adapter_of
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def reload_choices(snapshot: Snapshot, asked: ChoiceField) -> tuple[list[Choice]
     rows = collected.of_answers(task, asked, wanted)
     again = [row for row in collected.repeats_of(task, asked, rows) if row.answer_id in wanted]
     more = Frozen(again, texts_of(task), draw_of(snapshot), topics_of(task))
-    if content_hash(rows, asked, more) != snapshot.content_hash:
+    if not is_unchanged(snapshot, content_hash(rows, asked, more)):
         raise Conflict(
             f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."

@@ -17,7 +17,7 @@ from crowdqc.errors import Conflict
 from evaluation.embeddings.embeddings import text_hash
 from evaluation.methods.rescaling.data import Annotations
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 KIND = "ratings with explanations"
 
@@ -111,7 +111,7 @@ class ExplanationsDataset:
 def reload_explanations(snapshot: Snapshot, scale: RatingScale) -> list[Explained]:
     """The frozen rows; Conflict when they are no longer what was frozen."""
     rows = explanations.explained_ratings(snapshot.task, scale.name, snapshot.answer_ids)
-    if content_hash(rows, scale) != snapshot.content_hash:
+    if not is_unchanged(snapshot, content_hash(rows, scale)):
         raise Conflict(
             _(
                 "The ratings of snapshot %(content_hash)s are no longer what they were "

@@ -37,7 +37,7 @@ from evaluation.methods.core.votes import Labels
 from evaluation.methods.traces.method import Traces
 from evaluation.methods.traces.rates import NO_JUDGE, Draws, Population, Votes
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 LOW_SCORE = "low_score"
 MOST_WEEKS = 8  # that have a rate of their own, the last one being this week
@@ -256,7 +256,7 @@ def reload_reviews(snapshot: Snapshot, frozen: FrozenTraces) -> FrozenTraces:
     again = FrozenTraces(
         frozen.fields, frozen.counted, frozen.drawn, tuple(reviews), frozen.left_out
     )
-    if again.hash != snapshot.content_hash:
+    if not is_unchanged(snapshot, again.hash):
         raise Conflict(
             gettext("The reviews of this snapshot changed since it was taken; start a new run.")
         )

@@ -19,7 +19,7 @@ from crowdqc.errors import Conflict
 from evaluation.methods.core.votes import Labels
 from evaluation.methods.turns.method import Turns
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def reload_turns(snapshot: Snapshot, field: LabelField) -> FrozenTurns:
     """Read the frozen labels again; Conflict if they changed."""
     task = snapshot.task
     rows = collected.votes_of_answers(task, field, snapshot.answer_ids)
-    if content_hash(rows, field) != snapshot.content_hash:
+    if not is_unchanged(snapshot, content_hash(rows, field)):
         raise Conflict(
             gettext("The labels of this snapshot changed since it was taken; start a new run.")
         )

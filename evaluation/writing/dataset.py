@@ -22,7 +22,7 @@ from annotation.work.snapshots.responses import Header, LogSize, Topic, TopicIte
 from crowdqc.errors import Conflict
 from evaluation.methods.writing.method import Responses
 from evaluation.models import Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 PEOPLE, MODELS = "people", "models"
 
@@ -165,7 +165,7 @@ def reload_responses(snapshot: Snapshot) -> ResponsesParts:
     Raises Conflict when they are no longer what was frozen (erased, or changed meanwhile).
     """
     read = _read(snapshot.task, snapshot.answer_ids)
-    if read.hash != snapshot.content_hash:
+    if not is_unchanged(snapshot, read.hash):
         raise Conflict(
             _(
                 "The responses of snapshot %(content_hash)s are no longer what they were "

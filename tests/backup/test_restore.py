@@ -8,21 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
-from psycopg import sql
 
-from crowdqc.deployment.backup import tables
 from crowdqc.deployment.backup.archive import (
     CLOSING,
     KEYS,
@@ -36,8 +28,8 @@ from crowdqc.deployment.backup.restore import restore_backup
 from crowdqc.errors import Conflict
 from tests.support import factories
 from tests.support.migrated import migrated
-from tests.support.processes import ROOT, test_database_url
 from tests.support.servers.s3 import bucket_settings, s3_server, stored_names
+from tests.support.sites import MakeSite, Site, scratch_sites
 
 pytestmark = [pytest.mark.slow, pytest.mark.db]
 SERVER = os.environ.get("CI_DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -55,78 +47,6 @@ CHANGED = {
 }
 
 
-@dataclass(frozen=True)
-class Site:
-    """A database of its own, with what a process needs to work on it."""
-
-    url: str
-    secret: str
-    more: tuple[tuple[str, str], ...] = ()
-
-    def run(self, *arguments: str, fails: bool = False) -> str:
-        """What a command of manage.py or a module prints, or says where it has to fail."""
-        environment = os.environ | {
-            "DATABASE_URL": self.url,
-            "SECRET_KEY": self.secret,
-            "DJANGO_SETTINGS_MODULE": "crowdqc.settings",
-            "LOG_LEVEL": "ERROR",
-            # Once read by every process: it made a restore see its own pool as other users.
-            "CROWDQC_POOL": "true",
-            **dict(self.more),
-        }
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stderr if fails else done.stdout
-
-    def manage(self, *arguments: str, fails: bool = False) -> str:
-        return self.run("manage.py", *arguments, fails=fails)
-
-    def act(self, *words: str) -> Any:
-        """What an act of ``tests.backup.site`` gives."""
-        return json.loads(self.run("-m", "tests.backup.site", *words).splitlines()[-1])
-
-    def digests(self) -> dict[str, Any]:
-        """Number and checksum of the rows of each table."""
-        with psycopg.connect(self.url) as connection:
-            tables.set_text_form(connection)
-            return {
-                name: tables.digest_table(connection, "public", name, held)
-                for name, held in tables.kept_columns(connection, "public").items()
-            }
-
-    def structure(self) -> list[tuple[Any, ...]]:
-        """Constraints, indexes, triggers, functions and rights."""
-        with psycopg.connect(self.url) as connection:
-            return connection.execute(STRUCTURE).fetchall()
-
-
-STRUCTURE = """
-SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid), '' AS rights
-FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
-UNION ALL SELECT 'index', tablename, indexname, indexdef, ''
-FROM pg_indexes WHERE schemaname = 'public'
-UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(t.oid),
-    tgenabled::text
-FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = tgrelid
-WHERE NOT tgisinternal AND c.relnamespace = 'public'::regnamespace
-UNION ALL SELECT 'function', '', proname, prosrc, '' FROM pg_proc
-WHERE pronamespace = 'public'::regnamespace
-UNION ALL SELECT 'table', '', relname, relkind::text || relpersistence::text, relacl::text
-FROM pg_class WHERE relnamespace = 'public'::regnamespace
-UNION ALL SELECT 'column', table_name, column_name, coalesce(column_default, '') || is_nullable,
-    is_identity || data_type
-FROM information_schema.columns WHERE table_schema = 'public'
-ORDER BY 1, 2, 3, 4, 5
-"""
-
-
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
     with s3_server() as address:
@@ -134,25 +54,8 @@ def s3() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def sites(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[..., Site]]:
-    """Makes sites, on the server of the tests or another; they are dropped afterwards."""
-    with ExitStack() as stack:
-        with django_db_blocker.unblock():
-            here = test_database_url()
-
-        def make(server: str = "", like: str = "", **more: str) -> Site:
-            parts, name = urlsplit(server or here), f"crowdqc_backup_{secrets.token_hex(4)}"
-            admin = psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True)
-            stack.callback(admin.close)
-            template = sql.Identifier(like or "template1")
-            admin.execute(
-                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), template)
-            )
-            drop = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
-            stack.callback(admin.execute, drop)
-            url = urlunsplit(parts._replace(path=f"/{name}"))
-            return Site(url, secrets.token_urlsafe(48), tuple(more.items()))
-
+def sites(django_db_setup: None, django_db_blocker: Any) -> Iterator[MakeSite]:
+    with scratch_sites(django_db_blocker.unblock) as make:
         yield make
 
 
@@ -164,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def source(sites: Callable[..., Site]) -> Site:
+def source(sites: MakeSite) -> Site:
     return sites(like=migrated())
 
 
@@ -190,9 +93,7 @@ def servers() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def restored_and_look(
-    sites: Callable[..., Site], backup: Path, folder: Path
-) -> tuple[Site, dict[str, Any]]:
+def restored_and_look(sites: MakeSite, backup: Path, folder: Path) -> tuple[Site, dict[str, Any]]:
     """On the last server there is: an older one, where there is one."""
     site = sites(servers()[-1])
     said, found = site.act("restore", str(backup), str(folder / "word"))
@@ -226,7 +127,7 @@ def test_books_scores_bundles_and_sealed_keys_are_the_same(
 
 
 def test_tables_guards_and_rights_are_those_of_a_migrated_database(
-    sites: Callable[..., Site], source: Site, restored: Site
+    sites: MakeSite, source: Site, restored: Site
 ) -> None:
     migrated = source  # unless another server words its rules in another way
     if server := servers()[-1]:
@@ -293,7 +194,7 @@ def test_a_backup_that_fails_on_the_way_changes_nothing(
 
 
 def test_a_scheduled_backup_is_tested_counted_and_noted(
-    sites: Callable[..., Site], source: Site, folder: Path, s3: str
+    sites: MakeSite, source: Site, folder: Path, s3: str
 ) -> None:
     """By the job that the scheduler starts, into a bucket; nothing is due a second time."""
     scheduled = {

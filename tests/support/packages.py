@@ -62,6 +62,7 @@ PACKAGE_ORDER = (
     "evaluation.overview",
     "evaluation.published",
     "evaluation.bundles",
+    "evaluation.moving",
     "evaluation.operations",
     "evaluation.installation",
 )

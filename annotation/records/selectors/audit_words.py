@@ -178,6 +178,8 @@ SENTENCES: dict[str, Words] = {
     "project.copy": gettext_lazy("duplicated a project"),
     "project.create": gettext_lazy("made the project"),
     "project.archive": gettext_lazy("archived the project as the administrator"),
+    "project.export": gettext_lazy("exported the project ({purpose})"),
+    "project.import": gettext_lazy("imported the project ({purpose})"),
     "project.reopen": gettext_lazy("reopened the archived project as the administrator"),
     "project.close": gettext_lazy("closed the project’s tasks as the administrator"),
     "project.transfer": gettext_lazy("gave the project another owner as the administrator"),

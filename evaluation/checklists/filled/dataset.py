@@ -22,7 +22,7 @@ from evaluation.checklists.filled.text_scores import Human, dimension_name, huma
 from evaluation.checklists.filled.texts import condition_of
 from evaluation.methods.checklists.study import Study
 from evaluation.models import RunFigure, RunState, Snapshot
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 
 Chances = Mapping[tuple[int, int, str], float]  # system, item, question -> probability of yes
 
@@ -141,7 +141,7 @@ def reload_checks(snapshot: Snapshot) -> ChecksParts:
     """
     task, wanted = snapshot.task, set(snapshot.answer_ids)
     rows = [row for row in kept_rows(task) if row.answer_id in wanted]
-    if content_hash(rows) != snapshot.content_hash:
+    if not is_unchanged(snapshot, content_hash(rows)):
         raise Conflict(
             gettext(
                 "The answers of snapshot %(content_hash)s are no longer what they were "

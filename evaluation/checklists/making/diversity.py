@@ -24,7 +24,7 @@ from evaluation.methods.core.base import Hooks, Result
 from evaluation.methods.registry import get_method
 from evaluation.models import Run, Snapshot
 from evaluation.runs.freezing.options import freeze
-from evaluation.runs.freezing.snapshots import keep_snapshot
+from evaluation.runs.freezing.snapshots import is_unchanged, keep_snapshot
 from evaluation.runs.progress import EMBEDDINGS, SNAPSHOT, Recorder
 from evaluation.runs.results.rows import Outcome
 from evaluation.runs.run_types import RunType
@@ -81,7 +81,7 @@ def load(snapshot: Snapshot) -> list[AttributeRow]:
     """Read the frozen attributes again; Conflict if they changed."""
     wanted = set(snapshot.answer_ids)
     rows = [row for row in counting_attributes(snapshot.task) if row.answer_id in wanted]
-    if _hash(rows) != snapshot.content_hash:
+    if not is_unchanged(snapshot, _hash(rows)):
         raise Conflict(
             gettext(
                 "The attributes of snapshot %(content_hash)s are no longer what they were "

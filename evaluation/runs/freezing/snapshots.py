@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,6 +115,32 @@ def freeze_answers(
     return keep_snapshot(task, content_hash(rows), [row.answer_id for row in rows], counts)
 
 
+_rehashed: ContextVar[dict[int, str] | None] = ContextVar("rehashed", default=None)
+
+
+@contextmanager
+def rehash_snapshots() -> Iterator[dict[int, str]]:
+    """Collect the hash of each snapshot that is read within the block, instead of comparing it.
+
+    Hashes are over ids of workers and items, so a moved project's snapshots have others.
+    """
+    found: dict[int, str] = {}
+    token = _rehashed.set(found)
+    try:
+        yield found
+    finally:
+        _rehashed.reset(token)
+
+
+def is_unchanged(snapshot: Snapshot, digest: str) -> bool:
+    """Whether rows that were read again have the hash that their snapshot was taken with."""
+    found = _rehashed.get()
+    if found is None:
+        return digest == snapshot.content_hash
+    found[snapshot.pk] = digest
+    return True
+
+
 def keep_snapshot(
     task: Task, content_hash: str, answer_ids: list[int], counts: dict[str, Any]
 ) -> Snapshot:
@@ -204,7 +232,7 @@ def load(snapshot: Snapshot) -> AnswersDataset:
     """
     found = answers.texts_of(snapshot.answer_ids)
     rows = [found[pk] for pk in snapshot.answer_ids if pk in found]
-    if content_hash(rows) != snapshot.content_hash:
+    if not is_unchanged(snapshot, content_hash(rows)):
         raise Conflict(
             f"The answers of snapshot {snapshot.content_hash[:8]} are no longer what they were "
             "when it was taken; start a new run."

@@ -1,0 +1,52 @@
+"""Projects that left for another installation or came from one."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from annotation.models import Project
+
+
+class ProjectMove(models.Model):
+    """One export or import of a project: what an import needs to go on where it stopped.
+
+    The id of each row here is its id in the archive plus ``shift``, in all tables.
+    """
+
+    class Direction(models.TextChoices):
+        OUT = "out", "Exported"
+        IN = "in", "Imported"
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Not finished"
+        DONE = "done", "Finished"
+
+    direction = models.CharField(max_length=3, choices=Direction.choices)
+    state = models.CharField(max_length=7, choices=State.choices, default=State.RUNNING)
+    # "copy": the project goes on where it was; "move": it was given away there.
+    purpose = models.CharField(max_length=4)
+    project = models.ForeignKey(Project, on_delete=models.SET_NULL, null=True, related_name="moves")
+    archive = models.CharField(max_length=64, blank=True)  # SHA-256 of the file
+    shift = models.BigIntegerField(default=0)
+    # Account in the archive -> account here.
+    people = models.JSONField(default=dict)
+    # Table -> how many of its rows are here.
+    progress = models.JSONField(default=dict)
+    # Of an export: payment -> what it waited for, as only the target sends it from then on.
+    held = models.JSONField(default=dict)
+    # Of an import: field -> value in the archive -> value here, where it was taken.
+    renamed = models.JSONField(default=dict)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    started_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["archive"], condition=Q(direction="in"), name="archive_imported_once"
+            )
+        ]
