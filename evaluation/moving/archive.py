@@ -85,6 +85,8 @@ class Manifest:
         "move": the source has given the project away; "copy": it goes on there.
     migrations
         Those applied, as "app.name".
+    ids
+        The lowest and the highest id of each table that has rows.
     books
         The debit and credit of each account by currency, as "EUR work:12".
     snapshots
@@ -101,10 +103,9 @@ class Manifest:
     people: str
     project: int
     name: str
-    highest: int
-    lowest: int
     migrations: list[str]
     members: dict[str, Member] = field(default_factory=dict)
+    ids: dict[str, list[int]] = field(default_factory=dict)
     books: dict[str, list[str]] = field(default_factory=dict)
     snapshots: dict[str, list[Any]] = field(default_factory=dict)
     fresh: list[int] = field(default_factory=list)

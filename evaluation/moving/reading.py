@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,7 @@ from evaluation.runs.freezing.options import take_mark
 AT_ONCE = 1_000  # rows of a transaction
 MARGIN = 1_000
 ROUND = 1_000_000  # shifts are round, so that an id shows what it was
+MOST_ID = 2**31 - 1  # options of runs and locks hold ids of 4 bytes
 Say = Callable[[str], None]
 # States that a job acts on, and what stands there until the rest of the project is there.
 QUIET: dict[str, dict[str, str]] = {
@@ -142,10 +143,24 @@ class Import:
                 raise BadArchive(f"The rows of {label(model)} have other columns than here.")
             chunk.append(row)
             if len(chunk) == AT_ONCE:
+                self._check_ids(model, chunk)
                 yield chunk
                 chunk = []
         if chunk:
+            self._check_ids(model, chunk)
             yield chunk
+
+    def _check_ids(self, model: Model, rows: list[Row]) -> None:
+        """Refuse ids beyond those that were reserved: they would be of other projects here."""
+        own = model._meta.pk.attname
+        keys = {one.attname: label(one.remote_field.model) for one in kept_keys(model)}
+        for column, name in {own: label(model), **keys}.items():
+            lowest, highest = self.reader.manifest.ids.get(name, (1, 0))
+            for row in rows:
+                value = row[column]
+                known = type(value) is int and lowest <= value <= highest
+                if not known and not (value is None and column in keys):
+                    raise BadArchive(f"A row of {label(model)} points to an id that is not there.")
 
     def _write_file(self, row: Row) -> None:
         name = self._file_name(row)
@@ -181,7 +196,7 @@ class Import:
         if model is StoredFile:
             made["storage"], made["name"] = settings.CROWDQC_FILES, self._file_name(row)
         if model is TraceSource:
-            made["digest"] = f"moved-{self.move.pk}-{row['id']}"
+            made["digest"] = f"moved-{self.move.pk}-{made['id']}"
         if model is AuditEntry:
             made["object_id"] = self._object(row)
         if model in (RunFigure, LiveEvaluation) and self.hashes:
@@ -382,24 +397,41 @@ def first_difference(row: Row, found: Row | None) -> str:
     return f"row {row.get('id')}, {', '.join(names)}"
 
 
-def reserve_ids(lowest: int, highest: int) -> int:
+def reserve_ids(ids: Mapping[str, Sequence[int]]) -> int:
     """Reserve ids for a project in every table; return the number that is added to each.
 
-    Raises Conflict where others write so much at the moment that no lock can be had.
+    0 where the ids of the archive are free here.
+
+    Raises
+    ------
+    Conflict
+        Ids would grow beyond what options of runs hold, or others write so much at the moment
+        that no lock can be had.
     """
-    models = [one for one in ordered() if one._meta.pk.get_internal_type() == "BigAutoField"]
-    sequences = [_sequence(one) for one in models]
-    top = max(_last_value(name) for name in sequences) + MARGIN
-    shift = max(0, -(-(top - lowest) // ROUND)) * ROUND
-    for name in sequences:
+    ranges: list[tuple[str, int, int]] = []
+    for model in ordered():
+        if _counts(model, ids):
+            lowest, highest = ids[label(model)]
+            ranges.append((_sequence(model), lowest, highest))
+    need = max(_last_value(name) + MARGIN - lowest for name, lowest, _ in ranges)
+    shift = max(0, -(-need // ROUND)) * ROUND
+    if max(highest for *_, highest in ranges) + shift > MOST_ID:
+        raise Conflict(_("The ids of this project would grow beyond %(most)s.") % {"most": MOST_ID})
+    for name, lowest, highest in ranges:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '20s'")
             # Changes nothing, and waits for whoever took a number and has not committed yet.
             cursor.execute(f"ALTER SEQUENCE {name} CACHE 1")
-            if _last_value(name) >= lowest + shift:
+            last = _last_value(name)
+            if last >= lowest + shift:
                 raise Conflict(_("Others wrote too many rows meanwhile. Start it again."))
             cursor.execute("SELECT setval(%s::regclass, %s)", [name, highest + shift])
     return shift
+
+
+def _counts(model: Model, ids: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a table counts its own ids and has rows in the archive."""
+    return label(model) in ids and model._meta.pk.get_internal_type() == "BigAutoField"
 
 
 def _sequence(model: Model) -> str:
@@ -430,7 +462,7 @@ def begin_move(reader: ArchiveReader, archive: str) -> ProjectMove:
     if move is not None:
         return move
     manifest = reader.manifest
-    shift = reserve_ids(manifest.lowest, manifest.highest)
+    shift = reserve_ids(manifest.ids)
     with transaction.atomic():
         move = ProjectMove.objects.create(
             direction=ProjectMove.Direction.IN,

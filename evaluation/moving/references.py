@@ -108,7 +108,7 @@ REFERENCES: dict[str, tuple[Rule, ...]] = {
         ("*.parts.*.payment", ID),
         ("*.parts.*.entry", ID),
     ),
-    "annotation.TaskVersion.settings": (("version", ID),),
+    "annotation.TaskVersion.settings": (("left_out", ID), ("version", ID)),
     "evaluation.CallUse.subject": (("", NAMED),),
     "evaluation.ChecklistStage.data": (("*.from", ID),),
     "evaluation.ExplanationAudit.answer_ids": (("", ID),),

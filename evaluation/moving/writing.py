@@ -79,8 +79,7 @@ class Export:
     held: dict[str, list[str]] = field(default_factory=dict)
     archived: Any = None
     users: set[int] = field(default_factory=set)
-    lowest: int = 0
-    highest: int = 0
+    ids: dict[str, list[int]] = field(default_factory=dict)
 
     def write(self, file: BinaryIO, say: Say) -> Manifest:
         """Write the archive. Raises Conflict where rows point to another project's."""
@@ -107,9 +106,8 @@ class Export:
                 people=people.PSEUDONYMS if self.consents is None else people.ACCOUNTS,
                 project=self.project.pk,
                 name=self.project.name,
-                lowest=self.lowest,
-                highest=self.highest,
                 migrations=applied_migrations(),
+                ids=self.ids,
                 books=sum_books(self.project),
                 snapshots={str(pk): list(one) for pk, one in intact.items()},
                 fresh=find_fresh(self.project),
@@ -137,8 +135,7 @@ class Export:
             self.users |= {row[name] for name in accounts if row[name] is not None}
             if model is AuditEntry and row["object_type"] == User._meta.model_name:
                 self.users.add(row["object_id"])
-            self.lowest = min(self.lowest or row[key], row[key])
-            self.highest = max(self.highest, row[key])
+            self.ids.setdefault(label(model), [row[key], row[key]])[1] = row[key]
             yield self._prepare(model, row)
 
     def _prepare(self, model: Model, row: Row) -> Row:

@@ -34,7 +34,9 @@ def source(sites: MakeSite) -> Site:
 
 @pytest.fixture(scope="module")
 def target(sites: MakeSite) -> Site:
-    return replace(sites(like=migrated()), acts=ACTS)
+    made = replace(sites(like=migrated()), acts=ACTS)
+    made.act("prepare")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,11 @@ def test_a_killed_import_goes_on_and_everything_is_there(
     assert (arrived["owner"], arrived["archived"]) == ("new-owner", False)
 
 
+def test_no_id_stays_what_it_was_in_json_or_texts(arrived: dict[str, Any]) -> None:
+    assert arrived["shift"] > 0
+    assert arrived["old ids"] == {}
+
+
 def test_a_waiting_payment_is_sent_by_one_installation_only(
     left: dict[str, Any], arrived: dict[str, Any]
 ) -> None:
@@ -121,7 +128,8 @@ def test_a_project_comes_back(
     why = ("--leave", "--why", "It moves back to the old server.")
     there = target.act("export", str(arrived["project"]), str(back), *why)
     again = source.act("take_in", str(back))
-    assert again["project"] != left["project"]
+    # The ids that it had there are free here, so it keeps them.
+    assert (again["project"], again["shift"]) == (arrived["project"], 0)
     assert again["after"]["books"] == left["before"]["books"]
     assert again["after"]["bundles"] == left["before"]["bundles"]
     assert there["project"] == arrived["project"]
