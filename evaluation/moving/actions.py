@@ -76,23 +76,21 @@ def export_project(
     require_owner(by)
     if path.exists():
         raise Conflict(_("%(path)s exists.") % {"path": path})
-    move = _leave(by, project, why) if leave else _begin_copy(by, project)
+    move = _leave(by, project, why) if leave else _prepare_copy(by, project)
     part = path.with_name(f"{path.name}.part")
     archived = None if leave else project.archived_at or timezone.now()
     export = Export(
         project, MOVE if leave else COPY, consents, held=dict(move.held), archived=archived
     )
-    with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file:
-        manifest = export.write(file, say)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        os.fsync(file.fileno())
-    ArchiveReader(part).check_members()
+    try:
+        manifest, digest, size = _write_file(export, part, say)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     part.replace(path)
     with transaction.atomic():
         move.state, move.archive, move.finished_at = State.DONE, digest, timezone.now()
-        move.save(update_fields=["state", "archive", "finished_at"])
+        move.save()
         record(
             by=by,
             project=project,
@@ -105,11 +103,22 @@ def export_project(
     return Exported(manifest, digest, size)
 
 
-@transaction.atomic
-def _begin_copy(by: User | None, project: Project) -> ProjectMove:
-    locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    check_movable(locked)
-    return ProjectMove.objects.create(direction=Direction.OUT, purpose=COPY, project=locked, by=by)
+def _write_file(export: Export, part: Path, say: Say) -> tuple[Manifest, str, int]:
+    """Write an archive and read it back; return its manifest, checksum and size."""
+    with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file:
+        manifest = export.write(file, say)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        os.fsync(file.fileno())
+    ArchiveReader(part).check_members()
+    return manifest, digest, size
+
+
+def _prepare_copy(by: User | None, project: Project) -> ProjectMove:
+    """Return the note of a copy, which is stored when it is written."""
+    check_movable(project)
+    return ProjectMove(direction=Direction.OUT, purpose=COPY, project=project, by=by)
 
 
 @transaction.atomic

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import struct
 import zipfile
@@ -26,6 +27,7 @@ MANIFEST, README = "manifest.json", "README.txt"
 PEOPLE, VECTORS = "people.jsonl", "vectors.jsonl"
 PIECE = 1 << 20  # bytes
 LARGEST_MANIFEST = 64 << 20  # bytes
+LARGEST_ROW = 512 << 20  # bytes
 MOMENT = (1980, 1, 1, 0, 0, 0)  # of each member, so that equal rows give equal bytes
 UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, OverflowError),
@@ -269,14 +271,11 @@ class ArchiveReader:
         """Yield the rows of a table, without the first ``skip``."""
         try:
             with self._zip.open(name) as source:
-                for number, line in enumerate(source):
-                    if number < skip:
-                        continue
+                lines = iter(lambda: source.readline(LARGEST_ROW), b"")
+                for line in itertools.islice(lines, skip, None):
                     row = read_json(line)
                     if not isinstance(row, dict):
-                        raise BadArchive(
-                            f"{self.path.name}: line {number + 1} of {name} is no row."
-                        )
+                        raise BadArchive(f"{self.path.name}: a line of {name} is no row.")
                     yield row
         except (*UNREADABLE, KeyError) as error:
             raise BadArchive(f"{self.path.name} is damaged: {name}: {error}") from error

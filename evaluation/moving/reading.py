@@ -11,6 +11,7 @@ import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 from django.conf import settings
@@ -97,6 +98,11 @@ class Import:
     say: Say = lambda text: None
     hashes: dict[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def rewriter(self) -> Rewriter:
+        """What rewrites the ids within JSON and texts."""
+        return Rewriter(self.move.shift, self._find_user)
+
     @property
     def project_id(self) -> int:
         """The project's id here."""
@@ -156,10 +162,11 @@ class Import:
         keys = {one.attname: label(one.remote_field.model) for one in kept_keys(model)}
         for column, name in {own: label(model), **keys}.items():
             lowest, highest = self.reader.manifest.ids.get(name, (1, 0))
-            for row in rows:
-                value = row[column]
-                known = type(value) is int and lowest <= value <= highest
-                if not known and not (value is None and column in keys):
+            values = {row[column] for row in rows}
+            if column in keys:
+                values.discard(None)
+            for value in values:
+                if type(value) is not int or not lowest <= value <= highest:
                     raise BadArchive(f"A row of {label(model)} points to an id that is not there.")
 
     def _write_file(self, row: Row) -> None:
@@ -179,20 +186,16 @@ class Import:
 
     def expect(self, model: Model, row: Row) -> Row:
         """Return a row of the archive as it has to be here when all is done."""
-        made = dict(row)
-        if "id" in made:
-            made["id"] += self.move.shift
-        for key in kept_keys(model):
-            if made[key.attname] is not None:
-                made[key.attname] += self.move.shift
-        for key in user_keys(model):
-            if made[key.attname] is not None:
-                made[key.attname] = self._user(made[key.attname])
-        made = Rewriter(self.move.shift, self._find_user).rewrite_row(label(model), made)
-        for name in UNIQUE:
-            if (column := _column(model, name)) is not None:
-                renamed = self.move.renamed.get(name, {})
-                made[column] = renamed.get(made[column], made[column])
+        made = self.rewriter.rewrite_row(label(model), row)
+        for column in id_columns(model):
+            if made[column] is not None:
+                made[column] += self.move.shift
+        for column in user_columns(model):
+            if made[column] is not None:
+                made[column] = self._user(made[column])
+        for column, name in named_columns(model, UNIQUE):
+            renamed = self.move.renamed.get(name, {})
+            made[column] = renamed.get(made[column], made[column])
         if model is StoredFile:
             made["storage"], made["name"] = settings.CROWDQC_FILES, self._file_name(row)
         if model is TraceSource:
@@ -225,22 +228,17 @@ class Import:
 
     def _quiet(self, model: Model, row: Row) -> Row:
         made = dict(row)
-        for name, value in DEFERRED.items():
-            if (key := _column(model, name)) is not None:
-                made[key] = value
-        for name, states in QUIET.items():
-            if (key := _column(model, name)) is not None:
-                made[key] = states.get(made[key], made[key])
+        for column, name in named_columns(model, tuple(DEFERRED)):
+            made[column] = DEFERRED[name]
+        for column, name in named_columns(model, tuple(QUIET)):
+            made[column] = QUIET[name].get(made[column], made[column])
         if model is Project:
             made["archived_at"] = plain(timezone.now())
         return made
 
     def _rename_taken(self, model: Model, rows: list[Row]) -> None:
         """Give another value to what must be unique and is taken here by another project."""
-        for name in UNIQUE:
-            key = _column(model, name)
-            if key is None:
-                continue
+        for key, name in named_columns(model, UNIQUE):
             values = {row[key] for row in rows if row[key]}
             for value in self._taken(model, key, values):
                 new = self._rename(model, value)
@@ -284,12 +282,10 @@ class Import:
 
     def _fill_deferred(self) -> None:
         for model in ordered():
-            late = {_column(model, name): value for name, value in DEFERRED.items()}
-            late |= {_column(model, name): None for name in QUIET}
-            late.pop(None, None)
-            if not late:
+            late = named_columns(model, (*DEFERRED, *QUIET))
+            names = [column for column, _ in late]
+            if not names:
                 continue
-            names = [str(name) for name in late]
             for chunk in self._chunks(model, 0):
                 expected = [self.expect(model, row) for row in chunk]
                 changed = [
@@ -347,9 +343,8 @@ class Import:
                 yield f"{name}: {wrong:,} rows differ, the first in {first}"
 
     def _compare_books(self) -> Iterator[str]:
-        within = Rewriter(self.move.shift, self._find_user)
         told = {
-            f"{name[:3]} {within.rewrite('annotation.LedgerEntry.debit', name[4:])}": sums
+            f"{name[:3]} {self.rewriter.rewrite('annotation.LedgerEntry.debit', name[4:])}": sums
             for name, sums in self.reader.manifest.books.items()
         }
         here = sum_books(Project.objects.get(pk=self.project_id))
@@ -372,10 +367,29 @@ STAYED = {
 }
 
 
-def _column(model: Model, name: str) -> str | None:
-    """Return the column of a field that is named with its model, None where it is another's."""
-    owner, _, own = name.rpartition(".")
-    return str(model._meta.get_field(own).attname) if owner == label(model) else None  # type: ignore[union-attr]
+@cache
+def named_columns(model: Model, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a table among fields that are named with their model."""
+    found = []
+    for name in names:
+        owner, _, own = name.rpartition(".")
+        if owner == label(model):
+            field: Any = model._meta.get_field(own)
+            found.append((str(field.attname), name))
+    return tuple(found)
+
+
+@cache
+def id_columns(model: Model) -> tuple[str, ...]:
+    """Return the columns of a table that hold an id of the project: its own, and keys."""
+    keys = [one.attname for one in kept_keys(model)]
+    return tuple(dict.fromkeys([model._meta.pk.attname, *keys]))
+
+
+@cache
+def user_columns(model: Model) -> tuple[str, ...]:
+    """Return the columns of a table that hold an account."""
+    return tuple(one.attname for one in user_keys(model))
 
 
 def replace_texts(value: Any, texts: Mapping[str, str]) -> Any:

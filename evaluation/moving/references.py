@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 Rule = tuple[str, str]
@@ -57,6 +58,7 @@ FIGURES: dict[str, tuple[Rule, ...]] = {
     "frame": (("models.*", ID), ("people", ID), ("systems.*.id", ID)),
     "groups": (("*.members", ID),),
     "log": (("", KEYS),),
+    "look_alikes": (("rows.*.workers", ID),),
     "made": (("calls", ID), ("checklist", ID)),
     "pair": (*ROWS, ("*.first", ID), ("*.second", ID)),
     "pair_incomplete": (("*.first", ID), ("*.second", ID)),
@@ -86,6 +88,7 @@ REFERENCES: dict[str, tuple[Rule, ...]] = {
     "annotation.AuditEntry.detail:model.add": (("endpoint", ID),),
     "annotation.AuditEntry.detail:export.request": (("task", ID),),
     "annotation.AuditEntry.detail:message.send": (("message", ID),),
+    "annotation.AuditEntry.detail:panel.select": (("workers", ID),),
     "annotation.AuditEntry.detail:panel.task": (("source", ID),),
     "annotation.AuditEntry.detail:project.transfer": (("before", USER), ("after", USER)),
     "annotation.AuditEntry.detail:recording.keep": (("item", ID),),
@@ -123,6 +126,7 @@ REFERENCES: dict[str, tuple[Rule, ...]] = {
     "evaluation.Run.limits": (("items", ID),),
     "evaluation.Run.params": PARAMS,
     "evaluation.RunSchedule.params": PARAMS,
+    "evaluation.Selection.params": (("workers", ID),),
     "evaluation.Selection.rows": (("*.worker", ID),),
     "evaluation.Snapshot.answer_ids": (("", ID),),
     "evaluation.Snapshot.counts": COUNTS,
@@ -148,6 +152,17 @@ IN_TEXT = {
 TWO_IDS = "correction-payment:"  # the only name of which both numbers are ids
 
 
+@cache
+def _columns_with_rules(label: str) -> tuple[tuple[str, str], ...]:
+    """Return the columns of a table that hold ids, each with its name in ``REFERENCES``."""
+    names = {name.partition(":")[0] for name in REFERENCES}
+    return tuple(
+        (name.rpartition(".")[2], name)
+        for name in sorted(names)
+        if name.rpartition(".")[0] == label
+    )
+
+
 @dataclass(frozen=True)
 class Rewriter:
     """Rewrites the ids of one move."""
@@ -158,11 +173,9 @@ class Rewriter:
     def rewrite_row(self, label: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row with the ids in its JSON and texts rewritten."""
         made = dict(row)
-        for column in row:
-            name = f"{label}.{column}"
-            variant = VARIANTS.get(name)
-            made[column] = self.rewrite(name, row[column])
-            if variant:
+        for column, name in _columns_with_rules(label):
+            made[column] = self.rewrite(name, made[column])
+            if variant := VARIANTS.get(name):
                 made[column] = self.rewrite(f"{name}:{row[variant]}", made[column])
         return made
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, models
-from django.db.models import JSONField, Value
-from django.db.models.sql import InsertQuery
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
 
+from annotation.records.actions.bulk import copy_into
 from evaluation.moving.tables import Model
 
 Row = dict[str, Any]
@@ -39,40 +40,55 @@ def columns(model: Model) -> tuple[str, ...]:
 
 
 @cache
-def _readers(model: Model) -> dict[str, Callable[[Any], Any]]:
-    found: dict[str, Callable[[Any], Any]] = {}
+def _encoders(model: Model) -> tuple[Callable[[Any], Any], ...]:
+    found: list[Callable[[Any], Any]] = []
     for field in model._meta.concrete_fields:
-        target: Any = field
-        while target.remote_field is not None:
-            target = target.target_field
-        if isinstance(target, models.BinaryField):
-            found[field.attname] = _read_bytes
-        elif isinstance(target, JSONField):
-            found[field.attname] = _keep if field.null else _keep_null
+        if isinstance(field, models.JSONField):
+            found.append(_encode_json_or_null if field.null else _encode_json)
+        elif isinstance(field, models.BinaryField):
+            found.append(_encode_bytes)
+        elif isinstance(field, ArrayField):
+            found.append(_encode_array)
         else:
-            found[field.attname] = target.to_python
-    return found
+            found.append(_encode_simple)
+    return tuple(found)
 
 
-def _read_bytes(value: Any) -> Any:
-    return None if value is None else base64.b64decode(value, validate=True)
+def _encode_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _keep(value: Any) -> Any:
+def _encode_json_or_null(value: Any) -> str | None:
+    return None if value is None else _encode_json(value)
+
+
+def _encode_bytes(value: Any) -> str | None:
+    return None if value is None else f"\\x{base64.b64decode(value, validate=True).hex()}"
+
+
+def _encode_array(value: Any) -> str | None:
+    if value is None:
+        return None
+    return f"{{{','.join(json.dumps(one, ensure_ascii=False) for one in value)}}}"
+
+
+def _encode_simple(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        raise TypeError("a column of one value holds a list")
     return value
-
-
-def _keep_null(value: Any) -> Any:
-    return Value(None, JSONField()) if value is None else value
 
 
 def insert_rows(model: Model, rows: list[Row]) -> None:
     """Insert rows as they are: no default, no moment of now takes the place of a value."""
-    readers = _readers(model)
-    made = [model(**{name: readers[name](value) for name, value in row.items()}) for row in rows]
-    query = InsertQuery(model)
-    query.insert_values(model._meta.concrete_fields, made, raw=True)
-    query.get_compiler(connection=connection).execute_sql()
+    names, encoders = columns(model), _encoders(model)
+    copy_into(
+        model,
+        names,
+        (
+            tuple(encode(row[name]) for name, encode in zip(names, encoders, strict=True))
+            for row in rows
+        ),
+    )
 
 
 def read_rows(model: Model, ids: list[int]) -> dict[int, Row]:
