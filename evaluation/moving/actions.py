@@ -20,7 +20,7 @@ from crowdqc.database.locks import try_lock
 from crowdqc.errors import Conflict
 from evaluation.models import ProjectMove, Run, RunState
 from evaluation.moving.archive import ArchiveReader, Manifest
-from evaluation.moving.reading import Import, ImportDiffers, begin_move
+from evaluation.moving.reading import Import, ImportDiffers, begin_move, check_tables
 from evaluation.moving.writing import COPY, MOVE, Export
 
 Say = Callable[[str], None]
@@ -193,6 +193,7 @@ def import_project(
     reader.check_migrations()
     say("Reading the archive")
     reader.check_members()
+    check_tables(reader)
     archive = reader.sha256()
     with try_lock(f"import {archive}") as mine:
         if not mine:

@@ -465,6 +465,14 @@ def _last_value(sequence: str) -> int:
     return int(value)
 
 
+def check_tables(reader: ArchiveReader) -> None:
+    """Refuse an archive that lacks a table, or a file that its rows name."""
+    names = {rows_name(label(model)) for model in ordered()} | {PEOPLE, VECTORS}
+    names |= {file_name(str(row["sha256"])) for row in reader.rows(rows_name(label(StoredFile)))}
+    if missing := sorted(names - reader.manifest.members.keys()):
+        raise BadArchive(f"{reader.path.name} is not whole: {missing[0]} is missing.")
+
+
 def begin_move(reader: ArchiveReader, archive: str) -> ProjectMove:
     """Make or find the move of this archive. Raises Conflict where it is finished."""
     move = ProjectMove.objects.filter(direction=ProjectMove.Direction.IN, archive=archive).first()

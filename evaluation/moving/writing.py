@@ -157,7 +157,7 @@ class Export:
             row["state"], row["error"] = before
             if row["state"] == state.PLANNED:
                 row["state"], row["error"] = state.FAILED, _("Enter the token, then send it again.")
-        elif self.purpose == COPY and row["state"] in (state.PLANNED, state.BY_HAND, state.FAILED):
+        elif self.purpose == COPY and row["state"] not in (state.DONE, state.UNCLEAR):
             row["state"] = state.UNCLEAR
             row["error"] = _("A copy. The installation it was copied from may pay this.")
             row["held_until"] = None

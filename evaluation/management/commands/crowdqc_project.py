@@ -12,11 +12,12 @@ from annotation.accounts.signing.selectors import find_user
 from annotation.models import Project, User
 from crowdqc.errors import DomainError
 from evaluation.moving import actions
+from evaluation.moving.archive import ArchiveReader
 from evaluation.moving.people import ACCOUNTS, PSEUDONYMS
 
 
 class Command(BaseCommand):
-    """Exports and imports one project with all its rows and files."""
+    """Exports, checks and imports one project with all its rows and files."""
 
     help = (
         "Write one project (tasks, people, answers, logs, files, runs, books) to an archive, or "
@@ -24,7 +25,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the two verbs."""
+        """Declare the verbs."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         one = verbs.add_parser("export", help="write a project to a file")
         one.add_argument("project", type=int, help="the number in the project's address")
@@ -42,6 +43,8 @@ class Command(BaseCommand):
             help="archive the project here; what waits to be paid is paid by the target alone",
         )
         one.add_argument("--why", default="", help="with --leave: the reason, for the audit log")
+        one = verbs.add_parser("check", help="compare a file with the sums in it; writes nothing")
+        one.add_argument("file", type=Path)
         one = verbs.add_parser("import", help="take a project in from a file")
         one.add_argument("file", type=Path)
         one.add_argument("--owner", metavar="USERNAME", help="who owns the project here")
@@ -49,10 +52,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what the verb says; every reason against is an error with exit status 1."""
         try:
-            if options["verb"] == "export":
-                self._export(options)
-            else:
-                self._import(options)
+            verbs = {"export": self._export, "check": self._check, "import": self._import}
+            verbs[options["verb"]](options)
         except (DomainError, OSError) as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
@@ -87,6 +88,23 @@ class Command(BaseCommand):
         for name, count in done.manifest.dropped.items():
             self.stdout.write(f"{name}: {count:,} point to another project, and are empty")
 
+    def _check(self, options: dict[str, Any]) -> None:
+        reader = ArchiveReader(options["file"])
+        reader.check_members()
+        manifest = reader.manifest
+        self.stdout.write(
+            f"{manifest.name}, project {manifest.project}: a {manifest.purpose} of "
+            f"{manifest.made_at}, by crowdqc {manifest.version}"
+        )
+        for name, member in sorted(manifest.members.items()):
+            if member.rows:
+                self.stdout.write(f"{name}: {member.rows:,} rows")
+        self._print_books(manifest.books)
+
+    def _print_books(self, books: dict[str, list[str]]) -> None:
+        for account, (debit, credit) in books.items():
+            self.stdout.write(f"{account}: {debit} debit, {credit} credit")
+
     def _import(self, options: dict[str, Any]) -> None:
         owner: User | None = None
         if options["owner"]:
@@ -95,8 +113,7 @@ class Command(BaseCommand):
                 raise CommandError(f"There is no account {options['owner']}.")
         done = actions.import_project(by=None, path=options["file"], owner=owner, say=self._say)
         self.stdout.write(f"Project {done.project.pk}: {done.rows:,} rows, each as in the archive")
-        for account, (debit, credit) in done.manifest.books.items():
-            self.stdout.write(f"{account}: {debit} debit, {credit} credit")
+        self._print_books(done.manifest.books)
         self.stdout.write(
             f"{len(done.manifest.snapshots):,} sets of frozen answers can be computed again"
         )

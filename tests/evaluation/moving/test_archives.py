@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.core.management import CommandError, call_command
 
 from annotation.models import LedgerEntry, Membership, Payment, Project, TaskVersion, User
 from annotation.payouts.actions import proposals as payouts
@@ -250,3 +251,24 @@ def test_a_copy_pays_nobody(tmp_path: Path) -> None:
     assert payment.state == "by_hand"
     assert Payment.objects.get(assignment__task__project=copied).state == "unclear"
     assert LedgerEntry.objects.filter(project=copied).count() == 1
+
+
+def test_an_archive_is_checked_without_writing(archive: Path) -> None:
+    said = io.StringIO()
+    call_command("crowdqc_project", "check", str(archive), stdout=said)
+    assert "rows/annotation.Answer.jsonl" in said.getvalue()
+    with pytest.raises(CommandError):
+        call_command("crowdqc_project", "check", str(cut(archive)), stdout=said)
+    assert not ProjectMove.objects.filter(direction="in").exists()
+
+
+def test_an_archive_without_a_table_is_refused_however_its_manifest_was_made(archive: Path) -> None:
+    with zipfile.ZipFile(archive) as inside:
+        members = json.loads(inside.read(MANIFEST))["members"]
+    name = "rows/annotation.Assignment.jsonl"
+    del members[name]
+    lacking = rewrite(archive, lambda one, content: None if one == name else content)
+    lacking = rewrite(lacking, manifest_with(members=members))
+    with pytest.raises(BadArchive, match="Assignment"):
+        actions.import_project(by=None, path=lacking)
+    assert not ProjectMove.objects.filter(direction="in").exists()
