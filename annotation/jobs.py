@@ -26,7 +26,7 @@ from annotation.traces.actions import settle as traces
 from annotation.work.actions import leases, origins, reading
 from crowdqc import limits
 from crowdqc.database.locks import try_lock
-from crowdqc.deployment.backup import schedule
+from crowdqc.deployment.backup import recovery, schedule
 
 SOON = 15.0  # seconds, after which it is asked again
 HOUR: dict[str, Any] = {"soft_time_limit": 3600, "time_limit": 3660}
@@ -175,6 +175,12 @@ def back_up_now() -> str:
     """Write a backup on request, unless one is being written already."""
     with try_lock("make_due_backup") as mine:
         return schedule.create_requested_backup() if mine else ""
+
+
+@shared_task(ignore_result=True)
+def mark_recovery() -> None:
+    """Record the time where the write-ahead log is archived."""
+    recovery.record_mark()
 
 
 @shared_task(ignore_result=True)

@@ -38,7 +38,7 @@ class Hook(Generic[P, R]):
         return self._function(*args, **kwargs)
 
 
-# Adjust a restored backup that was made at this moment (ISO 8601); return what was changed.
+# Adjust a database that was restored to this moment (ISO 8601); return what was changed.
 after_restore: Hook[[str], list[str]] = Hook("after_restore")
 # Whether the owner of the installation keeps everybody else from changing anything.
 is_read_only: Hook[[], bool] = Hook("is_read_only")

@@ -192,7 +192,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 LARGE = 4_000_000  # bytes of a table, from which on deleted rows would slow down what follows
-WITHOUT_MODELS = ("crowdqc_limit", "crowdqc_cache", "crowdqc_backup", "crowdqc_file_piece")
+WITHOUT_MODELS = (
+    "crowdqc_limit",
+    "crowdqc_cache",
+    "crowdqc_backup",
+    "crowdqc_recovery",
+    "crowdqc_file_piece",
+)
 # Filled by migrations, and the same in every test: to fill them again took most of the emptying.
 LASTING = ("django_content_type", "auth_permission")
 

@@ -41,6 +41,7 @@ PAUSED_WHEN_READ_ONLY = frozenset(
 PERIODIC: dict[str, dict[str, Any]] = {
     "refresh-key-sets": {"task": "annotation.jobs.refresh_key_sets", "schedule": 600.0},
     "make-due-backup": {"task": "annotation.jobs.make_due_backup", "schedule": 600.0},
+    "mark-recovery": {"task": "annotation.jobs.mark_recovery", "schedule": 60.0},
     "look-after-files": {"task": "annotation.jobs.look_after_files", "schedule": 60.0},
     "release-expired-leases": {"task": "annotation.jobs.release_expired", "schedule": 30.0},
     "count-words-shown": {"task": "annotation.jobs.count_words_shown", "schedule": 60.0},

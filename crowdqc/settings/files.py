@@ -60,3 +60,8 @@ CROWDQC_BACKUP_PASSPHRASE_FILE = env.str("CROWDQC_BACKUP_PASSPHRASE_FILE", defau
 CROWDQC_BACKUP_HOURS = env.float("CROWDQC_BACKUP_HOURS", default=24.0)
 CROWDQC_BACKUP_KEEP = env.int("CROWDQC_BACKUP_KEEP", default=14)
 CROWDQC_BACKUP_TEST_DAYS = env.float("CROWDQC_BACKUP_TEST_DAYS", default=7.0)
+# Point-in-time recovery: where the write-ahead log is archived ("": nowhere), the most seconds
+# that may be lost, and the days that one can go back.
+CROWDQC_RECOVERY_FOLDER = env.str("CROWDQC_RECOVERY_FOLDER", default="")
+CROWDQC_RECOVERY_SECONDS = env.float("CROWDQC_RECOVERY_SECONDS", default=60.0)
+CROWDQC_RECOVERY_DAYS = env.int("CROWDQC_RECOVERY_DAYS", default=14)

@@ -16,6 +16,7 @@ from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.archive import ArchiveReader
 from crowdqc.deployment.backup.envelope import read_passphrase
 from crowdqc.deployment.backup.places import open_backup, split_address
+from crowdqc.deployment.backup.recovery import finish_recovery
 from crowdqc.deployment.backup.restore import Restored, restore_backup, test_restore
 from crowdqc.errors import DomainError
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The file, and what to do with it."""
-        parser.add_argument("file", help="a path, or s3://bucket/folder/name")
+        parser.add_argument("file", nargs="?", help="a path, or s3://bucket/folder/name")
         parser.add_argument(
             "--passphrase-file",
             metavar="FILE",
@@ -44,13 +45,23 @@ class Command(BaseCommand):
             "--test", action="store_true", help="restore it beside, compare all rows, remove it"
         )
         parser.add_argument(
+            "--after-recovery",
+            action="store_true",
+            help="no file: after a recovery of the database server, hold payments, end sessions",
+        )
+        parser.add_argument(
             "--keys-to", metavar="FILE", type=Path, help="only write the backup's keys there"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it; every reason against is an error with exit status 1."""
-        file: str = options["file"]
+        file: str = options["file"] or ""
+        if bool(file) == options["after_recovery"]:
+            raise CommandError("Give either a file or --after-recovery.")
         try:
+            if options["after_recovery"]:
+                self._finish_recovery()
+                return
             word = read_passphrase(name) if (name := options["passphrase_file"]) else ""
             if options["keys_to"]:
                 self._write_keys(file, word, options["keys_to"])
@@ -76,6 +87,11 @@ class Command(BaseCommand):
         # Nothing is left to do but what the framework does after each migration.
         call_command("migrate", verbosity=0)
         self._print_result(done, f"restored from the backup of {done.checked.manifest.made_at}")
+
+    def _finish_recovery(self) -> None:
+        for note in finish_recovery():
+            self.stdout.write(note)
+        self.stdout.write("All sessions are ended.")
 
     def _test(self, file: str, word: str) -> None:
         _, name = split_address(file)

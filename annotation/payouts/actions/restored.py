@@ -17,9 +17,7 @@ def hold_payments(made_at: str) -> list[str]:
     A bonus that waited when the backup was made may have been paid since, and paying is not
     idempotent. Approvals and rejections are: the platform says that they were made.
     """
-    why = _("Restored from a backup of %(made_at)s. It may have been paid since then.") % {
-        "made_at": made_at
-    }
+    why = _("Restored to %(made_at)s. It may have been paid since then.") % {"made_at": made_at}
     held = 0
     waiting = Payment.objects.filter(state__in=OPEN, what=What.BONUS).exclude(recruitment=None)
     for payment in waiting.select_related("assignment__task__project"):
@@ -33,8 +31,8 @@ def hold_payments(made_at: str) -> list[str]:
     return [
         _(
             "%(held)s bonuses that waited to be sent are held: they may have been paid "
-            "since the backup. Look at each on its platform, then decide on the page "
+            "since %(made_at)s. Look at each on its platform, then decide on the page "
             "of payments."
         )
-        % {"held": held}
+        % {"held": held, "made_at": made_at}
     ]

@@ -26,6 +26,7 @@ from annotation.payouts.actions.reasons import MIN_REASON, PROLIFIC_CATEGORIES
 from annotation.records.actions.audit import record
 from annotation.recruitment.platforms import prolific
 from annotation.recruitment.platforms.prolific import NoAnswer, NotSent, Prolific, Refused, to_pence
+from crowdqc.deployment.backup.recovery import hold_if_recovered
 from crowdqc.errors import DomainError
 from crowdqc.sealing import sealed
 
@@ -46,6 +47,7 @@ def send_due(*, seconds: float = 40.0) -> int:
     take turns, in an order that is drawn anew, and one whose platform fails or is slow is left
     alone for the rest of the time: others do not wait behind it.
     """
+    hold_if_recovered()
     until, steps = time.monotonic() + seconds, 0
     projects = _due().order_by().values_list("recruitment__task__project_id", flat=True)
     waiting = list(projects.distinct())
@@ -345,6 +347,13 @@ def _bonus(desk: PlatformConnections, payment: Payment, found: str) -> None:
             % {"seen": seen, "before": before},
         )
         return
+    if before is None and seen > (booked := _booked(payment)):
+        _unclear(  # paid on the site, or before the database was restored to an earlier moment
+            payment,
+            _("%(seen)s bonuses of this amount stand there, %(booked)s are booked here.")
+            % {"seen": seen, "booked": booked},
+        )
+        return
     if found == State.PLANNED:
         reference, understood = client.set_up_bonus(visit.study, visit.session, payment.amount)
         if understood is not None and understood != to_pence(payment.amount):
@@ -381,6 +390,18 @@ def _paid(told: dict[str, Any], payment: Payment) -> int:
         return sum(round(float(one)) == to_pence(payment.amount) for one in bonuses)
     except (TypeError, ValueError, OverflowError):
         raise Refused(_("The platform’s list of bonuses cannot be read.")) from None
+
+
+def _booked(payment: Payment) -> int:
+    """Count the submission's bonuses of this amount that are booked as paid."""
+    booked = Payment.objects.filter(
+        assignment__visit__session=payment.assignment.visit.session,
+        recruitment=payment.recruitment_id,
+        what=What.BONUS,
+        state=State.DONE,
+        amount=payment.amount,
+    )
+    return booked.exclude(pk=payment.pk).count()
 
 
 def _reconcile(desk: PlatformConnections, payment: Payment) -> None:

@@ -18,12 +18,13 @@ from crowdqc.deployment.backup.archive import PART, Digest
 Connection = psycopg.Connection[Any]
 
 # Tables whose rows are of the moment: sign-ins (so a revoked one never comes back), counters of
-# tries, the cache, which workers are alive, and the list of backups itself.
+# tries, the cache, which workers are alive, and the state of backups and recovery themselves.
 LEFT_OUT = (
     "annotation_heartbeat",
     "crowdqc_backup",
     "crowdqc_cache",
     "crowdqc_limit",
+    "crowdqc_recovery",
     "django_session",
     "usersessions_usersession",
 )
