@@ -53,7 +53,9 @@ check: .venv/.dev
 	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x ./.venv/bin/docker-compose config --quiet
 	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x DATA_HOST=x REDIS_PASSWORD=x PRIVATE_ADDRESS=127.0.0.1 \
 	  ./.venv/bin/docker-compose -f docker-compose.yml -f docker-compose.scale.yml --profile '*' config --quiet
-	./.venv/bin/hadolint Dockerfile
+	SECRET_KEY=x POSTGRES_PASSWORD=x ALLOWED_HOSTS=x EMAIL_URL=x CROWDQC_RECOVERY_FOLDER=/x PGBACKREST_REPO1_CIPHER_PASS=x \
+	  ./.venv/bin/docker-compose -f docker-compose.yml -f docker-compose.recovery.yml --profile '*' config --quiet
+	./.venv/bin/hadolint Dockerfile docs/admin/recovery/Dockerfile
 
 bench: .venv/.dev
 	@exec $(VPY) -m tests.bench $(ARGS)

@@ -97,6 +97,14 @@ def test_every_setting_of_several_machines_is_documented() -> None:
     assert {name for name in names - told if f"`{name}`" not in page} == set()
 
 
+def test_every_setting_of_recovery_is_documented() -> None:
+    text = (ROOT / "docker-compose.recovery.yml").read_text()
+    names = set(re.findall(r"\$\{([A-Z0-9_]+)", text))
+    page = (DOCS / "admin" / "backup.md").read_text()
+    told = {one.name for one in manual.settings()}
+    assert {name for name in names - told if f"`{name}`" not in page} == set()
+
+
 def test_every_command_says_what_it_does() -> None:
     files = {
         path.stem

@@ -5,7 +5,7 @@ from django.db import migrations
 RECOVERY = """
 CREATE TABLE crowdqc_recovery (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
-    timeline text, marked_at timestamptz, base_at timestamptz);
+    timeline text, marked_at timestamptz, base_at timestamptz, restored_at timestamptz);
 """
 
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from crowdqc.deployment import production
 from crowdqc.deployment.backup.records import BackupState, backup_state
+from crowdqc.deployment.backup.recovery import recovery_problems, recovery_state
 
 UNSENT = ("console", "dummy", "locmem", "filebased")
 
@@ -99,10 +100,9 @@ def check_outbound_settings(
 def check_backups(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that there is a recent backup that could be restored."""
     try:
-        state = backup_state()
+        found = backup_problems(backup_state()) + recovery_problems(recovery_state())
     except DatabaseError:  # not migrated yet, or not reachable: others say so
         return []
-    found = backup_problems(state)
     return [Warning(said, hint="docs/admin/backup.md", id=f"crowdqc.{id}") for id, said in found]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from evaluation.operations.selectors import figures, samples
@@ -116,6 +117,20 @@ def _backup() -> Iterator[Family]:
         yield _single_gauge("last_backup_timestamp_seconds", said, at.timestamp())
 
 
+def _recovery() -> Iterator[Family]:
+    state = figures.recovery_state()
+    if state is None:
+        return
+    said = "The most seconds of the database that may be lost."
+    yield _single_gauge("recovery_loss_seconds", said, settings.CROWDQC_RECOVERY_SECONDS)
+    if state.archived_at is not None:
+        said = "When the log of the database was last archived; absent: never."
+        yield _single_gauge("recovery_log_timestamp_seconds", said, state.archived_at.timestamp())
+    if state.base_at is not None:
+        said = "When the last base backup ended; absent: never."
+        yield _single_gauge("recovery_base_timestamp_seconds", said, state.base_at.timestamp())
+
+
 PARTS: dict[str, Callable[[], Iterator[Family]]] = {
     "queues": _queues,
     "workers": _workers,
@@ -130,6 +145,7 @@ PARTS: dict[str, Callable[[], Iterator[Family]]] = {
     "mail": _mail,
     "webhooks": _hooks,
     "backup": _backup,
+    "recovery": _recovery,
 }
 
 

@@ -143,15 +143,20 @@ def test_a_new_timeline_holds_bonuses_once_and_only_where_recovery_is_configured
 
 @pytest.mark.db
 @pytest.mark.django_db(transaction=True)
-def test_a_bonus_that_the_platform_shows_and_no_book_has_waits_for_a_person() -> None:
+@pytest.mark.parametrize("restored", [True, False])
+def test_a_bonus_that_may_have_been_paid_before_a_restore_waits_for_a_person(
+    restored: bool,
+) -> None:
     with prolific.serving() as platform:
         bonus = planned_bonus(platform)
+        if restored:
+            recovery.record_restored()
         session = bonus.assignment.visit.session
         platform.submissions[session].bonuses.append((50, 0.0))
         send_due(seconds=5)
         bonus.refresh_from_db()
-        assert bonus.state == Payment.State.UNCLEAR
-        assert platform.books()[session][1] == [50]
+        assert (bonus.state == Payment.State.UNCLEAR) == restored
+        assert platform.books()[session][1] == ([50] if restored else [50, 50])
 
 
 @pytest.mark.db

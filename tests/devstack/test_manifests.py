@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import ipaddress
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from crowdqc.deployment.backup import recovery
 from crowdqc.jobs.queues import ROLES
 from crowdqc.jobs.workers import SCHEDULER, parse_counts
 from crowdqc.proxy import Proxy
@@ -40,6 +42,42 @@ def test_every_manifest_is_listed_and_fits_the_schemas_of_kubernetes() -> None:
     assert len(names) == len(set(names)) > 14
     for one in found:
         kubernetes_validate.validate(one, "1.37", strict=True)
+
+
+def test_the_database_with_recovery_fits_the_schemas_and_is_reached_by_the_app() -> None:
+    import kubernetes_validate
+
+    (base,) = read("recovery/kustomization.yaml")
+    [job] = read("recovery/recover.yaml")
+    found = [one for name in base["resources"] for one in read(f"recovery/{name}")]
+    for one in (*found, job):
+        kubernetes_validate.validate(one, "1.37", strict=True)
+    server = next(one for one in found if one["kind"] == "StatefulSet")
+    pod = server["spec"]["template"]["spec"]
+    claim = server["spec"]["volumeClaimTemplates"][0]["metadata"]["name"]
+    volumes = {one["name"]: one for one in job["spec"]["template"]["spec"]["volumes"]}
+    restored = volumes["data"]["persistentVolumeClaim"]["claimName"]
+    assert restored == f"{claim}-{server['metadata']['name']}-0"
+    (settings,) = read("configuration.yaml")
+    given = [one for container in pod["containers"] for one in container["env"]]
+    keys = [one["valueFrom"]["configMapKeyRef"]["key"] for one in given if "valueFrom" in one]
+    assert keys == ["CROWDQC_RECOVERY_SECONDS"] and set(keys) <= settings["data"].keys()
+    written = pod["initContainers"][0]["args"][-1]
+    image = (FOLDER.parent / "recovery" / "Dockerfile").read_text()
+    assert f"PGBACKREST_CONFIG={written}" in image
+    for word in (container["command"][0] for container in pod["containers"]):
+        assert f"/usr/local/bin/{word}" in image
+
+
+def test_servers_of_every_way_to_deploy_close_the_log_as_the_command_says(settings: Any) -> None:
+    settings.CROWDQC_RECOVERY_SECONDS = 60
+    script = (FOLDER.parent / "recovery" / "archiving-postgres.sh").read_text()
+    share = re.search(r"\$\(\((\w+) \* (\d+) / (\d+)\)\)", script)
+    assert share and share[1] == "CROWDQC_RECOVERY_SECONDS"
+    assert 60 * int(share[2]) // int(share[3]) == recovery.archive_timeout()
+    for line in recovery.server_config().splitlines():
+        name, _, value = line.partition(" = ")
+        assert name == "archive_timeout" or f"{name}={value.strip(chr(39))}" in script
 
 
 def test_each_queue_is_served_there_is_one_scheduler_and_no_secret_is_written_down() -> None:
@@ -71,7 +109,9 @@ def test_units_serve_each_queue_once_with_one_scheduler_and_the_settings_that_th
         unit.read(path)
         program, _, words = unit["Service"]["ExecStart"].partition(" -m crowdqc.jobs.workers ")
         served += parse_counts(words.split()) if words else []
-        assert unit["Service"]["EnvironmentFile"] == "/etc/crowdqc/crowdqc.env", path.name
+        # Base backups run as the user of the database, who gets no secret of the app.
+        file = "recovery" if unit["Service"]["User"] == "postgres" else "crowdqc"
+        assert unit["Service"]["EnvironmentFile"] == f"/etc/crowdqc/{file}.env", path.name
         assert program
     assert sorted(served) == sorted([*ROLES, SCHEDULER])
     told = (ROOT / ".env.example").read_text().splitlines()

@@ -26,7 +26,7 @@ from annotation.payouts.actions.reasons import MIN_REASON, PROLIFIC_CATEGORIES
 from annotation.records.actions.audit import record
 from annotation.recruitment.platforms import prolific
 from annotation.recruitment.platforms.prolific import NoAnswer, NotSent, Prolific, Refused, to_pence
-from crowdqc.deployment.backup.recovery import hold_if_recovered
+from crowdqc.deployment.backup.recovery import hold_if_recovered, restored_at
 from crowdqc.errors import DomainError
 from crowdqc.sealing import sealed
 
@@ -347,11 +347,11 @@ def _bonus(desk: PlatformConnections, payment: Payment, found: str) -> None:
             % {"seen": seen, "before": before},
         )
         return
-    if before is None and seen > (booked := _booked(payment)):
-        _unclear(  # paid on the site, or before the database was restored to an earlier moment
+    if before is None and seen and _may_be_lost(payment, seen):
+        _unclear(
             payment,
-            _("%(seen)s bonuses of this amount stand there, %(booked)s are booked here.")
-            % {"seen": seen, "booked": booked},
+            _("%(seen)s bonuses of this amount stand there. One may be from before the restore.")
+            % {"seen": seen},
         )
         return
     if found == State.PLANNED:
@@ -392,8 +392,14 @@ def _paid(told: dict[str, Any], payment: Payment) -> int:
         raise Refused(_("The platform’s list of bonuses cannot be read.")) from None
 
 
-def _booked(payment: Payment) -> int:
-    """Count the submission's bonuses of this amount that are booked as paid."""
+def _may_be_lost(payment: Payment, seen: int) -> bool:
+    """Whether it may have been paid before the database was put back to an earlier moment.
+
+    That is so where more bonuses of this amount stand there than the books have.
+    """
+    at = restored_at()
+    if at is None or payment.assignment.leased_at > at:
+        return False
     booked = Payment.objects.filter(
         assignment__visit__session=payment.assignment.visit.session,
         recruitment=payment.recruitment_id,
@@ -401,7 +407,7 @@ def _booked(payment: Payment) -> int:
         state=State.DONE,
         amount=payment.amount,
     )
-    return booked.exclude(pk=payment.pk).count()
+    return seen > booked.exclude(pk=payment.pk).count()
 
 
 def _reconcile(desk: PlatformConnections, payment: Payment) -> None:

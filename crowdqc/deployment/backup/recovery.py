@@ -241,7 +241,10 @@ def hold_if_recovered() -> list[str]:
     if not is_configured():
         return []
     with transaction.atomic():
-        return after_restore(_moment()) if _enter_timeline() else []
+        if not _enter_timeline():
+            return []
+        record_restored()
+        return after_restore(_moment())
 
 
 def finish_recovery() -> list[str]:
@@ -256,10 +259,25 @@ def finish_recovery() -> list[str]:
         )
     with transaction.atomic():
         _enter_timeline()
+        record_restored()
         notes = after_restore(_moment())
         for table in OF_THE_MOMENT:
             _rows(f"DELETE FROM {table}")  # noqa: S608 - our own names
     return notes
+
+
+def record_restored() -> None:
+    """Record that the database was put back to an earlier moment."""
+    _rows(
+        "INSERT INTO crowdqc_recovery (restored_at) VALUES (now()) "
+        "ON CONFLICT (single) DO UPDATE SET restored_at = excluded.restored_at"
+    )
+
+
+def restored_at() -> dt.datetime | None:
+    """Return when the database was last put back to an earlier moment."""
+    ((at,),) = _rows("SELECT (SELECT restored_at FROM crowdqc_recovery)")
+    return at
 
 
 def _enter_timeline() -> bool:

@@ -18,6 +18,7 @@ from crowdqc.deployment.backup.archive import ArchiveReader, CheckedBackup, chec
 from crowdqc.deployment.backup.envelope import DAMAGED, BadBackup
 from crowdqc.deployment.backup.files import restore_files
 from crowdqc.deployment.backup.places import open_backup
+from crowdqc.deployment.backup.recovery import record_restored
 from crowdqc.deployment.installation import read_version
 from crowdqc.errors import Conflict
 from crowdqc.hooks import after_restore
@@ -72,6 +73,7 @@ def restore_backup(
         restore_files(path, passphrase, checked.closing)
         with transaction.atomic():
             restored.unreadable = _reseal(secrets)
+            record_restored()
             restored.notes += after_restore(checked.manifest.made_at)
         say("Replacing the tables")
         with transaction.atomic():

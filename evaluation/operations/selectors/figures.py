@@ -32,7 +32,7 @@ from annotation.models import (
 )
 from annotation.notifications.messages import MAX_TRIES, WAITS
 from crowdqc.celery import app
-from crowdqc.deployment.backup import records
+from crowdqc.deployment.backup import records, recovery
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import QueueState, queue_states
 from crowdqc.jobs.queues import ROLES
@@ -234,3 +234,8 @@ def sign_ins() -> dict[str, int]:
 def last_backup() -> records.BackupState:
     """Return when the last backup was made, and failures since."""
     return records.backup_state()
+
+
+def recovery_state() -> recovery.RecoveryState | None:
+    """Return how far the archive of the database's log reaches; None where there is none."""
+    return recovery.recovery_state() if recovery.is_configured() else None

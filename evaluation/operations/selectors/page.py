@@ -21,6 +21,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from crowdqc.deployment.backup import records
 from crowdqc.deployment.backup.records import BackupState
+from crowdqc.deployment.backup.recovery import RecoveryState, recovery_problems
 from crowdqc.jobs.broker import QueueState
 from crowdqc.jobs.queues import ROLES
 from crowdqc.numbers import ago, count, duration, plural
@@ -89,6 +90,7 @@ class Facts:
     failed: Reading[list[failures.Failure]]
     stuck: Reading[list[failures.StuckRun]]
     backup: Reading[BackupState]
+    recovery: Reading[RecoveryState | None]
     database_ms: float
     queue_ms: float
 
@@ -116,6 +118,7 @@ def gather() -> Facts:
         failed=read("failed jobs", failures.failures),
         stuck=read("stuck runs", lambda: failures.stuck_runs(patience)),
         backup=read("the last backup", figures.last_backup),
+        recovery=read("recovery", figures.recovery_state),
         database_ms=1000 * (between - began),
         queue_ms=1000 * (ended - between),
     )
@@ -187,12 +190,11 @@ def _backup_figure(facts: Facts) -> dict[str, Any]:
     if at is None:
         return _unknown(_("Last backup"), facts.backup.problem or _("No backup is recorded."))
     age = timezone.now() - at
-    return {
-        "label": _("Last backup"),
-        "value": duration(age),
-        "of": _("ago"),
-        "note": _("overdue") if age > BACKUP_DUE else _("due every 24 h"),
-    }
+    note = _("overdue") if age > BACKUP_DUE else _("due every 24 h")
+    if (recovery := facts.recovery.value) and recovery.archived_at:
+        archived = duration(timezone.now() - recovery.archived_at)
+        note = f"{note} · " + _("log archived %(time)s ago") % {"time": archived}
+    return {"label": _("Last backup"), "value": duration(age), "of": _("ago"), "note": note}
 
 
 def _storage_figure(facts: Facts) -> dict[str, Any]:
@@ -304,6 +306,12 @@ def _stored_badly(facts: Facts) -> list[dict[str, str]]:
         text = _("%(size)s are free.") % {"size": sized(facts.disk[1] - facts.disk[0])}
         head = _("The disk is %(share)s%% full.") % {"share": f"{100 * share:.0f}"}
         found.append(_note("bad" if share > 0.95 else "warn", head, text))
+    if recovery := facts.recovery.value:
+        for number, text in recovery_problems(recovery):
+            if number == "W016":
+                found.append(_note("bad", _("The database’s log is not archived."), text))
+            else:
+                found.append(_note("warn", _("A base backup is due."), text))
     state = facts.backup.value
     if state is None:  # why is said among what is down
         return found

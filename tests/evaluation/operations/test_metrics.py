@@ -16,7 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import LedgerEntry
+from crowdqc.deployment.backup import recovery
 from crowdqc.deployment.backup.records import BackupState
+from crowdqc.deployment.backup.recovery import RecoveryState
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
 from crowdqc.jobs.queues import ROLES
@@ -80,6 +82,19 @@ def test_metrics_count_what_is_there(client: Client) -> None:
     assert found['crowdqc_queue_jobs_waiting{queue="default"}'] >= 0
     assert all(found[f'crowdqc_part_up{{part="{part}"}}'] == 1 for part in ("queues", "ledger"))
     assert not any(name.startswith("crowdqc_last_backup") for name in found)  # not known yet
+
+
+def test_recovery_is_measured_where_it_is_configured(client: Client, settings: Any) -> None:
+    assert not any(name.startswith("crowdqc_recovery") for name in scrape(client))
+    settings.CROWDQC_RECOVERY_FOLDER, settings.CROWDQC_RECOVERY_SECONDS = "/srv/recovery", 90.0
+    never = scrape(client)
+    assert never["crowdqc_recovery_loss_seconds"] == 90
+    assert not any(name.endswith("timestamp_seconds") for name in never)
+    now = timezone.now()
+    with patch.object(recovery, "recovery_state", return_value=RecoveryState(now, None, now)):
+        found = scrape(client)
+    assert found["crowdqc_recovery_log_timestamp_seconds"] == pytest.approx(now.timestamp())
+    assert found["crowdqc_recovery_base_timestamp_seconds"] == pytest.approx(now.timestamp())
 
 
 def test_requests_are_counted_by_view_and_status_and_never_by_address(client: Client) -> None:
@@ -149,10 +164,16 @@ def test_promtool_accepts_the_alerts() -> None:
 
 
 @pytest.mark.parametrize("name", ["alerts.yml", "dashboard.json", "README.md"])
-def test_alerts_and_dashboard_ask_for_metrics_that_there_are(client: Client, name: str) -> None:
+def test_alerts_and_dashboard_ask_for_metrics_that_there_are(
+    client: Client, settings: Any, name: str
+) -> None:
     make_model(make.make_project(), "http://127.0.0.1:9")
     client.get("/healthz")
-    with patch.object(figures, "last_backup", return_value=BackupState(made_at=timezone.now())):
+    settings.CROWDQC_RECOVERY_FOLDER, now = "/srv/recovery", timezone.now()
+    with (
+        patch.object(figures, "last_backup", return_value=BackupState(made_at=now)),
+        patch.object(recovery, "recovery_state", return_value=RecoveryState(now, None, now)),
+    ):
         text = client.get("/metrics", headers=SHOWN).content.decode()
     there = set(re.findall(r"^# TYPE (crowdqc_\w+) ", text, re.MULTILINE))
     there |= {f"{one}_bucket" for one in there}

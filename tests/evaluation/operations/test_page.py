@@ -16,7 +16,9 @@ from django.utils import timezone
 from annotation import jobs
 from annotation.models import AuditEntry, ExportFile, HookDelivery, Notice, User
 from annotation.notifications.actions import webhooks
+from crowdqc.deployment.backup import recovery
 from crowdqc.deployment.backup.records import BackupState
+from crowdqc.deployment.backup.recovery import RecoveryState
 from crowdqc.errors import Invalid
 from crowdqc.jobs import worker
 from crowdqc.jobs.broker import default_conninfo, install_queue
@@ -104,6 +106,26 @@ def test_all_well_says_so(client: Client, owner: User) -> None:
     assert "Nothing needs attention." in text and "6</b> of 6 queues served" in text
     assert "No failed job in the past 7 days." in text
     assert 'hx-trigger="every 10s"' in text
+
+
+def test_an_archive_that_is_behind_needs_attention(
+    client: Client, owner: User, settings: Any
+) -> None:
+    settings.CROWDQC_RECOVERY_FOLDER = "/srv/recovery"
+    now = timezone.now()
+    late = RecoveryState(now - dt.timedelta(hours=1), None, now)
+    with patch.object(recovery, "recovery_state", return_value=late):
+        levels = [(one["level"], one["head"]) for one in page.attention(page.gather())]
+        assert ("bad", "The database’s log is not archived.") in levels
+    good = RecoveryState(now - dt.timedelta(seconds=50), None, now)
+    backup = BackupState(made_at=now)
+    with (
+        patch.object(recovery, "recovery_state", return_value=good),
+        patch.object(figures, "last_backup", return_value=backup),
+    ):
+        facts = page.gather()
+        assert not [one for one in page.attention(facts) if "archived" in one["head"]]
+        assert "log archived" in text_of(client)
 
 
 def test_without_a_worker_the_page_says_what_waits(client: Client, owner: User) -> None:

@@ -112,7 +112,6 @@ class ArchivingServer:
         self._process.wait(60)
         self._process = None
         shutil.rmtree(self.data)
-        self.run("mkdir", "-m", "0700", str(self.data))
 
     def back_up(self) -> None:
         """Make a base backup as the timers do."""
