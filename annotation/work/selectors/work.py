@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -48,6 +49,7 @@ __all__ = [
     "Offer",
     "Step",
     "count_lost_answers",
+    "count_offers",
     "entries",
     "find_offer",
     "is_expired",
@@ -236,12 +238,24 @@ NOT_MET = """AND i.since <= v.number AND (i.until IS NULL OR i.until > v.number)
     SELECT 1 FROM annotation_candidate c
     WHERE c.id IN (i.first_id, i.second_id) AND c.author_id = ANY(%(workers)s))"""
 IN_HAND = "'leased', 'submitted'"
+# The size of the bundle that a worker returned last, if the next claim gives it as it was
+# (``slots.repick_bundle``): every item that asks is still open, in the same version.
+RETURNED_SIZE = f"""(
+  SELECT CASE WHEN bool_and(i.expected IS NOT NULL OR (i.held < i.redundancy
+    {NOT_MET.format(IN_HAND)})) THEN count(*) END
+  FROM annotation_assignmentitem x JOIN annotation_item i ON i.id = x.item_id
+  JOIN annotation_assignment r ON r.id = x.assignment_id
+  WHERE r.state = 'returned' AND r.version_id = v.id AND r.quiz IS NULL AND r.id = (
+    SELECT a.id FROM annotation_assignment a
+    WHERE a.task_id = o.task_id AND a.worker_id = ANY(%(workers)s)
+    ORDER BY a.state = 'leased' DESC, a.id DESC LIMIT 1))"""  # noqa: S608 (constants alone)
 # What is open to a worker: items (topics, where a task asks once a topic), the bundles that they
-# make where each is of one document, and the fewest and the most items that a document has.
+# make where each is of one document, the fewest and the most items that a document has, and the
+# size of a returned bundle that comes again.
 OPEN_SQL = f"""
 SELECT o.task_id, CASE WHEN coalesce((v.settings ->> 'once_a_topic')::boolean, false)
                        THEN count(*) ELSE sum(o.n)::int END,
-       sum(ceil(o.n::numeric / v.items_per_assignment))::int, min(o.n), max(o.n)
+       sum(ceil(o.n::numeric / v.items_per_assignment))::int, min(o.n), max(o.n), {RETURNED_SIZE}
 FROM (SELECT i.task_id, i.group_id, t.current_id, count(*) n FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
@@ -257,14 +271,14 @@ JOIN annotation_taskversion v ON v.id = o.current_id
 GROUP BY o.task_id, v.id
 """  # noqa: S608 (constants alone)
 # Items with a known answer that the worker has not met: as many come with the next assignment as it
-# asks for. Of a returned assignment they come again.
+# asks for. Those of a returned assignment come again only with its whole bundle.
 ATTENTION_SQL = f"""
 SELECT i.task_id, least(count(*), coalesce((v.settings ->> 'gold_per_assignment')::int, 0))::int
 FROM annotation_item i
 JOIN annotation_task t ON t.id = i.task_id
 JOIN annotation_taskversion v ON v.id = t.current_id
 WHERE i.task_id = ANY(%(tasks)s) AND i.expected IS NOT NULL
-  {NOT_MET.format(IN_HAND + ", 'expired'")}
+  {NOT_MET.format(IN_HAND + ", 'expired', 'returned'")}
 GROUP BY i.task_id, v.id
 """  # noqa: S608 (constants alone)
 # Times longer than the lease with all its extensions are of pages left open.
@@ -277,6 +291,12 @@ WHERE a.task_id = ANY(%(tasks)s) AND a.state = 'submitted' AND a.source <> 'impo
   AND a.quiz IS NULL AND NOT a.worker_id = ANY(%(workers)s)
 GROUP BY a.task_id
 """
+
+
+def count_offers(user: User) -> Counter[int]:
+    """Count the tasks open to a worker by project."""
+    offers = list_offers(memberships_with_consent(user))
+    return Counter(offer.task.project_id for offer in offers)
 
 
 def find_offer(user: User, task: Task) -> Offer | None:
@@ -310,7 +330,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
     found = []
     for task in rows:
         version = task.current
-        open_items, bundles, fewest, most = left.get(task.pk, (0, 0, 0, 0))
+        open_items, bundles, fewest, most, returned = left.get(task.pk, (0, 0, 0, 0, None))
         quiz = asked.get(task.pk)
         if not open_items or version is None or task.pk in closed or (quiz and quiz.failed):
             continue
@@ -328,8 +348,8 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
             Offer(
                 task=task,
                 worker=worker,
-                fewest=min(fewest, per) + checks_at_least,
-                questions=min(most, per) + checks,
+                fewest=returned or min(fewest, per) + checks_at_least,
+                questions=returned or min(most, per) + checks,
                 left=bundles,
                 pay=version.pay,
                 currency=task.project.currency,
@@ -345,13 +365,13 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
 
 def _left_and_times(
     tasks: Sequence[Task], members: Sequence[Membership]
-) -> tuple[dict[int, tuple[int, int, int, int]], dict[int, tuple[int, float]]]:
+) -> tuple[dict[int, tuple[int, int, int, int, int | None]], dict[int, tuple[int, float]]]:
     if not tasks:
         return {}, {}
     ids = {"tasks": [task.pk for task in tasks], "workers": [member.pk for member in members]}
     with connection.cursor() as cursor:
         cursor.execute(OPEN_SQL, ids)
-        left = {task: (items, bundles, low, high) for task, items, bundles, low, high in cursor}
+        left = {task: tuple(figures) for task, *figures in cursor}
         cursor.execute(TIMES_SQL, ids)
         times = {task: (count, float(median)) for task, count, median in cursor.fetchall()}
     return left, times

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Assignment
-from annotation.work.actions import answers, drafts
+from annotation.work.actions import answers, drafts, leases
 from annotation.work.actions.drafts import other_versions
 from annotation.work.selectors import work
 from crowdqc.errors import Invalid
@@ -112,6 +112,32 @@ def test_a_program_has_no_screen_but_cannot_finish_what_was_begun_in_a_browser(
 
 
 # What is promised --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("taken_by_others", [False, True])
+def test_offer_after_a_return_has_the_size_of_the_next_assignment(
+    world: factories.World, taken_by_others: bool
+) -> None:
+    """The known item of a returned bundle comes again with the whole bundle only."""
+    task = judging.make_pairs(
+        world.project,
+        4,
+        settings={"gold_per_assignment": 1},
+        attention=True,
+        items_per_assignment=2,
+        redundancy=1,
+    )
+    by, other = world.worker.user, factories.make_worker(world.project)
+    assert by is not None
+    held = factories.claim(task, world.worker)
+    leases.return_assignment(by=by, assignment=held)
+    if taken_by_others:
+        factories.claim(task, other)
+    offer = work.find_offer(by, task)
+    assert offer is not None
+    size = factories.claim(task, world.worker).entries.count()
+    assert (offer.fewest, offer.questions) == (size, size)
+    assert size == (1 if taken_by_others else 3)
 
 
 def test_the_list_promises_as_many_pairs_as_the_assignment_holds(world: factories.World) -> None:
