@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from annotation.models import Project
+from annotation.models import Project, User
 from tests.browser.sign_in import sign_in
 from tests.support import crawl
 from tests.support.crawl import watch
@@ -113,4 +113,9 @@ def test_what_workers_touch_on_a_phone_is_large_enough(browser: Browser, live_se
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 360, (name, wide)
     assert found == []
+    User.objects.update(language="de")  # whose words are longer
+    for name in (*WORKERS, "account_log"):
+        page.goto(live_server.url + address(name, values))
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, (name, wide)
     context.close()
