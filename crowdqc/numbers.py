@@ -19,6 +19,7 @@ from crowdqc.currencies import CENTS
 from crowdqc.money import SYMBOLS, as_decimal, round_money
 
 NBSP = "\u00a0"
+FOUR_DIGITS = re.compile(r"^(\D*\d),(\d{3})(?![\d,])")
 MINUS = "\u2212"
 EN_DASH = "\u2013"
 NONE = "none"
@@ -104,8 +105,15 @@ def _localized(text: str) -> str:
     """A number written the English way, in the language that is spoken."""
     if _is_english():
         return text
+    if get_language() == "es":  # Spanish separates thousands from five digits on
+        text = FOUR_DIGITS.sub(r"\1\2", text)
     signs = get_format("THOUSAND_SEPARATOR"), get_format("DECIMAL_SEPARATOR")
     return text.translate(dict(zip((ord(","), ord(".")), signs, strict=True)))
+
+
+def written(text: str) -> str:
+    """Return a number that somebody wrote the English way in the language; else as it is."""
+    return _localized(text) if re.fullmatch(r"-?\d+(\.\d+)?", text) else text
 
 
 def decimal(value: Number, digits: int = 1) -> str:
@@ -219,6 +227,11 @@ def seconds_of(value: Number | timedelta) -> float:
     return value.total_seconds() if isinstance(value, timedelta) else float(value)
 
 
+def _unit(name: str) -> str:
+    """Return the sign of a unit of time as the language writes it."""
+    return {"h": pgettext("unit", "h"), "min": pgettext("unit", "min")}.get(name, name)
+
+
 def duration(value: Number | timedelta | None) -> str:
     """``0.3 s``, ``41 s``, ``9 min 40 s``, ``1 h 05 min``, ``3 days``."""
     if value is None:
@@ -231,10 +244,11 @@ def duration(value: Number | timedelta | None) -> str:
         return f"{whole}{NBSP}s"
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
-        return f"{minutes}{NBSP}min" + (f" {rest:02d}{NBSP}s" if rest else "")
+        return f"{minutes}{NBSP}{_unit('min')}" + (f" {rest:02d}{NBSP}s" if rest else "")
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours}{NBSP}h" + (f" {minutes:02d}{NBSP}min" if minutes else "")
+        more = f" {minutes:02d}{NBSP}{_unit('min')}" if minutes else ""
+        return f"{hours}{NBSP}{_unit('h')}{more}"
     return plural(hours // 24, "day", "days").replace(" ", NBSP)
 
 
@@ -293,7 +307,7 @@ def ago(value: datetime | None, *, now: datetime | None = None) -> str:
             else ngettext("%(count)s day ago", "%(count)s days ago", number)
         )
         return days.replace("%(count)s ", f"%(count)s{NBSP}") % {"count": count(number)}
-    text = f"{number}{NBSP}{name}"
+    text = f"{number}{NBSP}{_unit(name)}"
     return (gettext("in %(time)s") if ahead else gettext("%(time)s ago")) % {"time": text}
 
 

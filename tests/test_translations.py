@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 from django.utils.html import strip_tags
 from django.utils.translation import gettext, ngettext, pgettext
 
+from annotation.models import User
 from crowdqc import numbers
-from tests.support import bare_text, messages
+from tests.support import bare_text, factories, messages
 from tests.support.source import parse_source
 
 CLOCK = "annotation/work/frame/_clock.html"
@@ -24,11 +27,31 @@ DAY = dt.date(2026, 11, 18)
 NOW = dt.datetime(2026, 11, 18, 12, tzinfo=dt.UTC)
 # What German and Spanish pages do not say: formal Spanish, and words of two kinds for one thing.
 NOT_SAID = {
-    "de": r"[Gg]enehmigt|\bMitarbeiter(n|in)?\b|<kbd>(Ctrl|Shift|Space)</kbd>|\bMerkmal",
-    "es": (
-        r"\b(usted|[Ii]ntroduzca|[Cc]ompruebe|indique|acote|Abra|Cree su|su trabajo)\b"
-        r"|[Pp]asskey|<kbd>(Shift|Space)</kbd>|\bse requiere\b"
+    "de": (
+        r"[Gg]enehmigt|\bMitarbeiter(n|in)?\b|\bMerkmal|\b[Gg]ib\b|E-Mail Adresse|Zustimmung"
+        r"|Audit-Protokoll|Wahlprotokoll|<kbd>(Ctrl|Shift|Space|Backspace|Leerzeichen)</kbd>"
     ),
+    "es": (
+        r"\b(usted|[Ii]ntroduzca|[Ii]ngrese|[Aa]segúrese|[Cc]ompruebe|indique|acote|Abra|Cree su)\b"
+        r"|\bsu trabajo\b|[Pp]asskey|<kbd>(Shift|Space|Enter|Backspace)</kbd>|\bse requiere\b"
+        r"|solicitudes por minuto|[Pp]oner (la |una )?(nueva )?contraseña"
+    ),
+}
+# Keys whose names differ between keyboards stand in a translation (``context "key"``).
+BARE_KEY = re.compile(r"<kbd>(?:Ctrl|Enter|Space|Backspace|Shift|Delete)</kbd>")
+TRANSLATED = re.compile(
+    r"{%\s*translate\b.*?%}|{%\s*blocktranslate\b.*?{%\s*endblocktranslate\s*%}", re.DOTALL
+)
+# Of Django and allauth, which say these in another address: ``crowdqc/web/library_texts.py``.
+FORMS_SAY = {
+    "de": {
+        "Enter a valid email address.": "Geben Sie eine gültige E-Mail-Adresse an.",
+        "This password is too common.": "Dieses Passwort wird zu häufig verwendet.",
+    },
+    "es": {
+        "Enter a valid email address.": "Introduce una dirección de correo electrónico válida.",
+        "This password is too common.": "Esta contraseña es demasiado común.",
+    },
 }
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|(</?[a-z]+)\b")
 # The left column of the table of words: what no page, error or script says any more. Left out is
@@ -104,9 +127,38 @@ def test_a_language_has_one_address_and_one_word_for_a_thing(language: str) -> N
                 assert not re.search(NOT_SAID[language], text), text
 
 
+def test_key_names_are_translated() -> None:
+    bare = {
+        path: found
+        for path in messages.sources()["django"]
+        if path.startswith("templates/") and messages.for_workers(path)
+        if (found := BARE_KEY.findall(TRANSLATED.sub("", (messages.ROOT / path).read_text())))
+    }
+    assert bare == {}
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_forms_of_libraries_speak_as_our_pages_do(language: str) -> None:
+    with translation.override(language):
+        for text, wanted in FORMS_SAY[language].items():
+            assert gettext(text) == wanted
+        with pytest.raises(ValidationError) as refused:
+            validate_email("x@y")
+        assert refused.value.messages == [FORMS_SAY[language]["Enter a valid email address."]]
+
+
+def test_texts_after_a_regular_expression_are_collected() -> None:
+    """Babel's reader of scripts ends at a quote within one."""
+    script = 'const a = text.replace(/[&<>"]/g, ""); gettext("for print"); ngettext("1 a", "b", n);'
+    assert messages._found_in(script, "static/js/a.js") == [
+        (None, ("for print",)),
+        (None, ("1 a", "b")),
+    ]
+
+
 def test_a_word_with_two_meanings_has_two_translations() -> None:
     for language, left, event, key, link in (
-        ("de", "noch 29:19", "verlassen", "Eingabetaste", "Angeben"),
+        ("de", "noch 29:19", "verlassen", "Enter", "Angeben"),
         ("es", "quedan 29:19", "saliste de", "Intro", "Introducir"),
     ):
         with translation.override(language):
@@ -158,8 +210,13 @@ def test_counts_money_and_dates_follow_the_language() -> None:
         assert numbers.long_date(DAY) == "18. November 2026"
         assert numbers.short_date(DAY, today=DAY) == "18.\u00a0Nov."
         assert numbers.ago(NOW - dt.timedelta(days=3), now=NOW) == "vor 3\u00a0Tagen"
+        assert numbers.ago(NOW - dt.timedelta(hours=20), now=NOW) == "vor 20\u00a0Std."
+        assert numbers.duration(60) == "1\u00a0Min."
+        assert numbers.written("2.5") == "2,5" and numbers.written("gut") == "gut"
     with translation.override("es"):
         assert numbers.plural(1, "question") == "1 pregunta"
+        assert numbers.count(2530) == "2530" and numbers.count(12_530) == "12\u00a0530"
+        assert numbers.money(1234.5, "EUR") == "1234,50\u00a0€"
         assert numbers.score(-0.5, 2) == "−0,50"
         assert numbers.long_date(DAY) == "18 de noviembre de 2026"
         assert numbers.short_date(DAY, today=DAY) == "18\u00a0nov"
@@ -186,6 +243,32 @@ def test_the_switch_turns_sign_in_and_a_chosen_language_outlives_the_browser(cli
     )  # the thread is as before
     away = client.post(reverse("language"), {"language": "es", "next": "https://example.org/"})
     assert away.url == reverse("home")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_refused_pages_stay_in_the_reader_s_language(client: Any, language: str) -> None:
+    """Also of an address that does not exist and of pages that are in English only."""
+    world = factories.make_world(1)
+    user = world.worker.user
+    assert user is not None
+    User.objects.filter(pk=user.pk).update(language=language)
+    client.force_login(user)
+    pages = {
+        reverse("project", args=[world.project.pk]): 403,
+        reverse("project", args=[world.project.pk + 1]): 404,
+        reverse("work_home") + "nothing/": 404,
+        reverse("work_offer", args=[world.task.pk + 99]): 404,
+    }
+    for url, status in pages.items():
+        page = client.get(url)
+        assert (url, page.status_code) == (url, status)
+        assert f'<html lang="{language}"' in page.content.decode()
+        assert page["Content-Language"] == language
+        title, heading = re.findall(
+            r"<(?:title|h1)[^>]*>\s*(.*?)\s*(?:<| ·)", page.content.decode()
+        )[:2]
+        assert title == heading
 
 
 def test_every_part_of_a_file_that_workers_read_is_there() -> None:

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -17,6 +18,7 @@ from annotation.files.writing import tables as files
 from annotation.records.selectors import audit
 from annotation.records.selectors.audit_words import FAMILIES
 from crowdqc.numbers import parse_whole
+from crowdqc.web.language import readers_language
 
 RETRY_AFTER = "15"  # seconds
 
@@ -59,6 +61,8 @@ def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpRe
     if request.path.startswith("/api/"):
         body = problem_response({"code": code, "detail": detail}, status)
         return JsonResponse(body, status=status, content_type=PROBLEM)
+    if status < 500:
+        translation.activate(readers_language(request))
     # No context processors where the server failed: they may be what failed.
     return render(None if status >= 500 else request, f"{status}.html", status=status)
 

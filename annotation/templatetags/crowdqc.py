@@ -84,6 +84,12 @@ def score(value: numbers.Number | None, digits: int = 3) -> str:
     return numbers.score(value, digits)
 
 
+@register.filter
+def written_number(value: str) -> str:
+    """Format a number that a requester wrote with a point, like ``2.5``."""
+    return numbers.written(str(value))
+
+
 @register.simple_tag
 def interval(low: numbers.Number | None, high: numbers.Number | None, digits: int = 3) -> str:
     """Format an interval like ``.846–.892``, with every digit beside it for a page's file."""

@@ -57,6 +57,13 @@ def _requested_language(request: HttpRequest) -> str:
     return settings.CROWDQC_LANGUAGE
 
 
+def readers_language(request: HttpRequest) -> str:
+    """Return the language of the reader's account, else the one that the request asks for."""
+    has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+    own = known(getattr(getattr(request, "user", None), "language", "")) if has_session else ""
+    return own or _requested_language(request)
+
+
 class Language:
     """Middleware: answer each request in its user's language, then restore the thread's."""
 

@@ -9,14 +9,18 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils import translation
 from django.utils.translation import gettext as _
 
-from crowdqc.errors import DomainError, Missing, storage_refusal
+from crowdqc.errors import DomainError, Missing, NotAllowed, storage_refusal
 from crowdqc.numbers import LARGEST
+from crowdqc.web.language import readers_language
 
 PROBLEM = "application/problem+json"
 WORTH_KEEPING = 40  # characters that nobody likes to write again
 SECRET_NAMES = ("password", "secret", "token", "key", "code", "csrf")
+# Codes whose status says enough, without the message.
+PLAIN_REFUSALS = frozenset({NotAllowed.code, Missing.code})
 GetResponse = Callable[[HttpRequest], HttpResponse]
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -108,6 +112,11 @@ def refuse(request: HttpRequest, error: DomainError, written: Sequence[str] = ()
         return JsonResponse(body, status=error.status, content_type=PROBLEM)
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse(problem(error), status=error.status)
+    if request.method in ("GET", "HEAD") and error.code in PLAIN_REFUSALS:
+        spoken = readers_language(request)
+        if spoken != translation.get_language():  # of an English page; its message is English
+            translation.activate(spoken)
+            return render(request, f"{error.status}.html", status=error.status)
     template = "_includes/shell/refusal.html" if request.htmx else "refusal.html"  # type: ignore[attr-defined]
     context = {"error": error, "written": written}
     return render(request, template, context, status=error.status)

@@ -45,6 +45,12 @@ CALCULATIONS: dict[str, Words] = {
         "Seconds that the passages can have been open or in view before so many words were there."
     ),
 }
+# What a log can lack (``Signal.needs``).
+LACKS: dict[str, Words] = {
+    "keys": gettext_lazy("keys"),
+    "passages": gettext_lazy("passages"),
+    "pastes": gettext_lazy("pastes"),
+}
 FINDINGS: dict[str, Words] = {
     "no_log": gettext_lazy("No log was kept."),
     "no_keys": gettext_lazy("No keys in this log."),
@@ -122,6 +128,8 @@ def describe_finding(finding: Finding) -> str:
 
 
 def _format_value(name: str, value: float | str) -> str:
+    if name == "lacks":  # codes, as a run has stored them
+        return ", ".join(str(LACKS.get(one, one)) for one in str(value).split(", "))
     if isinstance(value, str):
         return value
     if name in COUNTS:

@@ -180,6 +180,8 @@ CHECKS = (
 FOR_WORKERS = ("annotation/payouts/actions/rejections.py", "annotation/payouts/details/")
 # Of files that are mostly for others: functions, classes, names and keys whose texts workers read.
 PARTS: dict[str, tuple[str, ...]] = {
+    "annotation/accounts/projects/actions.py": ("open_invitation", "accept_invitation"),
+    "annotation/accounts/projects/forms.py": ("ProjectForm",),
     "annotation/conversations/actions.py": (
         "write_as_staff",
         "announce",
@@ -200,6 +202,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     },
     "annotation/task_types/labels/fields.py": ("label_of",),
     "annotation/task_types/texts.py": ("check_words", "drafted_text"),
+    "evaluation/charts/boards.py": ("Estimate", "forest_cell"),
     "evaluation/charts/replay.py": ("LANES", "_sentence", "_lengths"),
     "annotation/pairs/actions/pair_design.py": ("check",),
     "annotation/models/recruitment.py": ("Payment", "PaymentWay"),
@@ -256,15 +259,14 @@ def _found_in(raw: str, path: str) -> list[tuple[str | None, tuple[str, ...]]]:
     if path.startswith("templates/"):
         rows = _of_template(raw)
         return rows + [(None, _counts(*pair)) for pair in COUNTED.findall(raw)]
-    method = "javascript" if path.endswith(".js") else "python"
+    if path.endswith(".js"):
+        return _of_script(raw)
     rows = []
     for _line, said, _comments, context in extract(
-        method, io.BytesIO(raw.encode()), KEYWORDS, options={"encoding": "utf-8"}
+        "python", io.BytesIO(raw.encode()), KEYWORDS, options={"encoding": "utf-8"}
     ):
         texts = said if isinstance(said, tuple) else (said,)
         rows.append((context, tuple(str(one) for one in texts)))
-    if method == "javascript":
-        return rows
     rows += [(None, _counts(*pair)) for pair in COUNTED_CODE.findall(raw)]
     if path.startswith("annotation/task_types/"):
         for noun in nouns(raw):
@@ -299,6 +301,21 @@ def nouns(raw: str) -> list[str]:
 # What templatize makes of the tags; around them stands no code at all.
 TEXT = r"""u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 CALL = re.compile(rf"(?<!\w)(gettext|ngettext|pgettext|npgettext|_)\({TEXT}(?:, ?{TEXT})?")
+
+
+# Babel's own reader takes a quote in a regular expression for the beginning of a text.
+SCRIPT_CALL = re.compile(
+    r"(?<![\w.])(gettext|ngettext|pgettext|npgettext)\(\s*"
+    r'("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?(?:,\s*("(?:[^"\\]|\\.)*"))?'
+)
+
+
+def _of_script(raw: str) -> list[tuple[str | None, tuple[str, ...]]]:
+    rows: list[tuple[str | None, tuple[str, ...]]] = []
+    for name, *quoted in SCRIPT_CALL.findall(raw):
+        texts = tuple(ast.literal_eval(one) for one in quoted if one)
+        rows.append((texts[0], texts[1:]) if name in ("pgettext", "npgettext") else (None, texts))
+    return rows
 
 
 def _of_template(raw: str) -> list[tuple[str | None, tuple[str, ...]]]:
@@ -398,6 +415,8 @@ def update() -> None:
                 if not wanted(message):
                     continue
                 old = kept.get(message.id, message.context)
+                if old and isinstance(old.id, str) != isinstance(message.id, str):
+                    old = None  # it has become a count
                 merged.add(message.id, old.string if old else None, context=message.context)
             folder = LOCALE / language / "LC_MESSAGES"
             folder.mkdir(parents=True, exist_ok=True)

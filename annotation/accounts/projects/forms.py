@@ -49,9 +49,10 @@ class TitleField(forms.CharField):
 
 
 class ProjectForm(forms.Form):
-    name = TitleField(max_length=120)
+    name = TitleField(max_length=120, label=gettext_lazy("Name"))
     currency = forms.ChoiceField(
         choices=CURRENCIES,
+        label=gettext_lazy("Currency"),
         help_text=gettext_lazy("For pay and budget. It cannot be changed later."),
     )
     also_manager = forms.BooleanField(

@@ -42,6 +42,7 @@ from annotation.notifications.kinds import KINDS
 from annotation.privacy.actions.erasure import KEPT_DAYS
 from annotation.privacy.selectors import erasure, retention
 from annotation.records.actions import locks
+from annotation.work.selectors.work import count_offers
 from crowdqc import limits
 from crowdqc.errors import Conflict, DomainError, Invalid, LimitExceeded, NotAllowed
 from crowdqc.numbers import parse_whole
@@ -68,7 +69,10 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
     rows = list_projects(request.user)
-    return render(request, "annotation/accounts/projects/project_list.html", {"rows": rows})
+    only_works = any(not row.is_staff for row in rows)
+    offers = count_offers(cast(User, request.user)) if only_works else {}
+    context = {"rows": [(row, offers.get(row.project.pk, 0)) for row in rows]}
+    return render(request, "annotation/accounts/projects/project_list.html", context)
 
 
 @login_required

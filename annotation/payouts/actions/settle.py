@@ -145,7 +145,7 @@ def _write_rejections(
             kind="rejection",
             text=lambda: (
                 _(
-                    "Work of yours in %(project)s was not accepted. The reason is on your work "
+                    "Work of yours in %(project)s was not accepted. The reason is on your earnings "
                     "page; you may reply once, until %(day)s."
                 )
                 % {"project": batch.project.name, "day": long_date(last)}
@@ -195,7 +195,7 @@ def _approved_text(
     if bonus:
         told += " " + _("This includes a bonus of %(bonus)s.") % {"bonus": money(bonus, currency)}
     if less:
-        told += " " + _("It is less than agreed; the reason is on your work page.")
+        told += " " + _("It is less than agreed; the reason is on your earnings page.")
     return told
 
 

@@ -63,7 +63,7 @@ class Earnings:
                 "note": plural(self.approved_works, "assignment"),
             },
             {
-                "label": _("Waiting for approval"),
+                "label": _("Awaiting review"),
                 "value": format_amounts(self.waiting),
                 "note": plural(self.waiting_works, "assignment"),
             },
@@ -197,6 +197,15 @@ def load_history(user: User) -> History:
             ledger.values_list("currency").annotate(total=Sum("amount")).order_by("currency")
         ),
     )
+
+
+def read_decision(assignment: Assignment) -> tuple[str, Decimal]:
+    """Return what was decided (``Decision``) and the approved amount."""
+    [decision] = with_decision(Assignment.objects.filter(pk=assignment.pk)).values_list(
+        "decision", flat=True
+    )
+    owed = LedgerEntry.objects.owed().filter(assignment=assignment)
+    return decision, owed.aggregate(total=Sum("amount", default=Decimal(0)))["total"]
 
 
 def open_rejections(user: User) -> list[Assignment]:

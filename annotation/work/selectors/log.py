@@ -275,7 +275,7 @@ def summarize_streams(streams: Iterable[Sequence[Event]]) -> LogSummary:
         ),
         key=lambda row: row[:3],
     )
-    away, losses, idle = _absences([event for *_, event in merged])
+    away, starts, idle = _absences([event for *_, event in merged])
     return LogSummary(
         seconds_total=(max(map(_end, merged)) - merged[0][0]) / 1000 if merged else 0.0,
         seconds_away=away,
@@ -286,7 +286,7 @@ def summarize_streams(streams: Iterable[Sequence[Event]]) -> LogSummary:
         pastes_passage=counts["passage"],
         pastes_own=counts["own"],
         pastes_outside=counts["outside"],
-        focus_losses=losses,
+        focus_losses=len(starts),
         keys=counts["keys"],
         corrections=counts["back"],
         events=len(merged),
@@ -324,12 +324,22 @@ def _count_input(events: Sequence[Event], counts: dict[str, int]) -> None:
         before = event
 
 
-def _absences(events: Sequence[Event]) -> tuple[float, int, float]:
-    """Return seconds away, number of absences, and seconds idle."""
+def absence_starts(events: Sequence[Event]) -> set[int]:
+    """Return the places of the events with which absences begin, each counted once.
+
+    ``events`` are those of an assignment in time order. Nothing of a turn to the next page.
+    """
+    _, starts, _ = _absences(events)
+    return set(starts)
+
+
+def _absences(events: Sequence[Event]) -> tuple[float, list[int], float]:
+    """Return seconds away, where absences begin, and seconds idle."""
     since: float | None = None
-    total, losses, idle = 0.0, 0, 0.0
+    starts: list[int] = []
+    total, idle = 0.0, 0.0
     last = events[0]["time"] if events else 0
-    for event in events:
+    for place, event in enumerate(events):
         if since is None:
             idle += max(0.0, event["time"] - last - IDLE_MS)
         last = max(last, event["time"] + sum(event.get("ms", ())))
@@ -344,16 +354,17 @@ def _absences(events: Sequence[Event]) -> tuple[float, int, float]:
             or method in PRESENT
         )
         if leaves and since is None:
-            since, losses = event["time"], losses + 1
+            since = event["time"]
+            starts.append(place)
         elif returns and since is not None:
             gone, since = event["time"] - since, None
             if method == "open" and gone < TURN_MS:
-                losses -= 1  # from one page of the assignment to the next
+                starts.pop()  # from one page of the assignment to the next
             else:
                 total += gone
     if since is not None:
         total += events[-1]["time"] - since
-    return total / 1000, losses, idle / 1000
+    return total / 1000, starts, idle / 1000
 
 
 def counts_by_method(assignment_ids: Sequence[int]) -> dict[int, dict[str, int]]:

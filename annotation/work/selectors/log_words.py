@@ -41,11 +41,11 @@ SOURCES: dict[str, Words] = {
 
 # Events of each kind as a count of them is headed.
 KINDS: dict[str, Words] = {
+    "visibilitychange": gettext_lazy("times the page was left"),
     "open": gettext_lazy("pages opened"),
     "show": gettext_lazy("texts shown"),
     "focus": gettext_lazy("fields entered"),
     "blur": gettext_lazy("fields left"),
-    "visibilitychange": gettext_lazy("changes of window"),
     "keydown": gettext_lazy("key presses"),
     "input": gettext_lazy("changes of text"),
     "paste": gettext_lazy("pastes"),
@@ -138,6 +138,35 @@ def line_titles(settings: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def line_choices(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return what a page calls the choices of a form's lines, by line and by what the log has.
+
+    The log of a labels page has the place of an option, that of other pages its value.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for part in settings.values():
+        for row in part if isinstance(part, list) else ():
+            if not isinstance(row, Mapping) or not row.get("name"):
+                continue
+            options, points = row.get("options") or [], row.get("points") or []
+            labels = {str(place): str(one["label"]) for place, one in enumerate(options, 1)}
+            labels |= {str(one["value"]): str(one["label"]) for one in points}
+            found[str(row["name"])] = labels
+    return found
+
+
+def _choice_words(event: Event) -> str:
+    code, choices = str(event["comment"]), event.get("choices", {})
+    taken_back = code.startswith("-") and code not in choices
+    choice = choices.get(code.removeprefix("-") if taken_back else code) or CHOSEN.get(code, code)
+    text = (
+        _("took back %(choice)s for %(field)s")
+        if taken_back
+        else _("chose %(choice)s for %(field)s")
+    )
+    return text % {"choice": choice, "field": event["title"]}
+
+
 def _line_name(name: str) -> str:
     """Return the name of a form's line without its type mark."""
     return re.sub(r"^(?:[cdlr]-|entry\.|exit\.)", "", name)
@@ -148,13 +177,7 @@ def _seconds(event: Event) -> str:
 
 
 JUDGING: dict[str, Callable[[Event], str]] = {
-    "change": lambda event: (
-        _("chose %(choice)s for %(field)s")
-        % {
-            "choice": CHOSEN.get(event["comment"], event["comment"]),
-            "field": event["title"],
-        }
-    ),
+    "change": _choice_words,
     "dwell": lambda event: (
         _("%(place)s, %(seconds)s s") % {"place": _place(event["name"]), "seconds": _seconds(event)}
     ),
@@ -197,21 +220,38 @@ class LogLine:
     deleted: int
 
 
-def describe_counts(kinds: Mapping[str, int]) -> str:
-    """Describe the most frequent kinds of events with their counts."""
-    shown = sorted(kinds.items(), key=lambda row: (-row[1], row[0]))[:MOST_KINDS]
+def describe_counts(kinds: Mapping[str, int], absences: int = 0) -> str:
+    """Describe the most frequent kinds of events with their counts.
+
+    Instead of each change of the page's visibility stand the ``absences``, as in all totals.
+    """
+    counts = {**kinds, "visibilitychange": absences} if absences else dict(kinds)
+    if not absences:
+        counts.pop("visibilitychange", None)
+    shown = sorted(counts.items(), key=lambda row: (-row[1], row[0]))[:MOST_KINDS]
     return ", ".join(f"{KINDS.get(kind, kind)}: {count(number)}" for kind, number in shown)
 
 
 def describe_event(
-    event: Event, names: Mapping[str, str], titles: Mapping[str, str] | None = None
+    event: Event,
+    names: Mapping[str, str],
+    titles: Mapping[str, str] | None = None,
+    *,
+    choices: Mapping[str, Mapping[str, str]] | None = None,
+    is_absence: bool = False,
 ) -> LogLine:
-    """Describe an event; ``names`` gives names of targets, ``titles`` those of a form's lines."""
+    """Describe an event.
+
+    ``names`` gives names of targets, ``titles`` those of a form's lines, ``choices`` those of
+    their choices. ``is_absence``: one of the absences that are counted begins with the event.
+    """
     method, delta = event["method"], event.get("delta")
     what = str(WORDS.get(method) or method)
-    if method == "visibilitychange":
+    if is_absence:
+        what = _("left the page")
+    elif method == "visibilitychange":
         hidden = event.get("name") == "hidden"
-        what = _("left the page") if hidden else _("came back to the page")
+        what = _("the page was hidden") if hidden else _("the page was visible")
     elif method == "keydown":
         number, key = event.get("length", 1), str(event.get("name"))
         what = ngettext("pressed a key: %(key)s", "pressed %(count)s keys: %(key)s", number) % {
@@ -223,7 +263,8 @@ def describe_event(
     elif method in JUDGING:
         line = _line_name(str(event.get("name", "")))
         title = (titles or {}).get(line) or line.replace("_", " ")
-        what = JUDGING[method]({**event, "title": title})
+        chosen = (choices or {}).get(line, {})
+        what = JUDGING[method]({**event, "title": title, "choices": chosen})
     if event.get("length") and method not in ("keydown", "find"):
         characters = plural(event["length"], "character", "characters")
         what = _("%(what)s %(characters)s") % {"what": what, "characters": characters}

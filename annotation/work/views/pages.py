@@ -159,6 +159,7 @@ def consent(request: HttpRequest, project_id: int) -> HttpResponse:
         "worker": worker,
         "text": text,
         "words": fill_consent(text.text, types),
+        "usual_text": people.is_usual_consent(text),
         "transcribed": text.transcription and (not types or not SPEAKING.isdisjoint(types)),
         "given": given if given and all(map(given.covers, types)) else None,
         "kind": kind,
@@ -500,6 +501,7 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
     # An answer that is known never counts; that says nothing, and names no item.
     counts = list(found.answers.values_list("counts", "item__expected__isnull"))
     visit = visit_to(found.pk) if found.worker.external_id else None
+    decision, owed = earnings.read_decision(found)
     another = None if visit else work.find_offer(cast(User, request.user), found.task)
     context = {
         "assignment": found,
@@ -507,6 +509,8 @@ def submitted_page(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "currency": found.task.project.currency,
         **_words(found),
         "answers": len(counts),
+        "decision": decision,
+        "owed": owed,
         "uncounted": counts.count((False, True)),
         "another": another,
         "quiz": quizzes.quiz_result(found) if found.quiz else None,

@@ -38,7 +38,8 @@ def record(request: HttpRequest) -> HttpResponse:
     rows = Paginator(work.recorded_assignments(user), PAGE).get_page(  # type: ignore[arg-type]
         request.GET.get("page")
     )
-    kinds = log.counts_by_method([row.pk for row in rows.object_list])
+    shown = [row.pk for row in rows.object_list]
+    kinds, summaries = log.counts_by_method(shown), log.log_summaries(shown)
     memberships = work.memberships_with_consent(user)  # type: ignore[arg-type]
     kept = retention.kept_of_workers(memberships)
     context = {
@@ -48,7 +49,11 @@ def record(request: HttpRequest) -> HttpResponse:
         "origins": WorkerOrigin.objects.filter(worker__in=memberships),
         "page": rows,
         "rows": [
-            (row, log_words.describe_counts(kinds[row.pk]), sum(kinds[row.pk].values()))
+            (
+                row,
+                log_words.describe_counts(kinds[row.pk], summaries[row.pk].focus_losses),
+                sum(kinds[row.pk].values()),
+            )
             for row in rows.object_list
         ],
     }
@@ -80,6 +85,8 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
     }
     names |= {place: str(name) for place, name in pages.targets.items()}
     titles = log_words.line_titles(found.version.settings)
+    choices = log_words.line_choices(found.version.settings)
+    absences = log.absence_starts(events)
     page = Paginator(events, EVENTS_PAGE).get_page(request.GET.get("page"))
     written = found.answers.filter(texts__field="answer").values_list("item", "pk")
     replayed = dict(written) if events else {}
@@ -106,7 +113,12 @@ def assignment_record(request: HttpRequest, assignment_id: int) -> HttpResponse:
         .first(),
         "summary": log.log_summaries([found.pk])[found.pk],
         "page": page,
-        "events": [log_words.describe_event(event, names, titles) for event in page.object_list],
+        "events": [
+            log_words.describe_event(
+                event, names, titles, choices=choices, is_absence=place in absences
+            )
+            for place, event in enumerate(page.object_list, page.start_index() - 1)
+        ],
     }
     return render(request, "annotation/work/record/record_assignment.html", context)
 

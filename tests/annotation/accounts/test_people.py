@@ -118,6 +118,16 @@ def test_home_leads_each_role_to_its_work(world: World, client: Client) -> None:
     assert lands(world.requester) == reverse("project_list")
 
 
+def test_project_list_counts_the_tasks_that_a_worker_may_take(world: World) -> None:
+    """A task that the worker has finished is open to others only."""
+    factories.make_task(world.project, 1)
+    finished = factories.make_task(world.project, 1, redundancy=5)
+    factories.submit(factories.claim(finished, world.worker))
+    page = signed_in(world.worker.user).get(reverse("project_list"))
+    [(row, offered)] = page.context["rows"]
+    assert (row.open_tasks, offered) == (3, 2)
+
+
 def test_a_visitor_reads_what_this_is_and_three_ways_in(client: Client, settings: Any) -> None:
     settings.CROWDQC_DEMO_SIGN_IN = True
     settings.CROWDQC_LANDING_BOARD = "nothing-here"

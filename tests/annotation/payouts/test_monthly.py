@@ -61,6 +61,29 @@ def book(world: World, monkeypatch: pytest.MonkeyPatch) -> Assignment:
     return one
 
 
+def test_submitted_page_follows_the_decision(world: World) -> None:
+    unpaid = factories.claim_and_submit(factories.make_task(world.project, 1, pay="0"))
+    waiting, owed, paid = (factories.claim_and_submit(world.task) for _ in range(3))
+    approved(world, owed, bonus="0.50")
+    batch = approved(world, paid)
+    memo = describe_hand_payment(way="bank", paid_on="2026-11-15", reference="TRX-7")
+    mark_sent(by=world.manager, payments=hand_payments(world.project, batch.number), memo=memo)
+    found = {}
+    for done in (unpaid, waiting, owed, paid):
+        client = Client()
+        client.force_login(done.worker.user)  # type: ignore[arg-type]
+        page = client.get(reverse("work_done", args=[done.pk]))
+        text, context = page.content.decode(), page.context
+        amounts = [one for one in ("€0.00", "€1.80", "€2.30") if one in text]
+        found[done.pk] = context["decision"], context["owed"], amounts
+    assert found == {
+        unpaid.pk: ("waiting", 0, []),
+        waiting.pk: ("waiting", 0, ["€1.80"]),
+        owed.pk: ("approved", Decimal("2.30"), ["€2.30"]),
+        paid.pk: ("paid", Decimal("1.80"), ["€1.80"]),
+    }
+
+
 def rows_of(response: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))
 

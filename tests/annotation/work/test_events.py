@@ -320,13 +320,58 @@ def test_a_worker_reads_the_title_of_a_line_not_its_key() -> None:
     assert line.what == "chose left for Topical correctness"
 
 
+def test_log_lines_name_the_choice_not_its_place() -> None:
+    settings = {
+        "fields": [
+            {"name": "verdict", "label": "Verdict", "options": [{"label": "A"}, {"label": "B"}]}
+        ],
+        "entry": [
+            {"name": "known", "label": "Known", "points": [{"value": "m", "label": "maybe"}]}
+        ],
+    }
+    titles, choices = log_words.line_titles(settings), log_words.line_choices(settings)
+
+    def describe(name: str, comment: str) -> str:
+        event = {"time": 0, "method": "change", "name": name, "comment": comment}
+        return log_words.describe_event(event, {}, titles, choices=choices).what
+
+    assert describe("verdict", "2") == "chose B for Verdict"
+    assert describe("verdict", "-2") == "took back B for Verdict"
+    assert describe("entry.known", "m") == "chose maybe for Known"
+    assert describe("verdict", "9") == "chose 9 for Verdict"
+
+
 def test_going_from_one_page_to_the_next_is_no_absence() -> None:
     away = {"method": "visibilitychange", "name": "hidden", "target": "window"}
     first = [{"method": "open", "time": 0}, {**away, "time": 5000}]
     soon = [{"method": "open", "time": 5400}, {"method": "click", "time": 6000}]
     later = [{"method": "open", "time": 25_000}, {"method": "click", "time": 26_000}]
     assert log.summarize_streams([first, soon]).focus_losses == 0
+    assert log.absence_starts([*first, *soon]) == set()
     assert log.summarize_streams([first, later]).seconds_away == 20.0
+
+
+def test_log_lines_name_each_counted_absence_once() -> None:
+    hidden = {"method": "visibilitychange", "name": "hidden", "target": "window"}
+    events: list[dict[str, Any]] = [
+        {"method": "open", "time": 0},
+        {"method": "blur", "target": "window", "time": 5000},
+        {**hidden, "time": 5001},
+        {**hidden, "time": 5002},
+        {**hidden, "name": "visible", "time": 9000},
+        {**hidden, "time": 12_000},
+        {"method": "open", "time": 12_400},
+    ]
+    starts = log.absence_starts(events)
+    lines = [
+        log_words.describe_event(event, {}, is_absence=place in starts).what
+        for place, event in enumerate(events)
+    ]
+    assert starts == {1}
+    assert lines.count("left the page") == log.summarize_streams([events]).focus_losses == 1
+    kinds = {"open": 2, "visibilitychange": 4}
+    assert log_words.describe_counts(kinds, 1) == "pages opened: 2, times the page was left: 1"
+    assert log_words.describe_counts({"visibilitychange": 4}) == ""
 
 
 def test_summaries_take_the_same_few_queries_for_one_and_for_many() -> None:

@@ -279,7 +279,6 @@ def test_home_and_the_start_speak_of_pairs(world: factories.World) -> None:
     assert "3 pairs" in client.get(reverse("work_home")).content.decode()
     started = client.post(reverse("work_claim", args=[task.pk]), follow=True).content.decode()
     assert "Start with pair 1" in started
-    assert "The work goes to other people" in started
     assert "how long the page and each response are on screen" in started
 
 

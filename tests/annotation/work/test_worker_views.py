@@ -27,7 +27,7 @@ JSON = {"HTTP_ACCEPT": "application/json"}
 HOME_QUERIES = 18
 ITEM_QUERIES = 5
 REVIEW_QUERIES = 5
-RECORD_QUERIES = 12
+RECORD_QUERIES = 13
 
 
 def signed_in(who: Any) -> Client:
