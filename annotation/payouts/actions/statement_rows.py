@@ -25,7 +25,14 @@ from annotation.models import (
 from annotation.models.decisions import Decision, with_decision
 from annotation.payouts.actions.ledger import CORRECTION_PAYMENT, HAND
 from annotation.payouts.selectors.payable import payable
-from annotation.payouts.selectors.statement_bookings import booked_rows, reversed_payments
+from annotation.payouts.selectors.statement_bookings import (
+    UNDECIDED,
+    StatementBookings,
+    booked_rows,
+    decision_differs,
+    payments_in,
+    reversed_payments,
+)
 from annotation.payouts.statement_file import Reported, ReportedPayment, ReportedSubmission
 from crowdqc.money import as_decimal
 from crowdqc.numbers import money
@@ -76,8 +83,14 @@ class _Known:
     before: dict[tuple[str, ...], list[dict[str, Any]]]  # rows of earlier statements
     taken_back: dict[int, str] = field(default_factory=dict)  # booked back, as a file lacked it
     taken: set[int] = field(default_factory=set)
+    now: set[int] = field(default_factory=set)  # of ``taken``, by rows of this file
     # Payments of which an export said that the work was approved: it says so of each once.
     approved: set[int] = field(default_factory=set)
+    # By payment, assignment or name, the row that says already what an export says of it; None
+    # where that is a row of this file.
+    by_payment: dict[int, dict[str, Any]] = field(default_factory=dict)
+    by_work: dict[int, dict[str, Any] | None] = field(default_factory=dict)
+    by_name: dict[tuple[str, str], dict[str, Any] | None] = field(default_factory=dict)
     sums: dict[tuple[int, ...], dict[Decimal, list[int] | None]] = field(default_factory=dict)
 
     def is_base(self, pk: int) -> bool:
@@ -87,6 +100,14 @@ class _Known:
     def is_paid(self, key: int) -> bool:
         """Whether the books hold an item for paid."""
         return not self.items[key].is_open and key not in self.taken_back
+
+    def forget(self, payment: int) -> None:
+        """Forget what rows said of a payment before it was booked back."""
+        self.by_payment.pop(payment, None)
+        self.taken.discard(payment)
+        self.approved.discard(payment)
+        for identity, rows in self.before.items():
+            self.before[identity] = [row for row in rows if payment not in payments_in(row)]
 
     def candidates(self, one: ReportedPayment) -> list[int]:
         """List the items of whom a row names: of the submission, else of the participant."""
@@ -114,7 +135,7 @@ def hold_against(
     rows, days, kinds = [], [], {str(Payment.What.BASE)}
     for one in reported:
         if isinstance(one, ReportedSubmission):
-            rows.append(_held_submission(one, known, works, currency))
+            rows.append(_held_submission(one, known, works, task))
             days.append(one.at)
         else:
             rows.append(_held(one, known, currency))
@@ -132,47 +153,114 @@ def _works(known: _Known, task: Task) -> dict[int, Any]:
 
 
 def _held_submission(
-    one: ReportedSubmission, known: _Known, works: Mapping[int, Any], currency: str
+    one: ReportedSubmission, known: _Known, works: Mapping[int, Any], task: Task
 ) -> dict[str, Any]:
     """One submission of the file with its outcome, and what there is to book."""
+    currency = task.project.currency
     named = known.submissions.get(one.submission) or known.participants.get(one.participant, [])
     ids = [pk for pk in named if pk in works]
     work = works[ids[0]] if len(ids) == 1 else None
     base = [pk for pk in known.of_assignment.get(work.pk, []) if known.is_base(pk)] if work else []
-    if work is not None and base and one.is_approved:
-        row = _held(one.payment(work.pay, currency), known, currency, once=base)
-        return {**row, "status": one.status}
+    names = _names_of(one.submission, one.participant)
+    pay = work.pay if work else _reward(works, task)
+    if one.is_approved and pay:
+        before = _first_of(known.by_work, [work.pk] if work else [])
+        before = before or [
+            told
+            for told in _first_of(known.by_name, names)
+            if told is None or told["booked"] or not base
+        ]
+        if before:
+            return _as_earlier(one, pay, currency, before[0])
+        if work is not None and base:
+            row = _held(one.payment(pay, currency), known, currency, once=base)
+            return {**row, "status": one.status}
     row = {
         **_told(one.payment(ZERO, currency)),
         "amount": "",
         "status": one.status,
         "worker": work.worker.pseudonym if work else "",
+        "assignment": work.pk if work else None,
     }
+    if one.is_approved and pay:
+        row["amount"] = str(pay)
+        known.by_name |= dict.fromkeys(names[:1])
+        known.by_work |= dict.fromkeys([work.pk] if work else [])
     if work is None:
-        outcome = "unknown" if one.is_approved else "matched"
         note = _("nobody known here came by this submission")
-        return _row(row, outcome, note)
+        return _row(row, "unknown", note, pay) if one.is_approved else _row(row, "matched", note)
+    if one.is_approved and pay:
+        return _paid_there(row, work, pay)
     word = str(Decision(work.decision).label).lower()
     paid = [item.payment for pk in base if (item := known.items[pk]).payment and not item.is_open]
     if paid:
         known.taken.add(paid[0].pk)
+        known.now.add(paid[0].pk)
         lacks = _lacking(paid[0], known)
-        names = {name: row[name] for name in ("line", "submission", "participant", "status")}
+        kept = {name: row[name] for name in ("line", "submission", "participant", "status")}
         note = _("not approved there, and here: %(state)s") % {"state": word}
-        return {**lacks, **names, "note": note}
+        return {**lacks, **kept, "note": note}
     known.taken.update(base)
-    differs = {
-        "APPROVED": work.pay > 0,
-        "REJECTED": work.decision != Decision.REJECTED,
-        "AWAITING REVIEW": work.decision == Decision.REJECTED,
-    }.get(one.status, work.decision != Decision.NONE)
+    known.now.update(base)
+    differs = decision_differs(one.status, work.decision, work.pay)
     note = _("here: %(state)s") % {"state": word}
-    if one.is_approved and differs:  # paid there; what is booked here follows a decision
-        row["amount"] = str(work.pay)
-        note = _("paid there, and here: %(state)s; decide about the work here") % {"state": word}
-        if work.decision == Decision.REJECTED:
-            note = _("paid there although it is rejected here: ask for it back, or overturn it")
-    return _row(row, "different" if differs else "matched", note)
+    return {**_row(row, "different" if differs else "matched", note), "differs": differs}
+
+
+def _paid_there(row: dict[str, Any], work: Any, pay: Decimal) -> dict[str, Any]:
+    """A submission that was approved there and has no payment here: what is booked follows."""
+    told = {"state": str(Decision(work.decision).label).lower()}
+    if work.decision in UNDECIDED:
+        note = _("paid there, and here: %(state)s; decide about the work here") % told
+        return {**_row(row, "different", note), "differs": True}
+    note = _("paid there, and here: %(state)s") % told
+    if work.decision == Decision.REJECTED:
+        note = _("paid there although it is rejected here")
+    return _row(row, "different", note, pay)
+
+
+def _reward(works: Mapping[int, Any], task: Task) -> Decimal:
+    """What an approval of a submission that nobody knows paid: the study's one reward."""
+    pays = {work.pay for work in works.values()}
+    if len(pays) == 1:
+        return pays.pop()
+    return task.current.pay if task.current else ZERO
+
+
+def _names_of(submission: str, participant: str) -> list[tuple[str, str]]:
+    """What a payment without a payment here is recognised by: its submission if there is one."""
+    if submission:
+        return [("submission", submission), ("alone", participant)]
+    return [("participant", participant)]
+
+
+def _first_of(known: Mapping[Any, dict[str, Any] | None], keys: Sequence[Any]) -> list[Any]:
+    """The earlier row under the first of these keys, in a list; empty where there is none."""
+    return next(([known[key]] for key in keys if key in known), [])
+
+
+def _as_earlier(
+    one: ReportedSubmission, pay: Decimal, currency: str, told: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """A submission of which another row tells; the payment is booked by that row."""
+    row = {**_told(one.payment(pay, currency)), "status": one.status}
+    if told is None:
+        return _row(row, "matched", _("told of before"))
+    return _repeated(row, told)
+
+
+def _repeated(row: dict[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """A row that says what a row of an earlier file says, which is booked there."""
+    same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
+    same |= {name: told[name] for name in ("parts", "correction") if name in told}
+    note = _("as %(statement)s said before: %(note)s") % {
+        "statement": told["statement"],
+        "note": told["note"],
+    }
+    if told["settled"]:
+        same |= {"outcome": "matched", "ours": row["amount"]}
+        note = _("as %(statement)s said before") % {"statement": told["statement"]}
+    return {**_row({**row, **same}, note=note), "before": told["origin"]}
 
 
 def _known(task: Task, recruitment: Recruitment | None) -> _Known:
@@ -241,22 +329,53 @@ def _remember(task: Task, recruitment: Recruitment | None, known: _Known) -> Non
     statements = _statements(task, recruitment)
     booked = booked_rows([row.pk for row in statements])
     known.taken_back = reversed_payments(statements, booked)
+    bookings = StatementBookings(statements)
     for statement in statements:
         told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for place, row in enumerate(statement.rows):
-            if row["outcome"] == "missing" or (row.get("status") and not row["payment"]):
-                continue  # it told of no payment
             is_booked = place in booked.get(statement.pk, ())
+            if row["outcome"] == "missing" and is_booked:
+                known.forget(row["payment"])  # a later row tells of it anew
+            if row["outcome"] == "missing" or (row.get("status") and not row["amount"]):
+                continue  # it told of no payment
+            named = {
+                **row,
+                "statement": statement.name,
+                "booked": is_booked,
+                "settled": not bookings.is_open(statement, place),
+                "origin": row.get("before") or [statement.pk, place],
+            }
             if row["outcome"] in ("matched", "different"):
                 into = known.approved if row.get("status") else known.taken
-                into.update(_items_of(row, known))
-            if statement.task_id != task.pk and row["outcome"] == "unknown" and not is_booked:
+                items = _items_of(row, known)
+                into.update(items)
+                for pk in items:
+                    known.by_payment.setdefault(pk, named)
+            is_mine = statement.task_id == task.pk or row["outcome"] != "unknown" or is_booked
+            if not row["payment"] and row["kind"] in ("", Payment.What.BASE) and is_mine:
+                _remember_name(named, known)
+            if row.get("status") and not row["payment"]:
+                continue
+            if not is_mine:
                 continue  # it may be a payment of this task
-            named = {**row, "statement": statement.name, "booked": is_booked}
             told.setdefault(_identity(row), []).append(named)
         for identity, rows in told.items():
             if len(rows) > len(known.before.get(identity, ())):
                 known.before[identity] = rows
+
+
+def _remember_name(row: dict[str, Any], known: _Known) -> None:
+    """Note a row that told of base pay and was matched with no payment of ours."""
+    if row.get("correction") or row.get("payments"):
+        return
+    if row.get("assignment"):
+        known.by_work.setdefault(row["assignment"], row)
+    for name in _names_of(row["submission"], row["participant"])[:1]:
+        known.by_name.setdefault(name, row)
+    if not row["submission"]:
+        known.by_name.setdefault(("alone", row["participant"]), row)
+    elif row["participant"]:
+        known.by_name.setdefault(("participant", row["participant"]), row)
 
 
 def _items_of(row: Mapping[str, Any], known: _Known) -> list[int]:
@@ -307,9 +426,9 @@ def _held(
     """
     row = _told(one)
     own = list(once) or known.candidates(one)
-    said = known.taken | known.approved if once else known.taken
+    said = known.by_payment.keys() | known.now if once else known.taken
     free = [key for key in own if key not in said]
-    again = known.before.get(one.identity)
+    again = None if once else known.before.get(one.identity)
     if again:
         return _as_before(row, one, known, free, again.pop(0))
     wrong = _unknown_payments(one, own)
@@ -317,12 +436,30 @@ def _held(
         note = wrong or _("the books hold no such payment")
         foreign = one.currency != currency
         amounts = (ZERO, ZERO) if foreign else (one.amount, one.fee or ZERO)
-        return _row(row, "unknown", note, *amounts)
+        told = _first_of(known.by_name, _names_of(one.submission, one.participant))
+        if told and not wrong and one.kind in ("", Payment.What.BASE) and told[0].get("status"):
+            return _beside_status(row, one, told[0])
+        return {**_row(row, "unknown", note, *amounts), "differs": foreign}
     chosen = free[:1] if once else _choose(one, free, known)
     if not chosen:
         return _not_free(row, one, own, known, is_told=bool(once))
     (known.approved if once else known.taken).update(chosen)
+    known.now.update(chosen)
     return _compared({**row, **_parts(chosen, known)}, one, chosen, known)
+
+
+def _beside_status(
+    row: dict[str, Any], one: ReportedPayment, told: dict[str, Any]
+) -> dict[str, Any]:
+    """The amount of a submission of which an export told the status: not a second payment."""
+    more = one.amount - as_decimal(told["amount"])
+    if one.currency == told["currency"] and not more and not one.fee:
+        return _repeated(row, told)
+    note = _("as %(statement)s said before: %(note)s") % {
+        "statement": told["statement"],
+        "note": told["note"],
+    }
+    return _row({**row, "worker": told["worker"]}, "unknown", note, more, one.fee or ZERO)
 
 
 def _as_before(
@@ -335,13 +472,7 @@ def _as_before(
     # Nobody had approved it when that file was read, and nothing was booked for it.
     if free and told["outcome"] == "unknown" and not told["booked"]:
         known.taken.update(_choose(one, free, known))
-    same = {name: told[name] for name in ("outcome", "payment", "ours", "worker")}
-    same |= {name: told[name] for name in ("parts", "correction") if name in told}
-    note = _("as %(statement)s said before: %(note)s") % {
-        "statement": told["statement"],
-        "note": told["note"],
-    }
-    return _row({**row, **same}, note=note)
+    return _repeated(row, told)
 
 
 def _unknown_payments(one: ReportedPayment, own: Sequence[int]) -> str:
@@ -380,11 +511,15 @@ def _not_free(
     in_kind = one.payment_ids or _of_kind(own, _kinds(one), known)
     row |= {**_parts((in_kind or own)[:1], known), "parts": []}
     if is_told:
+        told = _first_of(known.by_payment, [key for key in own if key not in known.now])
+        if told:
+            return _repeated(row, told[0])
         return _row(row, "matched", _("told of before"))
     if in_kind:
         note = _("the same payment left a second time")
         if known.items[in_kind[0]].currency != one.currency:
-            return _row(row, "different", _in_other_currency(one, known.items[in_kind[0]]))
+            foreign = _in_other_currency(one, known.items[in_kind[0]])
+            return {**_row(row, "different", foreign), "differs": True}
         return _row(row, "twice", note, one.amount, one.fee or ZERO)
     row |= {"payment": None, "correction": known.items[own[0]].worker.pk, "ours": None}
     return _row(row, "different", _("not booked as paid here"), one.amount, one.fee or ZERO)
@@ -516,7 +651,7 @@ def _compared(
     """A row with its outcome beside what it pays."""
     items = [known.items[key] for key in chosen]
     if one.currency != items[0].currency:
-        return _row(row, "different", _in_other_currency(one, items[0]))
+        return {**_row(row, "different", _in_other_currency(one, items[0])), "differs": True}
     back = [known.taken_back[key] for key in chosen if key in known.taken_back]
     open_ = [item.payment for item in items if item.payment and item.is_open]
     row["waits"] = bool(open_)

@@ -35,7 +35,14 @@ from annotation.payouts.actions.payments import confirm
 from annotation.payouts.actions.rules import require_decider
 from annotation.payouts.actions.statement_rows import hold_against
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT, propose_above_limit
-from annotation.payouts.selectors.statement_bookings import payments_in
+from annotation.payouts.selectors.statement_bookings import (
+    APPROVED_LATER,
+    StatementBookings,
+    Unapproved,
+    payments_in,
+    row_key,
+    unapproved_work,
+)
 from annotation.payouts.statement_file import read_statement
 from annotation.records.actions.audit import record
 from crowdqc.errors import Conflict, Invalid, Missing, NotAllowed
@@ -93,11 +100,6 @@ def import_statement(
     return statement, True
 
 
-def row_key(statement: Statement, place: int) -> str:
-    """The key of what is booked for the row at this place; its fee has ``:fee`` behind it."""
-    return f"statement:{statement.pk}:{place}"
-
-
 @transaction.atomic
 def book_difference(*, by: User, statement: Statement, place: int) -> Correction | bool:
     """Book the difference of a statement's row; True if booked now, False if booked before.
@@ -106,6 +108,7 @@ def book_difference(*, by: User, statement: Statement, place: int) -> Correction
     given back. Raises NotAllowed without a manager's role or for one's own payment, Missing where
     there is no such row, Conflict where a row gives nothing to book.
     """
+    statement, place = _origin(statement, place)
     plan = _planned(by, statement, place)
     if plan is None:
         return False
@@ -116,7 +119,7 @@ def book_difference(*, by: User, statement: Statement, place: int) -> Correction
             amount=plan.amount,
             statement=plan.statement,
             place=place,
-            key=row_key(statement, place),
+            key=plan.key,
             memo=f"Statement {plan.statement.name}: {plan.row['note']}"[:300],
         )
         if proposal is not None:
@@ -134,8 +137,9 @@ def book_matching(*, by: User, statement: Statement) -> tuple[int, int]:
     """
     require_decider(statement.task.project, by)
     booked = waiting = 0
-    for place, row in enumerate(statement.rows):
-        if not is_matching(row):
+    bookings = StatementBookings([statement])
+    for place in range(len(statement.rows)):
+        if not bookings.is_matching(statement, place):
             continue
         try:
             done = book_difference(by=by, statement=statement, place=place)
@@ -148,11 +152,11 @@ def book_matching(*, by: User, statement: Statement) -> tuple[int, int]:
     return booked, waiting
 
 
-def is_matching(row: Mapping[str, Any]) -> bool:
-    """Whether a row tells of a payment that waited here, at the very amount that was approved."""
-    if not (row["books"] and row["waits"]):
-        return False
-    return as_decimal(row["amount"]) == as_decimal(row["ours"])
+def _origin(statement: Statement, place: int) -> tuple[Statement, int]:
+    """Return the row by which a row is booked: of an earlier file that said the same."""
+    if 0 <= place < len(statement.rows) and (before := statement.rows[place].get("before")):
+        return Statement.objects.get(pk=before[0]), before[1]
+    return statement, place
 
 
 def write_row(*, by: User, statement: Statement, place: int, most: Decimal) -> None:
@@ -180,10 +184,13 @@ class _Plan:
     settles: list[tuple[Payment, Decimal]]  # with what was paid of each
     fee: Decimal  # of what it settles
     moves: list[tuple[str, str, Decimal, str]]
+    key: str
 
     @property
     def amount(self) -> Decimal:
         """Return the amount to book beyond what two people approved."""
+        if self.settles and self.row.get("assignment"):
+            return abs(as_decimal(self.row["amount"]) - self.settles[0][0].amount)
         if self.settles:
             more = abs(as_decimal(self.row["amount"]) - as_decimal(self.row["ours"]))
             return more + self.fee
@@ -200,7 +207,9 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
     require_decider(statement.task.project, by)
     if not 0 <= place < len(statement.rows):
         raise Missing(gettext("There is no such row in this statement."))
-    row, key = statement.rows[place], row_key(statement, place)
+    row, key = statement.rows[place], row_key(statement.pk, place)
+    if row.get("assignment") and row["status"] == "APPROVED":
+        return _planned_unapproved(by, statement, place)
     if LedgerEntry.objects.filter(key__in=(key, f"{key}:fee")).exists():
         return None
     if not row["books"]:
@@ -235,6 +244,51 @@ def _planned(by: User, statement: Statement, place: int) -> _Plan | None:
         settles=settles,
         fee=fee if settles else books.ZERO,
         moves=moves,
+        key=key,
+    )
+
+
+def _planned_unapproved(by: User, statement: Statement, place: int) -> _Plan | None:
+    """Return what to book for a submission that was approved there before it was paid here.
+
+    As paid without an approval; once it is approved here, as its payment, in place of that.
+    """
+    row, key = statement.rows[place], row_key(statement.pk, place)
+    work = (
+        Assignment.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("worker", "task__project")
+        .get(pk=row["assignment"])
+    )
+    if work.worker.user_id == by.pk:
+        raise NotAllowed(gettext("It is about a payment to you; somebody else must book it."))
+    state: Unapproved = unapproved_work([(statement, place)])[statement.pk, place]
+    if state.is_settled:
+        return None
+    if not state.can_book:
+        raise Conflict(gettext("Decide about the work first."))
+    amount = as_decimal(row["amount"])
+    settles = []
+    if state.payment is not None:
+        row = {**row, "payment": state.payment.pk}
+        settles = [(one, amount) for one in _payments(row, by) if one.state in OPEN]
+    unknown = f"unknown:{_through(statement)}"
+    if state.payment is None:
+        moves = _moves(statement, unknown, amount, books.ZERO)
+    elif state.booked:
+        key = f"{key}{APPROVED_LATER}"
+        moves = _moves(statement, unknown, -amount, books.ZERO)
+    else:
+        moves = []
+    return _Plan(
+        statement=statement,
+        row=row,
+        worker=None,
+        assignment=work,
+        task=work.task,
+        settles=settles,
+        fee=books.ZERO,
+        moves=moves,
+        key=key,
     )
 
 
@@ -258,7 +312,6 @@ def _shares(
 def _write(plan: _Plan, place: int, by: User) -> None:
     statement, row = plan.statement, plan.row
     _settle_reported(plan, by)
-    key = row_key(statement, place)
     LedgerEntry.objects.bulk_create(
         LedgerEntry(
             project=statement.task.project,
@@ -270,7 +323,7 @@ def _write(plan: _Plan, place: int, by: User) -> None:
             credit=credit,
             amount=amount,
             currency=row["currency"],
-            key=key + suffix,
+            key=plan.key + suffix,
             by=by,
             memo=f"Statement {statement.name}: {row['note']}"[:300],
         )

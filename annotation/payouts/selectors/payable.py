@@ -97,11 +97,37 @@ def holding_statements(project: Project) -> dict[int, HoldingStatement]:
         " '$[*] ? (@.waits == true && @.books == true).parts[*].payment ? (@ != null)')",
         output_field=JSONField(),
     )
-    rows = Statement.objects.filter(task__project=project, rows__contains=UNBOOKED).order_by("-pk")
+    statements = Statement.objects.filter(task__project=project).order_by("-pk")
+    rows = statements.filter(rows__contains=UNBOOKED).annotate(told=told)
+    found = _approved_there(statements)
+    for pk, name, payments in rows.values_list("pk", "name", "told"):
+        found |= dict.fromkeys(payments, HoldingStatement(pk, name))
+    return found
+
+
+def _approved_there(statements: QuerySet[Statement]) -> dict[int, HoldingStatement]:
+    """By base payment, the first statement that says its work was approved before it was here."""
+    told = Func(
+        F("rows"),
+        template="jsonb_path_query_array(%(expressions)s,"
+        " '$[*] ? (@.status == \"APPROVED\" && @.assignment != null).assignment')",
+        output_field=JSONField(),
+    )
+    rows = statements.filter(rows__contains=[{"status": "APPROVED"}]).annotate(told=told)
+    works = {
+        (work, way): HoldingStatement(pk, name)
+        for pk, name, way, ids in rows.values_list("pk", "name", "recruitment", "told")
+        for work in ids
+    }
+    if not works:
+        return {}
+    base = Payment.objects.filter(
+        assignment__in={work for work, _ in works}, what=Payment.What.BASE
+    )
     return {
-        payment: HoldingStatement(pk, name)
-        for pk, name, payments in rows.annotate(told=told).values_list("pk", "name", "told")
-        for payment in payments
+        pk: works[work, way]
+        for pk, work, way in base.values_list("pk", "assignment", "recruitment")
+        if (work, way) in works
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,13 +10,8 @@ from django.core.paginator import Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.models import Correction, LedgerEntry, Project, Recruitment, Statement
-from annotation.payouts.actions.statements import is_matching, row_key
-from annotation.payouts.selectors.statement_bookings import (
-    booked_rows,
-    payments_in,
-    reversed_payments,
-)
+from annotation.models import Correction, Project, Recruitment, Statement
+from annotation.payouts.selectors.statement_bookings import StatementBookings, row_key
 from crowdqc.money import as_decimal
 
 PAGE = 50
@@ -35,9 +29,11 @@ OUTCOMES = {
 PAID_THERE = gettext_lazy("Paid there, open here")
 
 
-def count_outcomes(statement: Statement) -> list[tuple[str, str, str, int]]:
+def count_outcomes(
+    statement: Statement, booked: StatementBookings
+) -> list[tuple[str, str, str, int]]:
     """Count a statement's rows by outcome, each with its word and mark."""
-    number = Counter(row["outcome"] for row in statement.rows)
+    number = Counter(_outcome(statement, at, booked) for at in range(len(statement.rows)))
     return [(key, str(word), mark, number[key]) for key, (word, mark) in OUTCOMES.items()]
 
 
@@ -48,56 +44,13 @@ def statements_of(project: Project) -> list[tuple[Statement, list[Any], int]]:
         .select_related("task__current", "recruitment", "by")
         .order_by("-pk")[:200]
     )
-    booked = _Booked(rows)
-    return [(row, count_outcomes(row), len(booked.open_rows(row))) for row in rows]
-
-
-class _Booked:
-    """What was booked for the rows of some statements of a project."""
-
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        projects = {one.task.project_id for one in statements}
-        every = Statement.objects.filter(task__project__in=projects).order_by("pk")
-        rows = booked_rows(list(every.values_list("pk", flat=True)))
-        self.rows = rows
-        self.reversed = reversed_payments(every.filter(pk__in=rows), rows) if rows else {}
-        keys = [
-            f"payment:{pk}"
-            for one in statements
-            for row in one.rows
-            if row["waits"]
-            for pk in payments_in(row)
-        ]
-        self.settled = dict(
-            LedgerEntry.objects.filter(key__in=keys).values_list("key", "amount") if keys else ()
-        )
-
-    def is_booked(self, statement: Statement, place: int) -> bool:
-        """Whether the books say by now what a row says."""
-        row = statement.rows[place]
-        if place in self.rows.get(statement.pk, ()):
-            return True
-        if row["outcome"] == "missing":
-            return row["payment"] in self.reversed
-        return row["waits"] and self._came_true(row)
-
-    def _came_true(self, row: dict[str, Any]) -> bool:
-        """Whether payments that had not left when the file was read are booked so by now."""
-        keys = [f"payment:{pk}" for pk in payments_in(row)]
-        parts = [part for part in row.get("parts") or () if part["payment"] is None]
-        booked = sum((as_decimal(part["ours"]) for part in parts), ZERO)
-        booked += sum((self.settled.get(key, ZERO) for key in keys), ZERO)
-        return booked == as_decimal(row["amount"])
-
-    def open_rows(self, statement: Statement) -> list[int]:
-        """The places of rows for which there is something to book."""
-        rows = enumerate(statement.rows)
-        return [at for at, row in rows if row["books"] and not self.is_booked(statement, at)]
+    booked = StatementBookings(rows)
+    return [(row, count_outcomes(row, booked), len(booked.open_rows(row))) for row in rows]
 
 
 def open_rows(statement: Statement) -> list[int]:
     """Return the places of a statement's rows for which there is something to book."""
-    return _Booked([statement]).open_rows(statement)
+    return StatementBookings([statement]).open_rows(statement)
 
 
 def ways_of(project: Project) -> list[tuple[str, str]]:
@@ -116,33 +69,52 @@ def ways_of(project: Project) -> list[tuple[str, str]]:
 
 def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     """The statement's page: rows of one outcome or of all, with what was booked for them."""
-    booked = _Booked([statement])
-    waiting = statement.corrections.filter(state=Correction.State.PROPOSED)
-    proposed = set(waiting.values_list("place", flat=True))
-    rows = [
-        {
-            **row,
-            "place": place,
-            "word": PAID_THERE if is_matching(row) else OUTCOMES[row["outcome"]][0],
-            "mark": OUTCOMES[row["outcome"]][1],
-            "key": row_key(statement, place),
-            "booked": booked.is_booked(statement, place),
-            "proposed": place in proposed,
-            "difference": _difference(row),
-        }
-        for place, row in enumerate(statement.rows)
-    ]
+    booked = StatementBookings([statement])
+    rows = [_row_of(statement, place, booked) for place in range(len(statement.rows))]
+    waiting = Correction.objects.filter(
+        state=Correction.State.PROPOSED, statement__in=booked.statements
+    )
+    proposed = set(waiting.values_list("statement", "place"))
+    for row in rows:
+        source, place = booked.origin(statement, row["place"])
+        row["proposed"] = (source.pk, place) in proposed
     show = show if show in OUTCOMES else ""
     shown = [row for row in rows if not show or row["outcome"] == show]
     return {
         "statement": statement,
-        "outcomes": count_outcomes(statement),
+        "outcomes": count_outcomes(statement, booked),
         "show": show,
         "rows": Paginator(shown, PAGE).get_page(number),
         "open": len(booked.open_rows(statement)),
         "matching": sum(
-            is_matching(row) and not row["booked"] and not row["proposed"] for row in rows
+            row["matching"] and not row["booked"] and not row["proposed"] for row in rows
         ),
+    }
+
+
+def _outcome(statement: Statement, place: int, booked: StatementBookings) -> str:
+    """A row's outcome; of one that only repeats an earlier file's, what became of that."""
+    row = statement.rows[place]
+    is_settled = row.get("before") and booked.is_booked(statement, place)
+    return "matched" if is_settled else str(row["outcome"])
+
+
+def _row_of(statement: Statement, place: int, booked: StatementBookings) -> dict[str, Any]:
+    """A row as its page shows it."""
+    row, outcome = statement.rows[place], _outcome(statement, place, booked)
+    matching = booked.is_matching(statement, place) and outcome != "matched"
+    is_booked = booked.is_booked(statement, place)
+    return {
+        **row,
+        "outcome": outcome,
+        "place": place,
+        "word": PAID_THERE if matching else OUTCOMES[outcome][0],
+        "mark": OUTCOMES[outcome][1],
+        "key": row_key(statement.pk, place),
+        "booked": is_booked and not row.get("before"),
+        "books": booked.can_book(statement, place),
+        "matching": matching,
+        "difference": ZERO if matching or outcome == "matched" else _difference(row),
     }
 
 

@@ -11,7 +11,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import LedgerEntry, Payment, Recruitment, Rejection, Statement, Visit
+from annotation.models import (
+    LedgerEntry,
+    Payment,
+    Recruitment,
+    Rejection,
+    Role,
+    Statement,
+    Visit,
+)
 from annotation.payouts.actions.payments import mark_sent
 from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
 from annotation.payouts.actions.rejections import decide_reply
@@ -20,8 +28,9 @@ from annotation.payouts.actions.statements import (
     book_matching,
     import_statement,
 )
-from annotation.payouts.selectors.balance import trial_balances
-from annotation.payouts.selectors.statements import page_of
+from annotation.payouts.selectors.balance import hand_payments, trial_balances
+from annotation.payouts.selectors.payments import approve_lines
+from annotation.payouts.selectors.statements import open_rows, page_of
 from crowdqc.errors import Conflict, Invalid, NotAllowed
 from tests.support import factories
 from tests.support.factories import REJECTION, World
@@ -108,27 +117,131 @@ def test_differences_of_decisions_are_shown_and_nothing_is_booked_for_them(
     statement = read(world, study, text)
     assert outcomes(statement) == ["matched", "different", "different", "different", "matched"]
     assert not any(row["books"] for row in statement.rows)
+    assert len(open_rows(statement)) == 3  # nothing to book is no "nothing is left"
     differences = [row["difference"] for row in page_of(statement, show="", number=1)["rows"]]
     assert differences == [0, 0, Decimal("1.80"), 0, 0]
-    # Once it is approved here too, the next export matches.
+    # Once it is approved here too, what was paid there is booked as its payment.
     approve(world, [early])
+    assert [row.pk for row in hand_payments(world.project) if row.what == "base"] == []
+    assert list(approve_lines(world.project)) == []  # it is approved there
     later = read(world, study, text.replace("2999-01-01T10:08:01Z", "2999-01-01T10:08:02Z"))
-    assert outcomes(later)[2] == "different" and later.rows[2]["waits"]
+    assert len(open_rows(later)) == 3
     assert book_matching(by=world.manager, statement=later) == (1, 0)
+    # What the later file says of the others stands for what the earlier one said.
+    assert (len(open_rows(statement)), len(open_rows(later))) == (0, 2)
+    [trial] = trial_balances(world.project)
+    assert (trial.paid, trial.owed) == (Decimal("1.80"), 0)
 
 
-def test_what_was_paid_although_rejected_is_shown_as_a_difference(
+def unapproved(world: World) -> Decimal:
+    """What the books hold as paid without an approval."""
+    [trial] = trial_balances(world.project)
+    return -sum((one.balance for one in trial.accounts if one.kind == "unknown"), Decimal(0))
+
+
+def test_what_was_paid_although_rejected_is_booked_as_paid_without_an_approval(
     world: World, study: Recruitment
 ) -> None:
     [one] = prolific.make_visited(study)
     approve(world, [one], decision="reject", reason_code="other", reason=REJECTION)
     statement = read(world, study, export((one, "APPROVED")))
-    [row] = page_of(statement, show="", number=1)["rows"]
-    assert (row["outcome"], row["difference"], row["books"]) == (
-        "different",
-        Decimal("1.80"),
-        False,
+    page = page_of(statement, show="", number=1)
+    [row] = page["rows"]
+    assert (row["outcome"], row["difference"], row["books"]) == ("different", Decimal("1.80"), True)
+    assert (page["open"], page["matching"]) == (1, 0)
+    assert book_difference(by=world.manager, statement=statement, place=0) is True
+    assert book_difference(by=world.manager, statement=statement, place=0) is False
+    assert unapproved(world) == Decimal("1.80")
+    page = page_of(statement, show="", number=1)
+    assert page["open"] == 0 and page["rows"][0]["booked"] and not page["rows"][0]["books"]
+    # Once it is approved here, it is this payment that left, and no second one.
+    decide_reply(
+        by=world.manager, rejection=Rejection.objects.get(), overturn=True, note="It was right."
     )
+    approve(world, [one])
+    later = read(world, study, export((one, "APPROVED")) + "\n")
+    assert outcomes(later) == ["different"] and len(open_rows(later)) == 1
+    book_all(world, later, statement)
+    [trial] = trial_balances(world.project)
+    assert unapproved(world) == 0 and trial.balances
+    assert (trial.paid, trial.owed, trial.overpaid) == (Decimal("1.80"), 0, 0)
+    assert open_rows(later) == open_rows(statement) == []
+
+
+def test_nobody_books_what_was_paid_to_themself_without_an_approval(
+    world: World, study: Recruitment
+) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one], decision="reject", reason_code="other", reason=REJECTION)
+    statement = read(world, study, export((one, "APPROVED")))
+    own = factories.make_member(world.project, Role.MANAGER, one.worker.user)
+    with pytest.raises(NotAllowed):
+        book_difference(by=own.user, statement=statement, place=0)
+
+
+def test_an_export_with_all_earlier_submissions_leaves_only_new_ones_open(
+    world: World, study: Recruitment
+) -> None:
+    one, two, rejected, new = prolific.make_visited(study, n=4)
+    approve(world, [one, two])
+    approve(world, [rejected], decision="reject", reason_code="other", reason=REJECTION)
+    unknown = "sub9,who9,APPROVED,,,,,,,,,\n"
+    text = export((one, "APPROVED"), (two, "APPROVED"), (rejected, "APPROVED")) + unknown
+    first = read(world, study, text)
+    waits = read(world, study, text + "\n")  # of which nothing is booked yet
+    assert len(open_rows(first)) == len(open_rows(waits)) == 4
+    assert page_of(waits, show="", number=1)["matching"] == 2
+    for place in (0, 2, 3):
+        assert book_difference(by=world.manager, statement=waits, place=place) is True
+        assert book_difference(by=world.manager, statement=first, place=place) is False
+    assert open_rows(first) == open_rows(waits) == [1]
+    assert page_of(waits, show="", number=1)["outcomes"][0][3] == 3  # as here
+    assert book_matching(by=world.manager, statement=first) == (1, 0)
+    approve(world, [new])
+    # Reviewed anew, or at another time: the submission says which it is.
+    later = export((one, "APPROVED"), (two, "APPROVED"), (rejected, "APPROVED"), (new, "APPROVED"))
+    third = read(world, study, later.replace("01-02T09", "01-03T11") + unknown)
+    assert outcomes(third) == ["matched"] * 3 + ["different", "matched"]
+    assert open_rows(third) == [3]
+    book_all(world, first, waits, third)
+    [trial] = trial_balances(world.project)
+    assert (trial.paid, unapproved(world), trial.owed) == (Decimal("5.40"), Decimal("3.60"), 0)
+
+
+@pytest.mark.parametrize("order", ["amounts first", "export first"])
+@pytest.mark.parametrize("books_first", [True, False])
+def test_what_two_kinds_of_files_tell_of_unknown_work_is_booked_once(
+    world: World, study: Recruitment, order: str, *, books_first: bool
+) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one], decision="reject", reason_code="other", reason=REJECTION)
+    told = export((one, "APPROVED")) + "sub9,who9,APPROVED,,,,,,,,,\n"
+    amounts = f"submission,amount,paid_at\n{one.session},1.80,2999-01-02\nsub9,1.90,2999-01-02\n"
+    files = [amounts, told] if order == "amounts first" else [told, amounts]
+    first = read(world, study, files[0])
+    if books_first:
+        book_all(world, first)
+    second = read(world, study, files[1])
+    book_all(world, first, second)
+    assert unapproved(world) == Decimal("3.70")
+    assert open_rows(first) == open_rows(second) == []
+
+
+def test_a_payment_that_was_booked_back_may_be_told_of_anew(
+    world: World, study: Recruitment
+) -> None:
+    [one] = prolific.make_visited(study)
+    approve(world, [one])
+    there, waits = export((one, "APPROVED")), export((one, "AWAITING REVIEW"))
+    for text in (there, waits):
+        book_all(world, read(world, study, text))
+    [trial] = trial_balances(world.project)
+    assert trial.paid == 0
+    later, last = read(world, study, there + "\n"), read(world, study, there + "\n\n")
+    assert len(open_rows(later)) == 1
+    book_all(world, later, last)
+    [trial] = trial_balances(world.project)
+    assert (trial.paid, trial.owed) == (Decimal("1.80"), 0) and not open_rows(last)
 
 
 def test_what_is_booked_here_and_not_approved_there_can_be_booked_back(
@@ -158,7 +271,11 @@ def test_unknown_submissions_and_bad_rows_are_named(world: World, study: Recruit
     text = f"{HEADER}\nsub9,who9,APPROVED,,,,,,,,,\nsub8,who8,TIMED-OUT,,,,,,,,,\n"
     statement = read(world, study, text)
     assert outcomes(statement) == ["unknown", "matched"]
-    assert not any(row["books"] for row in statement.rows)
+    page = page_of(statement, show="", number=1)
+    assert [row["difference"] for row in page["rows"]] == [Decimal("1.80"), 0]
+    assert page["open"] == 1
+    book_all(world, statement)
+    assert unapproved(world) == Decimal("1.80") and not open_rows(statement)
     with pytest.raises(Invalid) as refused:
         read(world, study, f"{HEADER}\nsub9,who9,,,,,,,,,,\n")
     assert [row["line"] for row in refused.value.rows] == [2]
