@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
+from typing import Any
 
 from django.db import models
 from django.db.models import Case, F, Q, Sum, When
+from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from annotation.models.assignments import Assignment
@@ -158,12 +161,49 @@ class PayoutRule(models.Model):
     changed_at = models.DateTimeField(auto_now=True)
 
 
+def _cost_owner(side: str) -> Case:
+    """The task whose cost an account is; None for workers and for what left."""
+    number = Cast(Substr(side, len("work:") + 1), models.BigIntegerField())
+    beside = Q(**{f"{side}__startswith": "fees:"}) | Q(**{f"{side}__startswith": "unknown:"})
+    return Case(
+        When(**{f"{side}__startswith": "work:"}, then=number),
+        When(beside, then=F("task_id")),
+        default=None,
+        output_field=models.BigIntegerField(null=True),
+    )
+
+
 class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
     """Entries by what they are about."""
 
     def owed(self) -> LedgerQuerySet:
         """What approvals said that workers are to get."""
         return self.filter(OWED)
+
+    def with_cost_owners(self) -> models.QuerySet[Any]:
+        """Entries with ``debit_task``, which they cost, and ``credit_task``, which they relieve.
+
+        The cost is work, fees and what left without an approval: work is of the task of its
+        account, the others of the task of the entry.
+        """
+        rows = self.filter(currency=F("project__currency"))
+        return rows.annotate(debit_task=_cost_owner("debit"), credit_task=_cost_owner("credit"))
+
+    def cost_by_task(self, tasks: Collection[Task]) -> dict[int, Decimal]:
+        """Return what tasks cost so far by the books, in the currency of their projects."""
+        accounts = [f"work:{task.pk}" for task in tasks]
+        rows = self.filter(
+            Q(task__in=tasks) | Q(debit__in=accounts) | Q(credit__in=accounts),
+            project__in={task.project_id for task in tasks},
+        )
+        found = {task.pk: Decimal("0.00") for task in tasks}
+        moved = rows.with_cost_owners().order_by().values_list("debit_task", "credit_task")
+        for debit, credit, amount in moved.annotate(s=Sum("amount")):
+            if debit in found:
+                found[debit] += amount
+            if credit in found:
+                found[credit] -= amount
+        return found
 
     def paid(self) -> Decimal:
         """Sum of money paid to workers, without fees and less what was booked back."""

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import (
+    Case,
     Count,
     DecimalField,
     ExpressionWrapper,
@@ -18,6 +19,7 @@ from django.db.models import (
     Q,
     QuerySet,
     Sum,
+    When,
 )
 from django.db.models.functions import Coalesce, NullIf, Round, TruncDate
 from django.utils import timezone
@@ -45,7 +47,7 @@ class TaskProgress:
     imported: int  # of the submitted ones
     leased: int
     last: dt.datetime | None
-    approved: Decimal
+    booked: Decimal  # approved pay, corrections, fees and what left without an approval
     waiting: Decimal  # pay and proposed bonus of work that is not settled
     ahead: Decimal  # pay of what is still to come, while the task collects
     bundle: int
@@ -53,8 +55,8 @@ class TaskProgress:
 
     @property
     def spent(self) -> Decimal:
-        """Approved pay, and the pay of work that waits for a decision."""
-        return self.approved + self.waiting
+        """Return the cost so far: what is booked, and the pay of work that waits for a decision."""
+        return self.booked + self.waiting
 
     @property
     def has_only_imports(self) -> bool:
@@ -157,13 +159,7 @@ def progress_of(
     items = open_slots(tasks) if known is None else known
     drafted, drafts = _drafted(tasks)
     work, bonus = _work(tasks), _proposed_bonus(tasks)
-    approved = dict(
-        LedgerEntry.objects.owed()
-        .filter(task__in=tasks)
-        .order_by()
-        .values_list("task")
-        .annotate(s=Sum("amount"))
-    )
+    booked = LedgerEntry.objects.cost_by_task(tasks) if tasks else {}
     found = []
     for task in tasks:
         version = task.current or drafts.get(task.pk)
@@ -185,7 +181,7 @@ def progress_of(
                 imported=row.get("imported", 0),
                 leased=row.get("leased", 0),
                 last=row.get("last"),
-                approved=approved.get(task.pk, ZERO),
+                booked=booked.get(task.pk, ZERO),
                 waiting=row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO),
                 ahead=ahead,
                 bundle=bundle,
@@ -268,14 +264,19 @@ def week(project: Project) -> tuple[int, int]:
 
 
 def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
-    """Return the cumulated spending by day of submission."""
+    """Return the cumulated spending by day of submission; of corrections, of their booking."""
     by_day: dict[dt.date, Decimal] = {}
-    paid = (
-        LedgerEntry.objects.owed()
-        .filter(project=project)
+    signed = Case(
+        When(debit_task__isnull=False, credit_task__isnull=True, then=F("amount")),
+        When(debit_task__isnull=True, credit_task__isnull=False, then=-F("amount")),
+        default=ZERO,
+        output_field=MONEY,
+    )
+    booked = (
+        project.ledger.with_cost_owners()
         .order_by()
-        .values_list(TruncDate("assignment__submitted_at"))
-        .annotate(s=Sum("amount"))
+        .values_list(TruncDate(Coalesce("assignment__submitted_at", "at")))
+        .annotate(s=Sum(signed))
     )
     waiting = (
         Assignment.objects.filter(
@@ -293,7 +294,7 @@ def cost_by_day(project: Project) -> list[tuple[dt.date, Decimal]]:
         .values_list(TruncDate("assignment__submitted_at"))
         .annotate(s=Sum("bonus"))
     )
-    for rows in (paid, waiting, bonus):
+    for rows in (booked, waiting, bonus):
         for day, amount in rows:
             by_day[day] = by_day.get(day, ZERO) + amount
     total, found = ZERO, []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -27,7 +28,7 @@ from annotation.payouts.corrections.actions.propose import propose_above_limit
 from annotation.records.actions.audit import record
 from annotation.records.cleaning import clean_amount, clean_text
 from crowdqc.errors import Conflict, Invalid, NotAllowed
-from crowdqc.numbers import money
+from crowdqc.numbers import money, parse_whole
 
 ZERO = Decimal("0.00")
 HAND = "hand"  # the channel of what people paid by hand
@@ -273,6 +274,12 @@ def check_correction(
             gettext("Both are the same account."),
             fields={"credit": gettext("Choose another account.")},
         )
+    named = tasks_of_accounts(task.project, (debit, credit))
+    if named and task.pk not in named:
+        raise Invalid(
+            gettext("The account belongs to another task."),
+            fields={"task": gettext("Choose the task of the account.")},
+        )
     workers = [one for one in owners if one is not None]
     if any(one.user_id == by.pk for one in workers):
         raise NotAllowed(gettext("It is about an account of yours; somebody else must book it."))
@@ -285,6 +292,20 @@ def check_correction(
         "memo": memo,
         "by_id": by.pk,
     }
+
+
+def tasks_of_accounts(project: Project, codes: Iterable[str]) -> set[int]:
+    """Return the tasks whose cost these accounts are: work, and what left through a way in."""
+    found = set()
+    for code in codes:
+        kind, _, rest = code.partition(":")
+        if kind == "work":
+            found.add(parse_whole(rest) or 0)
+        elif kind in ("fees", "unknown") and rest != HAND:
+            way = parse_whole(rest.rpartition("-")[2]) or 0
+            ways = Recruitment.objects.filter(pk=way, task__project=project)
+            found.update(ways.values_list("task", flat=True))
+    return found
 
 
 def _owner(project: Project, code: str, field: str) -> Membership | None:

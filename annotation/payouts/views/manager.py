@@ -20,10 +20,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access
 from annotation.accounts.roles.selectors import list_managers
-from annotation.models import Answer, Correction, LedgerEntry, Rejection
+from annotation.models import Answer, Correction, LedgerEntry, Rejection, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
-from annotation.payouts.actions.ledger import book_correction, check_correction
+from annotation.payouts.actions.ledger import book_correction, check_correction, tasks_of_accounts
 from annotation.payouts.actions.rules import require_decider, why_not_decide_in
 from annotation.payouts.corrections.actions.propose import ABOVE_LIMIT
 from annotation.payouts.corrections.selectors import correction_effects, waiting_corrections
@@ -89,13 +89,8 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
     require_decider(access.project, access.user)
     sent = request.POST
     try:
-        task = access.project.tasks.filter(
-            pk=numbers.parse_whole(sent.get("task", "")) or 0
-        ).first()
-        if task is None:
-            raise Invalid(_("A correction belongs to a task."), fields={"task": _("Choose one.")})
-        task.project = access.project
         accounts = {side: sent.get(side, "") for side in ("debit", "credit")}
+        task = _task_to_correct(access, sent.get("task", ""), accounts)
         amount = money.parse_amount(sent.get("amount", ""), access.project.currency)
         memo, key = sent.get("memo", ""), _key(sent.get("key", ""))
         if "checked" not in sent:
@@ -119,6 +114,17 @@ def ledger_correct(request: HttpRequest, project_id: int) -> HttpResponse:
         return redirect(reverse("ledger", args=[project_id]) + "#corrections")
     messages.success(request, _("The correction is booked. What stood there stands as it was."))
     return redirect("ledger", project_id)
+
+
+def _task_to_correct(access: Access, text: str, accounts: dict[str, str]) -> Task:
+    """The chosen task, or the one whose account is corrected."""
+    chosen = {numbers.parse_whole(text) or 0} if text else set()
+    pks = chosen or tasks_of_accounts(access.project, accounts.values())
+    task = access.project.tasks.filter(pk__in=pks).first() if len(pks) == 1 else None
+    if task is None:
+        raise Invalid(_("A correction belongs to a task."), fields={"task": _("Choose one.")})
+    task.project = access.project
+    return task
 
 
 def _key(text: str) -> uuid.UUID:

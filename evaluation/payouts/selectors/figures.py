@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Avg, Case, Count, F, FloatField, Func, Q, QuerySet, Sum, Value, When
+from django.db.models import Avg, Case, Count, F, FloatField, Func, Q, QuerySet, Sum, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -90,6 +90,7 @@ def key_figures(task: Task) -> KeyFigures | None:
         texts = TextValue.objects.filter(answer__in=usable, field="answer")
         words = texts.aggregate(mean=Avg(_Words("text")))["mean"]
     seconds, hourly = _pace(done)
+    spent = progress_of([task])[0]
     return KeyFigures(
         workers=people["workers"],
         assignments=people["n"],
@@ -99,8 +100,8 @@ def key_figures(task: Task) -> KeyFigures | None:
         words=words,
         seconds=seconds,
         hourly=hourly,
-        booked=_booked(task),
-        waiting=progress_of([task])[0].waiting,
+        booked=spent.booked,
+        waiting=spent.waiting,
         unused=_unused(task, usable),
     )
 
@@ -117,24 +118,6 @@ def _pace(done: QuerySet[Assignment]) -> tuple[float | None, Decimal | None]:
     ).aggregate(seconds=Quantile("each", share=0.5), hourly=Quantile("rate", share=0.5))
     rate = found["hourly"]
     return found["seconds"], None if rate is None else round_money(as_decimal(rate))
-
-
-def _booked(task: Task) -> Decimal:
-    """Return what the task cost by the books: work, fees, and what left without an approval."""
-    rows = LedgerEntry.objects.filter(task=task, currency=task.project.currency)
-
-    def side(name: str) -> Q:
-        found = Q()
-        for kind in ("work:", "fees:", "unknown:"):
-            found |= Q(**{f"{name}__startswith": kind})
-        return found
-
-    signed = Case(
-        When(side("debit") & ~side("credit"), then=F("amount")),
-        When(side("credit") & ~side("debit"), then=-F("amount")),
-        default=Value(ZERO),
-    )
-    return rows.aggregate(s=Sum(signed, default=ZERO))["s"]
 
 
 def _unused(task: Task, usable: QuerySet[Answer]) -> Decimal:

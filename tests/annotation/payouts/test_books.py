@@ -447,3 +447,35 @@ def test_the_pages_of_money_show_what_is_there(world: World) -> None:
     assert client.post(correct, {**sent, "change": "1"}).context["sent"]["amount"] == "0,10"
     assert client.post(correct, {**sent, "checked": "1"}).status_code == 302
     assert "Bank charge that the worker bore." in page("ledger")
+
+
+def test_a_correction_belongs_to_the_task_of_its_account(world: World) -> None:
+    """The task follows from the account; another is refused, and none is assumed."""
+    other = factories.make_task(world.project, title="Hard pairs")
+    [one] = done(world, 1)
+    approved(world, ProposedLine(one.pk))
+    client = Client()
+    client.force_login(world.manager)
+    url = reverse("ledger_correct", args=[world.project.pk])
+    sent = {
+        "debit": books.work(world.task.pk),
+        "credit": books.payable_account(one.worker_id),
+        "amount": "0.40",
+        "memo": "Half of a bonus was lost.",
+        "key": str(uuid.uuid4()),
+        "checked": "1",
+    }
+    assert client.post(url, {**sent, "task": other.pk}).status_code == 422
+    two_workers = {"debit": books.payable_account(one.worker_id), "credit": "paid:hand"}
+    assert client.post(url, {**sent, **two_workers, "task": ""}).status_code == 422
+    assert client.post(url, {**sent, "task": ""}).status_code == 302
+    entry = LedgerEntry.objects.get(kind="correction")
+    assert (entry.task_id, entry.amount) == (world.task.pk, Decimal("0.40"))
+    # It costs this task, and no other.
+    costs = LedgerEntry.objects.cost_by_task([world.task, other])
+    assert costs == {world.task.pk: Decimal("2.20"), other.pk: 0}
+    between = {**sent, "debit": books.work(other.pk), "credit": books.work(world.task.pk)}
+    fresh = {**between, "key": str(uuid.uuid4()), "task": other.pk}
+    assert client.post(url, fresh).status_code == 302
+    costs = LedgerEntry.objects.cost_by_task([world.task, other])
+    assert costs == {world.task.pk: Decimal("1.80"), other.pk: Decimal("0.40")}

@@ -11,8 +11,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.authoring.selectors.progress import cost_by_day, progress_of
 from annotation.models import Answer, ChoiceValue, Task
 from annotation.payouts.actions import proposals as payouts
+from annotation.payouts.actions.ledger import book_correction
 from annotation.payouts.actions.proposals import ProposedLine
 from evaluation.payouts.selectors.figures import key_figures
 from tests.evaluation.corpora import pairs as pair_corpus
@@ -68,3 +70,24 @@ def test_judgments_and_the_labels_that_they_make_are_counted_apart() -> None:
     labels = set(own.filter(answer__item__repeat=False).values_list("answer__item", "field"))
     assert found.labels == len(labels) < found.judgments
     assert found.words is None
+
+
+def test_every_page_counts_corrections_and_unapproved_pay_as_cost() -> None:
+    world = factories.make_world(1, redundancy=40)
+    work = factories.claim_and_submit(world.task)
+    moves = (
+        (f"work:{world.task.pk}", f"worker:{work.worker_id}", "0.40"),
+        ("unknown:hand", "paid:hand", "1.50"),
+        ("paid:hand", "fees:hand", "0.10"),
+    )
+    for debit, credit, amount in moves:
+        book_correction(
+            by=world.manager, task=world.task, debit=debit, credit=credit,
+            amount=Decimal(amount), memo="Told by the platform.", key=uuid.uuid4(),
+        )  # fmt: skip
+    cost = work.pay + Decimal("1.80")
+    found = key_figures(world.task)
+    assert found is not None and found.cost == cost
+    [row] = progress_of([world.task])
+    assert row.spent == cost
+    assert cost_by_day(world.project)[-1][1] == cost
