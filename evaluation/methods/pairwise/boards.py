@@ -11,7 +11,8 @@ they are. It is said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -159,7 +160,7 @@ def boards(
     parts: list[tuple[dict[str, int], Table]] = []
     shared: list[tuple[dict[str, int], Table]] = []
     notes, clusters, freedom, converged = _left_out_notes(data, people), {}, {}, True
-    rngs = rng.spawn(size + 1)
+    rngs = draws_of(rng, votes)
     settings = {**settings, "family": family_of(votes)}
     for k in range(EVERY, size):
         hooks.step(STAGE, k + 1, size + 1)
@@ -191,6 +192,27 @@ def family_of(votes: Sequence[BoardVotes]) -> int:
     """Count the boards that are compared: one per dimension with votes, and one of all."""
     known = sum(len(one.a) > 0 for one in votes)
     return known + 1 if known > 1 else 1
+
+
+def _only_dimension(votes: Sequence[BoardVotes]) -> int | None:
+    """Return the one dimension with votes, whose board is that of all; None with several."""
+    known = [k for k, one in enumerate(votes) if len(one.a)]
+    return known[0] if len(known) == 1 else None
+
+
+def draws_of(
+    rng: np.random.Generator, votes: Sequence[BoardVotes]
+) -> Mapping[int, np.random.Generator]:
+    """Spawn a generator for each dimension and for EVERY.
+
+    Where one dimension has all votes, EVERY draws the same as it, so that both boards are one.
+    """
+    found = dict(enumerate(rng.spawn(len(votes) + 1)))
+    found[EVERY] = found.pop(len(votes))
+    alone = _only_dimension(votes)
+    if alone is not None:
+        found[EVERY] = copy.deepcopy(found[alone])
+    return found
 
 
 def votes_of(

@@ -26,6 +26,7 @@ from evaluation.methods.pairwise.boards import (
     Boards,
     BoardVotes,
     board_of,
+    draws_of,
     family_of,
     votes_of,
 )
@@ -88,7 +89,7 @@ def resistance(
     style: list[tuple[dict[str, int], Table]] = []
     rows: dict[str, list[dict[str, Any]]] = {"top": [], "change": [], "change_vote": []}
     split, notes = [], []
-    rngs = rng.spawn(len(votes) + 1)
+    rngs = draws_of(rng, votes)
     for k in range(EVERY, len(votes)):
         hooks.step(STAGE, k + 1, len(votes) + 1)
         own = every if k == EVERY else votes[k]

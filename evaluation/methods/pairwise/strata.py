@@ -30,6 +30,7 @@ from evaluation.methods.pairwise.boards import (
     Boards,
     BoardVotes,
     board_of,
+    draws_of,
     votes_of,
 )
 from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
@@ -104,7 +105,7 @@ def strata(
     rows: dict[str, list[dict[str, Any]]] = {"stratum": [], "stratum_system": [], "shift": []}
     hard = [disagreement(one.outcome, one.pair) for one in votes]
     every, evenness = BoardVotes.joined(votes), np.concatenate(hard)
-    rngs = rng.spawn(len(votes) + 1)
+    rngs = draws_of(rng, votes)
     for k in range(EVERY, len(votes)):
         hooks.step(STAGE, k + 1, len(votes) + 1)
         if k not in known:

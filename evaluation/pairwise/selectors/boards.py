@@ -330,8 +330,10 @@ def first_words(rows: Sequence[SystemRow]) -> str:
 
 
 def columns(asked: Sequence[AskedDimension], dimension: str) -> list[dict[str, Any]]:
-    """The dimensions as heads of the table of ranks, all together last."""
-    heads = [(one.name, one.label) for one in asked] + [(POOLED, gettext(TOGETHER))]
+    """The dimensions as heads of the table of ranks, all together last where there are several."""
+    heads = [(one.name, one.label) for one in asked]
+    if len(heads) != 1:
+        heads.append((POOLED, gettext(TOGETHER)))
     return [{"name": n, "label": label, "current": n == dimension} for n, label in heads]
 
 

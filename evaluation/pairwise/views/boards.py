@@ -56,8 +56,8 @@ def with_dimension(request: HttpRequest, context: dict[str, Any], *, pooled: boo
     """Return the dimension asked for, or the overall one, and store it in the context."""
     asked = context["asked"]
     chosen: str = context["dimension"]
-    named = "dimension" in request.GET
-    if not named or (not chosen and not pooled):
+    named, several = "dimension" in request.GET, len(asked) > 1
+    if not named or (not chosen and not (pooled and several)):
         chosen = pair_boards.default_dimension(asked)
     context.update(
         dimension=chosen,
@@ -65,7 +65,7 @@ def with_dimension(request: HttpRequest, context: dict[str, Any], *, pooled: boo
             (one.label for one in asked if one.name == chosen), gettext("All together")
         ),
         dimension_chosen=named,
-        picks="all" if pooled else "each",
+        picks="" if not several else "all" if pooled else "each",
     )
     return chosen
 

@@ -87,7 +87,9 @@ def worker_list(request: HttpRequest, project_id: int, task_id: int) -> HttpResp
     """Competence with its interval and what else is known of each worker."""
     access, task = study(request, project_id, task_id)
     runs, context = page(request, task, "workers")
-    if "dimension" not in request.GET:  # people are looked at over all dimensions first
+    if len(context["asked"]) == 1:  # one competence for all of them may be the only one
+        context["dimension"] = ""
+    elif "dimension" not in request.GET:  # people are looked at over all dimensions first
         context.update(dimension="", dimension_label=gettext("All together"))
     run, dimension = runs.core, context["dimension"]
     if run is None:

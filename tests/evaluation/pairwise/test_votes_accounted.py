@@ -82,6 +82,28 @@ def test_every_battle_of_a_judge_on_two_models_is_a_vote_where_no_text_says_othe
     assert "<b>320 of 320 judgments</b> were used." in page(task, "pair_wins")
 
 
+def test_a_study_of_one_dimension_has_one_board(tmp_path: Path) -> None:
+    """Both would be the same board, by different draws: with ranks that contradict each other."""
+    project = factories.make_project()
+    where = ("--project", str(project.pk), "--by", project.owner.username)
+    imported(tmp_path / "b.jsonl", battles(320), *where)
+    task = Task.objects.get(project=project)
+    run = finished(task, draws=0)
+    rows = run.systemscore_rows.values_list("system", "low", "high", "rank_low", "rank_high")
+    every, own = (
+        sorted(rows.filter(**named)) for named in ({"dimension": ""}, {"dimension__gt": ""})
+    )
+    assert every == own and len(own) == len(MODELS)
+    client = Client()
+    client.force_login(task.project.owner)
+    for name in ("pair_results", "pair_wins", "pair_workers"):
+        url = reverse(name, args=[task.project_id, task.pk])
+        for query in ("", "?dimension="):
+            shown = client.get(url + query)
+            assert shown.status_code == 200 and not shown.context["picks"]
+            assert "All together" not in shown.content.decode()
+
+
 def test_a_second_vote_on_the_same_two_texts_is_a_repeat_and_is_listed(tmp_path: Path) -> None:
     project = factories.make_project()
     said = {"question_id": "q", "model_a": "Owl", "model_b": "Wren", "winner": "model_a"}

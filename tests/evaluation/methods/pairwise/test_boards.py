@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -139,6 +141,20 @@ def test_ranks_of_one_dimension_stay_as_they_are() -> None:
     for names, family in ((1, 1), (2, 3)):
         data = of_many_dimensions(0, 3, names)
         assert family_of(votes_of(data, data.votes.first_votes(), None)) == family
+
+
+def test_all_together_is_the_board_of_the_only_dimension() -> None:
+    """Its intervals and ranks are the same draws, also by kind and at equal length."""
+    made = crowd(4, merit=np.array([0.5, 0.3, 0.1, 0.0]), taste=0.8, votes=4)
+    rng = np.random.default_rng(1)
+    data = replace(made, counts={"words": rng.integers(5, 90, len(made.candidates)) * 1.0})
+    found = pairwise.fit(data, rng=rng, resamples=150, draws=0, restarts=2).estimates
+    for name in ("system", "shared", "controlled", "style", "top", "stratum_system", "shift"):
+        every, own = (
+            [{**row, "dimension": 0} for row in found[name].rows() if row["dimension"] == k]
+            for k in (-1, 0)
+        )
+        assert str(every) == str(own) and (every or name == "shift")
 
 
 def test_a_board_by_effectively_fewer_than_three_workers_has_no_intervals_and_says_why() -> None:
