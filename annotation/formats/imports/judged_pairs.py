@@ -15,7 +15,9 @@ from typing import NamedTuple, NoReturn
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.files.reading.importer import Reader, Row, closest_name
+from annotation.files.reading.importer import Reader, Row, closest_name, plain
+from annotation.files.reading.values import plain_value
+from annotation.formats.imports.winners import LEFT_WORDS, RIGHT_WORDS, SAID
 from annotation.task_types.pairwise.sides import (
     FIRST,
     LEFT,
@@ -37,7 +39,7 @@ class KnownPair(NamedTuple):
 
     One that names no text, only what to judge in its own words, has both empty.
     ``side`` is how it is always shown (1 as stored, -1 turned, 0 as drawn); ``asked`` is whether
-    the version in force asks for it.
+    the version in force asks for it; ``systems`` wrote its texts.
     """
 
     item: int
@@ -47,6 +49,7 @@ class KnownPair(NamedTuple):
     side: int = 0
     repeat: bool = False
     asked: bool = True
+    systems: tuple[str, str] = ("", "")
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -57,13 +60,39 @@ class Shown(NamedTuple):
     """How a row names its pair. ``turned``: its first text is the second of the stored pair.
 
     ``flipped`` is how the stored pair was shown. ``says_first`` and ``says_left``: whether the row
-    itself says which text is first, and which stood on the left.
+    itself says which text is first, and which stood on the left. ``names`` are those of the stored
+    pair's texts, each its id and its system, by which a row may name the winner.
     """
 
     turned: bool = False
     flipped: bool = False
     says_first: bool = True
     says_left: bool = False
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    def word(self, said: str) -> str:
+        """Return a winner as first, second, left, right or neutral; else as it is written.
+
+        The name of one of the two is what it is of. A and B are the sides where the row says what
+        stood on them, else the first and the second text.
+        """
+        given = plain_value(said)
+        if given in CANONICAL:
+            return given
+        if any(self.names):
+            named = [any(plain_value(name) == given for name in of) for of in self.names]
+            if named[0] != named[1]:
+                if self.says_left:
+                    return LEFT if named[0] != self.flipped else RIGHT
+                return FIRST if named[0] != self.turned else SECOND
+        bare = plain(given)
+        winner = SAID.get(bare, "")
+        if winner in ("tie", "both_bad"):
+            return NEUTRAL
+        if not winner:
+            return given
+        is_side = self.says_left or bare in (*LEFT_WORDS, *RIGHT_WORDS)
+        return (SHOWN_AS if is_side else STORED_AS)[winner == "model_b"]
 
     def code(self, word: str) -> str:
         """Return the stored code of a vote in words ("first", "left", ...) on this pair."""
@@ -125,6 +154,7 @@ class Pairs:
             said != turned,
             says_first=by_id or order is not None,
             says_left=sides is not None or flipped is not None,
+            names=((pair.first, pair.systems[0]), (pair.second, pair.systems[1])),
         )
         return NamedPair(pair if by_id else self._as_shown(pair, shown), shown)
 

@@ -164,7 +164,8 @@ class Lines:
 
     def _judgments(self, row: Row, shown: Shown, by_person: bool) -> tuple[str, Choices]:
         """Return the row's judgment and the stored codes with their places. Raises Refused."""
-        reader, given = self.reader, self._read_words(row)
+        reader = self.reader
+        given = {name: shown.word(said) for name, said in self._read_words(row).items()}
         for name, word in given.items():
             if word not in WORDS:
                 near = closest_name(word, sorted(WORDS)) if len(word) > 1 else ""

@@ -8,7 +8,10 @@ an empty cell means that it was not judged.
 - ``first``, ``neutral``, ``second`` name the text in the row's own columns of that name, or, where
   it has only ``item_id``, of the pair as the task stores it.
 - ``left``, ``neutral``, ``right`` (or ``A``, ``N``, ``B``) name the text by where it stood, which
-  the row has to say by ``left`` and ``right`` or by ``flipped``.
+  the row has to say by ``left`` and ``right`` or by ``flipped``; else A and B are the first and
+  the second text. Words of arenas (``model_a``, ``tie``) and of ``winners`` mean the same.
+- The id of a text or the name of its system stands for it. A column ``winner`` is about the only
+  or the overall dimension.
 - A row keeps to one of the two. Numbers are not taken, since they do not say which text is meant.
 - A rating is a point of its scale, as a whole number.
 - A worker's second judgment of the same pair in the same order is one where ``answered_at`` says
@@ -55,6 +58,7 @@ from annotation.formats.imports.judgment_lines import (
     Lines,
 )
 from annotation.formats.imports.published.study_json import NAMES
+from annotation.formats.imports.winners import WINNERS
 from crowdqc.numbers import plural
 
 if TYPE_CHECKING:
@@ -131,10 +135,10 @@ AFTER = (
     Field("excluded", gettext_lazy("Its author is excluded")),
 )
 SAYS_PAIRS = (
-    "A judgment is first, neutral or second, of the texts in these columns or of the pair as it "
-    "is stored; or left, neutral or right (A, N, B), where the row says which text stood on the "
-    "left. Without flipped, left and right the pair was shown as it is stored. A model’s rows say "
-    "its system instead of a worker; replicate tells repeated calls in the same order apart."
+    "A judgment is first, neutral or second (a, tie, b) or the name of the winner, of the texts in "
+    "these columns or of the pair as it is stored; or left, neutral or right, where the row says "
+    "which text stood on the left. A model’s rows say its system instead of a worker; replicate "
+    "tells repeated calls in the same order apart."
 )
 SAYS_RATINGS = (
     "A rating is a point of its scale. A model’s rows say its system instead of a worker."
@@ -144,6 +148,12 @@ SAYS_RATINGS = (
 def column_of(dimension: str) -> str:
     """Return the column of a dimension: its name, prefixed if the format uses that name itself."""
     return f"judged_{dimension}" if dimension in HEAD or dimension in TAIL else dimension
+
+
+def overall_of(columns: Sequence[str]) -> str:
+    """Return the dimension that a winner without one is about: the only or the overall one."""
+    overall = [name for name in columns if "overall" in name.lower()]
+    return columns[0] if len(columns) == 1 else overall[-1] if overall else ""
 
 
 class Judgments(Importer):
@@ -156,11 +166,16 @@ class Judgments(Importer):
         self.asked = {column_of(one.name): one for one in asked}
         self.single = any(one.points for one in asked)
         other = {ours: theirs for theirs, ours in NAMES.items()}
+        best = "" if self.single else overall_of(list(self.asked))
         judged = (
             Field(
                 name,
                 one.label,
-                also=(one.label, *filter(None, [other.get(one.name)])),
+                also=(
+                    one.label,
+                    *filter(None, [other.get(one.name)]),
+                    *(("winner", *WINNERS) if name == best else ()),
+                ),
                 either=JUDGED,
             )
             for name, one in self.asked.items()

@@ -388,12 +388,24 @@ def judged_pairs(task: Task) -> KnownJudgments:
 def _pairs(task: Task) -> list[KnownPair]:
     asked = set(task.items.in_version(_current(task).number).values_list("pk", flat=True))
     rows = Item.objects.filter(task=task, expected__isnull=True)
-    fields = ("pk", "key", "first__key", "second__key", "side", "repeat")
+    names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))
     return [
-        KnownPair(pk, key, first or "", second or "", side, repeat, pk in asked)
-        for pk, key, first, second, side, repeat in rows.order_by(
+        KnownPair(
+            pk,
+            key,
+            first or "",
+            second or "",
+            side,
+            repeat,
+            pk in asked,
+            (names.get(system_a, ""), names.get(system_b, "")),
+        )
+        for pk, key, first, second, side, repeat, system_a, system_b in rows.order_by(
             "group__position", "position", "pk"
-        ).values_list(*fields)
+        ).values_list(
+            *("pk", "key", "first__key", "second__key", "side", "repeat"),
+            *("first__system_id", "second__system_id"),
+        )
     ]
 
 

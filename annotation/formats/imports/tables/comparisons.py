@@ -30,16 +30,9 @@ from annotation.formats.imports.tables.base import (
     unread,
 )
 from annotation.formats.imports.tools.arena import ALSO, OUTCOMES, TOPIC, UNNAMED, VERDICT, Battles
+from annotation.formats.imports.winners import SAID, WINNERS
 from crowdqc.numbers import percent, plural
 
-# How a winner may be written, besides the name of one of the two.
-SAID = {
-    **dict.fromkeys(("left", "modela", "a", "first", "l", "links", "izquierda"), "model_a"),
-    **dict.fromkeys(("right", "modelb", "b", "second", "r", "rechts", "derecha"), "model_b"),
-    **dict.fromkeys(("tie", "draw", "neutral", "equal", "same", "n", "none"), "tie"),
-    **dict.fromkeys(("unentschieden", "gleich", "gleichgut", "empate", "igual"), "tie"),
-    **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
-}
 LEFTS = (
     "left",
     "links",
@@ -63,11 +56,6 @@ RIGHTS = (
     "text_b",
     "candidate_b",
     "item_b",
-)
-WINNERS = (
-    *("preferred", "preference", "verdict", "outcome", "result", "better", "best", "chosen"),
-    *("label", "vote", "choice", "judgment", "judgement"),
-    *("gewinner", "sieger", "besser", "ganador", "ganadora", "mejor"),
 )
 TOPICS = ("item", "item_id", "topic", "task", "task_id", "query_id", *ALSO["question_id"])
 TIES_OF_ORDER = ("tieinconsistent",)  # of judges who prefer by the side

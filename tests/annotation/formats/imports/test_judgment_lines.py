@@ -123,6 +123,40 @@ def test_texts_alone_find_the_item_that_is_shown_so() -> None:
     ]
 
 
+MODELS = (KnownPair(1, "p-1", "t-1", "t-2", systems=("wren-13b", "owl-mini")),)
+WINS = {
+    "first": ("a", "A", "model_a", "first", "wren-13b", "Wren-13B", "t-1"),
+    "neutral": ("tie", "draw", "neutral", "n", "tie (bothbad)", "unentschieden", "empate"),
+    "second": ("b", "model_b", "second", "owl-mini", "t-2"),
+}
+
+
+@pytest.mark.parametrize("column", ["winner", "Preferred", "Gewinner", "ganador", "clarity"])
+@pytest.mark.parametrize("code", WINS)
+def test_a_winner_is_written_as_in_a_scored_table(code: str, column: str) -> None:
+    """By id alone, where sides are not known: A is the first text."""
+    known = KnownJudgments(pairs=MODELS)
+    rows = [{"pair": "p-1", "judge": f"j{n}", column: said} for n, said in enumerate(WINS[code])]
+    checked = check(rows, known, ASKED[:1])
+    assert [one["choices"] for one in checked.good] == [
+        (("clarity", code, {"first": -1, "neutral": 0, "second": 1}[code]),)
+    ] * len(rows)
+
+
+@pytest.mark.parametrize("said", ["left", "links", "izquierda", "a", "model_a", "owl-mini"])
+def test_a_winner_by_side_is_the_text_that_stood_there(said: str) -> None:
+    row = {"left": "t-2", "right": "t-1", "judge": "bo", "winner": said}
+    [good] = check([row], KnownJudgments(pairs=MODELS), ASKED[:1]).good
+    assert (good["flipped"], good["choices"][0][1]) == (True, "second")
+
+
+def test_a_winner_without_a_dimension_is_about_the_overall_one() -> None:
+    [good] = check([{"pair": "p-1", "judge": "bo", "winner": "b", "clarity": "a"}]).good
+    assert [one[:2] for one in good["choices"]] == [("clarity", "first"), ("overall", "second")]
+    refused = check([{"pair": "p-1", "judge": "bo", "winner": "left"}])
+    assert not refused.good and len(refused.problems) == 1
+
+
 BY_ID: Row = {"item_id": "p-1", "worker": "bo", "clarity": "first", "overall": "first"}
 BY_SIDES: Row = {"left": "t-1", "right": "t-2", "worker": "bo", "clarity": "left"}
 
