@@ -8,6 +8,7 @@ the server, and holds payments once the server runs on another timeline than bef
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -103,7 +104,7 @@ def archive_timeout() -> int:
     """Seconds after which PostgreSQL closes a segment of the log that is not full."""
     if settings.CROWDQC_RECOVERY_SECONDS < SHORTEST_LOSS:
         raise Invalid(f"CROWDQC_RECOVERY_SECONDS must be at least {SHORTEST_LOSS:.0f}.")
-    return int(settings.CROWDQC_RECOVERY_SECONDS * CLOSED_BY)
+    return math.floor(settings.CROWDQC_RECOVERY_SECONDS * CLOSED_BY)
 
 
 def secret_names() -> list[str]:
