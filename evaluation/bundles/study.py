@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 
+from annotation.authoring.selectors.planned import planned_answers
 from annotation.formats.imports.tables.label_studio import LabelStudioTable
 from annotation.formats.registry import TABLES
 from annotation.models import (
@@ -111,16 +112,21 @@ def _progress(run: Run, people: QuerySet[Answer], version: TaskVersion | None) -
     if version is None:
         return {}
     wanted = run.task.items.in_version(version.number).filter(expected__isnull=True)
-    planned = wanted.aggregate(items=Count("pk"), answers=Sum("redundancy", default=0))
-    reached = people.filter(item__task=run.task_id, item__expected__isnull=True).aggregate(
-        items=Count("item", distinct=True), answers=Count("pk")
-    )
+    planned = dict(wanted.values_list("pk", planned_answers(version.redundancy)))
+    ours = people.filter(item__task=run.task_id, item__expected__isnull=True)
+    given = dict(ours.order_by().values_list("item").annotate(n=Count("pk")))
     models = Answer.objects.filter(item__task=run.task_id, system__isnull=False).aggregate(
         answers=Count("pk"), models=Count("system", distinct=True)
     )
     own = Assignment.objects.filter(task=run.task_id).exclude(source=IMPORTED)
     uploaded = run.task.state == TaskState.CLOSED and not own.exists()
-    return {"planned": planned, "reached": reached, "uploaded": uploaded, "models": models}
+    return {
+        "planned": {"items": len(planned), "answers": sum(planned.values())},
+        "reached": {"items": len(given), "answers": sum(given.values())},
+        "missing": sum(max(0, n - given.get(item, 0)) for item, n in planned.items()),
+        "uploaded": uploaded,
+        "models": models,
+    }
 
 
 def _assignments(people: QuerySet[Answer], version: TaskVersion | None) -> Row:
@@ -177,12 +183,17 @@ def _people(run: Run, people: QuerySet[Answer]) -> Row:
 def unfinished(manifest: Mapping[str, Any]) -> str:
     """Say how much of the planned collection a run saw; "" where that is all."""
     planned, reached = _plan(manifest)
-    if not planned or reached["answers"] >= planned["answers"]:
+    if not planned:
         return ""
+    # A bundle of before the missing answers were kept has their totals alone.
+    missing = manifest["study"].get("missing", planned["answers"] - reached["answers"])
+    if missing <= 0:
+        return ""
+    came = planned["answers"] - missing
     return (
-        f"Collection was not finished: {count(reached['answers'])} of "
+        f"Collection was not finished: {count(came)} of "
         f"{count(planned['answers'])} planned answers "
-        f"({percent(reached['answers'] / planned['answers'])}), "
+        f"({percent(came / planned['answers'])}), "
         f"{count(reached['items'])} of {count(planned['items'])} items."
     )
 
@@ -204,7 +215,10 @@ def collection_lines(manifest: Mapping[str, Any]) -> Lines:
     planned, reached = _plan(manifest)
     if planned:
         yield "Planned items with answers", _of(reached["items"], planned["items"])
-        yield "Planned answers that count", _of(reached["answers"], planned["answers"])
+        yield (
+            "Answers that count",
+            f"{count(reached['answers'])}, {count(planned['answers'])} planned",
+        )
         yield "Answers planned per item", str(told["answers_per_item"])
     models = told.get("models") or {}
     if models.get("answers") and not manifest["counts"].get("system_answers"):

@@ -98,7 +98,7 @@ def collect_action(state: StudyState) -> Finding | None:
             able=plural(state.able_workers, "worker"),
             n=state.able_workers,
         )
-    wanted = count(state.slots.wanted)
+    wanted = count(state.slots.planned)
     return MESSAGES.find("open_answers", action=action, wanted=wanted, **values)
 
 
@@ -113,7 +113,7 @@ def plan_action(state: StudyState) -> Finding | None:
         action=Action(_("Plan more answers"), url),
         answers=answers_in_words(state, items),
         cost=price.terms(items, adapter_of(state.task).answer_noun),
-        share=percent(narrowing(state.redundancy, 1)),
+        share=percent(narrowing(state.slots.given_per_item, 1)),
     )
 
 
@@ -133,7 +133,7 @@ def review_action(state: StudyState) -> Finding | None:
     )
 
 
-def narrowing(given: int, more: int) -> float:
+def narrowing(given: float, more: int) -> float:
     """The share by which intervals narrow: they go with the root of the number of answers."""
     return 1 - math.sqrt(given / (given + more)) if more else 0.0
 

@@ -11,7 +11,8 @@ from functools import cached_property
 from django.db.models import Count, Max, Q, Sum
 from django.utils.translation import gettext as _
 
-from annotation.models import Assignment, AssignmentItem, Task
+from annotation.authoring.selectors.planned import of_planned, planned_answers
+from annotation.models import Assignment, AssignmentItem, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.panels.selectors import count_able_workers
@@ -39,11 +40,13 @@ class Collection(StrEnum):
 class Slots:
     """How many answers items ask for, known answers aside.
 
+    ``wanted`` holds what an import brought beside the ``planned`` ones.
     ``free`` has nobody taken; ``working`` answers are in ``assignments`` in progress, the last of
     which is due at ``due``. ``unanswered`` items have no answer, finished or in progress.
     """
 
     wanted: int = 0
+    planned: int = 0
     given: int = 0
     free: int = 0
     working: int = 0
@@ -56,6 +59,11 @@ class Slots:
     def pending(self) -> int:
         """Number of requested answers that are missing."""
         return self.free + self.working
+
+    @property
+    def given_per_item(self) -> float:
+        """The mean number of answers that an item has."""
+        return self.given / self.items if self.items else 0.0
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,8 @@ class StudyState:
         if self.collection == Collection.UPLOADED or not self.slots.wanted:
             return []
         slots, noun = self.slots, adapter_of(self.task).answer_noun
-        values = {"given": count(slots.given), "wanted": count(slots.wanted)}
-        found = [(several(noun).capitalize(), _("%(given)s of %(wanted)s") % values)]
+        given = f"{count(slots.given)} {of_planned(slots.given, slots.planned)}"
+        found = [(several(noun).capitalize(), given)]
         if slots.working:
             working = {"n": count(slots.working), "due": moment(slots.due)}
             found.append((_("In progress"), _("%(n)s, due %(due)s") % working))
@@ -124,7 +132,7 @@ def read_state(
     version = task.current
     if version is None:
         return None
-    slots = read_slots(task, version.number)
+    slots = read_slots(task, version)
     review = unsettled_assignments(task).order_by().aggregate(n=Count("pk"), pay=Sum("pay"))
     return StudyState(
         task=task,
@@ -140,11 +148,12 @@ def read_state(
     )
 
 
-def read_slots(task: Task, version: int) -> Slots:
+def read_slots(task: Task, version: TaskVersion) -> Slots:
     """Count the answers that the items of a version ask for. Two queries."""
-    rows = task.items.in_version(version).filter(expected__isnull=True)
+    rows = task.items.in_version(version.number).filter(expected__isnull=True)
     asked = rows.aggregate(
         wanted=Sum("redundancy", default=0),
+        planned=Sum(planned_answers(version.redundancy), default=0),
         taken=Sum("held", default=0),
         items=Count("pk"),
         unanswered=Count("pk", filter=Q(held=0)),
@@ -162,6 +171,7 @@ def read_slots(task: Task, version: int) -> Slots:
     )
     return Slots(
         wanted=asked["wanted"],
+        planned=asked["planned"],
         given=asked["taken"] - leased["n"],
         free=max(0, asked["wanted"] - asked["taken"]),
         working=leased["n"],

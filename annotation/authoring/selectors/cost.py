@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, F, Sum
+from django.db.models.functions import Greatest
 
 from annotation.models import Task, TaskVersion
 from annotation.models.assignments import AssignmentState
@@ -18,6 +20,26 @@ from annotation.task_types.rating.type import by_document
 from crowdqc.money import as_decimal, round_money
 
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
+
+
+def count_assignments(answers: int, version: TaskVersion, items: int, documents: int = 0) -> int:
+    """Count the assignments that so many answers to ``items`` make; no one holds an item twice.
+
+    ``documents``: the assignments that one answer to each item makes (``count_documents``).
+    """
+    if documents and items:
+        return -(-answers * documents // items)
+    return -(-answers // max(1, min(version.items_per_assignment, items or 1)))
+
+
+def count_documents(version: TaskVersion, sizes: Iterable[int]) -> int:
+    """Count the assignments of one answer to each item where they end with their document.
+
+    ``sizes``: items of each document. 0 where assignments do not end there.
+    """
+    if not by_document(version.settings):
+        return 0
+    return sum(math.ceil(n / version.items_per_assignment) for n in sizes)
 
 
 def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
@@ -34,6 +56,8 @@ class Cost:
     questions: int
     answers: int  # slots in all
     assignments: int
+    open_answers: int  # of the slots, those that nobody holds
+    open_assignments: int
     per_assignment: int
     pay: Decimal
     minutes: float
@@ -44,7 +68,7 @@ class Cost:
     @property
     def quiz_at_most(self) -> Decimal:
         """Cost of the quiz if as many workers as assignments use all tries, for those who pass."""
-        return self.quiz * QUIZ_TRIES * self.assignments
+        return self.quiz * QUIZ_TRIES * self.open_assignments
 
     @property
     def hourly(self) -> Decimal | None:
@@ -67,8 +91,8 @@ class Cost:
 
     @property
     def cost_limit(self) -> Decimal:
-        """Return what all assignments cost together."""
-        return self.pay * self.assignments
+        """Return what the assignments that are still open cost together."""
+        return self.pay * self.open_assignments
 
     @property
     def under_floor(self) -> bool:
@@ -103,11 +127,15 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
         minutes = statistics.median(seconds) / 60
     else:
         minutes = estimate_minutes(task, version, items, groups, count=questions)
-    answers = questions * version.redundancy
+    answers, open_answers = questions * version.redundancy, _open_answers(version, items)
+    sizes = items.order_by().values("group").annotate(n=Count("pk")).values_list("n", flat=True)
+    documents = count_documents(version, sizes)
     return Cost(
         questions=questions,
         answers=answers,
-        assignments=_assignments(version, items, per, answers),
+        assignments=count_assignments(answers, version, questions, documents),
+        open_answers=open_answers,
+        open_assignments=count_assignments(open_answers, version, questions, documents),
         per_assignment=per,
         pay=version.pay,
         minutes=minutes,
@@ -117,12 +145,13 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
     )
 
 
-def _assignments(version: TaskVersion, items: Any, per: int, answers: int) -> int:
-    """Bundles that fill every slot; one of documents ends where its document does."""
-    if not by_document(version.settings):
-        return math.ceil(answers / per)
-    sizes = items.order_by().values("group").annotate(n=Count("pk")).values_list("n", flat=True)
-    return sum(math.ceil(n / per) for n in sizes) * version.redundancy
+def _open_answers(version: TaskVersion, items: Any) -> int:
+    """Count the answers that the items still want: of a draft, those it will want once published.
+
+    What is given or in progress is taken; an import may have brought more than is wanted.
+    """
+    wanted = F("redundancy") if version.published_at else version.redundancy
+    return int(items.aggregate(n=Sum(Greatest(wanted - F("held"), 0)))["n"] or 0)
 
 
 def _measured(task: Task) -> list[float]:

@@ -24,6 +24,8 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, NullIf, Round, TruncDate
 from django.utils import timezone
 
+from annotation.authoring.selectors.cost import count_assignments
+from annotation.authoring.selectors.tasks import documents_of
 from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
@@ -50,7 +52,7 @@ class TaskProgress:
     booked: Decimal  # approved pay, corrections, fees and what left without an approval
     waiting: Decimal  # pay and proposed bonus of work that is not settled
     ahead: Decimal  # pay of what is still to come, while the task collects
-    bundle: int
+    open_assignments: int  # that the free slots make; the last one may be smaller
     pay: Decimal
 
     @property
@@ -67,11 +69,6 @@ class TaskProgress:
     def is_imported(self) -> bool:
         """Whether all work came from files, so that nothing was or will be paid."""
         return self.has_only_imports and not (self.leased or self.ahead)
-
-    @property
-    def open_assignments(self) -> int:
-        """Number of assignments that the free slots make; the last one may be smaller."""
-        return -(-self.slots // max(1, self.bundle))
 
     @property
     def needed(self) -> int:
@@ -160,17 +157,17 @@ def progress_of(
     drafted, drafts = _drafted(tasks)
     work, bonus = _work(tasks), _proposed_bonus(tasks)
     booked = LedgerEntry.objects.cost_by_task(tasks) if tasks else {}
+    versions = {task.pk: task.current or drafts.get(task.pk) for task in tasks}
+    documents = documents_of(tasks, {pk: one for pk, one in versions.items() if one is not None})
     found = []
     for task in tasks:
-        version = task.current or drafts.get(task.pk)
+        version = versions[task.pk]
         row, (n, slots) = work.get(task.pk, {}), items.get(task.pk, (0, 0))
-        # No assignment holds a question twice: a short task makes smaller ones.
-        most = n or 1
-        bundle = min(version.items_per_assignment, most) if version else 1
         pay = version.pay if version else ZERO
+        still = count_assignments(slots, version, n, documents.get(task.pk, 0)) if version else 0
         ahead = ZERO
         if task.state in (TaskState.OPEN, TaskState.PAUSED):
-            ahead = -(-slots // max(1, bundle)) * pay + row.get("leased_pay", ZERO)
+            ahead = still * pay + row.get("leased_pay", ZERO)
         found.append(
             TaskProgress(
                 task=task,
@@ -184,7 +181,7 @@ def progress_of(
                 booked=booked.get(task.pk, ZERO),
                 waiting=row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO),
                 ahead=ahead,
-                bundle=bundle,
+                open_assignments=still,
                 pay=pay,
             )
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +11,8 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subqu
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
+from annotation.authoring.selectors.cost import count_assignments, count_documents
+from annotation.authoring.selectors.planned import planned_answers
 from annotation.models import (
     Answer,
     AnswerCount,
@@ -41,8 +42,9 @@ class TaskRow:
     version: TaskVersion  # the published one, or the draft of a task never published
     draft: TaskVersion | None
     questions: int
-    groups: int  # texts, topics or documents they belong to
-    slots: int
+    documents: int  # assignments of one answer to each, where they end with their document
+    planned: int  # answers
+    pending: int  # answers that nobody has submitted yet; beside them an import may bring more
     answers: int
     submitted: int
     paid: int  # submitted and not from a file: those that are paid for
@@ -55,12 +57,12 @@ class TaskRow:
     @property
     def outstanding(self) -> int:
         """Assignments that fill the slots still open."""
-        open_slots = max(0, self.slots - self.answers)
-        # No assignment holds a question twice, and one of documents ends where its document does.
-        there: float = self.questions or 1
-        if by_document(self.version.settings) and self.groups:
-            there = there / self.groups
-        return math.ceil(open_slots / min(self.version.items_per_assignment, there))
+        return count_assignments(self.pending, self.version, self.questions, self.documents)
+
+    @property
+    def filled(self) -> int:
+        """Count the planned answers that have been given."""
+        return max(0, self.planned - self.pending)
 
     @property
     def needed(self) -> int:
@@ -98,7 +100,7 @@ class TaskRow:
     @property
     def complete(self) -> bool:
         """Whether all answers that are asked for have been given."""
-        return self.slots > 0 and self.answers >= self.slots
+        return self.planned > 0 and not self.pending
 
 
 def _by_task(rows: QuerySet[Any], by: str, **totals: Any) -> dict[int, dict[str, Any]]:
@@ -133,13 +135,21 @@ def with_work(tasks: QuerySet[Task]) -> QuerySet[Task]:
 
 @dataclass(frozen=True)
 class Collected:
-    """Items of a task without known answers, their slots, and the answers given to them."""
+    """Items of a task without known answers, and the answers planned for and given to them.
+
+    ``pending`` answers were not submitted yet. An import may bring items more than planned.
+    """
 
     questions: int = 0
-    groups: int = 0  # texts, topics or documents they belong to
-    slots: int = 0
+    planned: int = 0
+    pending: int = 0
     answers: int = 0
     every: tuple[int, int] = (0, 0)  # items and free slots, those with known answers included
+
+    @property
+    def filled(self) -> int:
+        """Count the planned answers that have been given."""
+        return max(0, self.planned - self.pending)
 
 
 def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
@@ -149,7 +159,7 @@ def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
         _shown(Item.objects.filter(task__in=found)),
         "task_id",
         questions=Count("pk", filter=asks),
-        groups=Count("group", distinct=True, filter=asks),
+        planned=Sum(planned_answers(F("task__current__redundancy")), filter=asks, default=0),
         slots=Sum("redundancy", filter=asks, default=0),
         items=Count("pk"),
         free=Sum(F("redundancy") - F("held"), default=0),
@@ -172,18 +182,39 @@ def collected_answers(found: Sequence[Task]) -> dict[int, Collected]:
         "item__task_id",
         n=Count("pk"),
     )
-    none = {"questions": 0, "groups": 0, "slots": 0, "items": 0, "free": 0}
+    none = {"questions": 0, "planned": 0, "slots": 0, "items": 0, "free": 0}
     rows = {task.pk: items.get(task.pk, none) for task in found}
+    given = {
+        task.pk: answers.get(task.pk, {}).get("n", 0) - gone.get(task.pk, {}).get("n", 0)
+        for task in found
+    }
     return {
         task.pk: Collected(
             questions=rows[task.pk]["questions"],
-            groups=rows[task.pk]["groups"],
-            slots=rows[task.pk]["slots"],
+            planned=rows[task.pk]["planned"],
+            pending=max(0, rows[task.pk]["slots"] - given[task.pk]),
             every=(rows[task.pk]["items"], rows[task.pk]["free"]),
-            answers=answers.get(task.pk, {}).get("n", 0) - gone.get(task.pk, {}).get("n", 0),
+            answers=given[task.pk],
         )
         for task in found
     }
+
+
+def documents_of(tasks: Sequence[Task], versions: Mapping[int, TaskVersion]) -> dict[int, int]:
+    """Return ``count_documents`` of tasks whose assignments end with their document.
+
+    ``versions``: by id of their task. One query, and none without such a task.
+    """
+    ending = [one for one in tasks if one.pk in versions and by_document(versions[one.pk].settings)]
+    if not ending:
+        return {}
+    items = _shown(Item.objects.filter(task__in=ending, expected__isnull=True))
+    sizes: dict[int, list[int]] = {}
+    for task, n in (
+        items.order_by().values("task_id", "group").annotate(n=Count("pk")).values_list("task", "n")
+    ):
+        sizes.setdefault(task, []).append(n)
+    return {task: count_documents(versions[task], own) for task, own in sizes.items()}
 
 
 def rows_of(found: list[Task]) -> list[TaskRow]:
@@ -213,9 +244,13 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         approved=Sum("amount", filter=OWED, default=ZERO),
         paid=PAID_OUT,
     )
+    shown = {task.pk: task.current or drafts[task.pk] for task in found}
+    documents = documents_of(found, shown)
     return [
         _row(
             task,
+            version=shown[task.pk],
+            documents=documents.get(task.pk, 0),
             draft=drafts.get(task.pk),
             collected=collected[task.pk],
             work=work.get(task.pk, {}),
@@ -228,23 +263,26 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
 def _row(
     task: Task,
     *,
+    version: TaskVersion,
+    documents: int,
     draft: TaskVersion | None,
     collected: Collected,
     work: dict[str, Any],
     books: dict[str, Any],
 ) -> TaskRow:
-    version = task.current or draft
-    assert version is not None  # noqa: S101 (a task is born with a draft)
     questions = collected.questions
     # Before the first publication no question has slots yet: count those it will get.
-    slots = collected.slots if task.current_id else questions * version.redundancy
+    planned, pending = collected.planned, collected.pending
+    if not task.current_id:
+        planned = pending = questions * version.redundancy
     return TaskRow(
         task=task,
         version=version,
         draft=draft,
         questions=questions,
-        groups=collected.groups,
-        slots=slots,
+        documents=documents,
+        planned=planned,
+        pending=pending,
         answers=collected.answers,
         submitted=work.get("submitted", 0),
         paid=work.get("paid", 0),

@@ -17,6 +17,7 @@ from annotation.access import get_access, get_task, open_to_viewers
 from annotation.accounts.projects.forms import TaskForm, add_errors
 from annotation.authoring.actions import tasks as actions
 from annotation.authoring.selectors.builder.frame import Build
+from annotation.authoring.selectors.planned import of_planned
 from annotation.authoring.selectors.tasks import (
     TaskRow,
     domains_of,
@@ -81,17 +82,11 @@ def _sentence(row: TaskRow) -> str:
     task = row.task
     if task.state == TaskState.DRAFT:
         if row.type.has_styles:  # its items are what is wanted
-            asked = numbers.plural(row.slots, row.noun)
+            asked = numbers.plural(row.planned, row.noun)
             return gettext("%(items)s asked for, nothing published yet.") % {"items": asked}
         asked = numbers.plural(row.questions, row.noun)
         return gettext("%(items)s, nothing published yet.") % {"items": asked}
-    said = [
-        gettext("%(done)s of %(answers)s collected.")
-        % {
-            "done": numbers.count(row.answers),
-            "answers": numbers.plural(row.slots, row.answer_noun),
-        }
-    ]
+    said = [_collected_words(row)]
     if task.state == TaskState.PAUSED:
         said.append(gettext("Nothing is handed out; what is in progress may be finished."))
     elif task.state == TaskState.CLOSED:
@@ -102,6 +97,24 @@ def _sentence(row: TaskRow) -> str:
         work = {"assignments": numbers.plural(row.leased, "assignment")}
         said.append(gettext("%(assignments)s in progress.") % work)
     return " ".join(said)
+
+
+def _collected_words(row: TaskRow) -> str:
+    """How many answers there are of those planned; an import may bring more."""
+    answers = numbers.plural(row.answers, row.answer_noun)
+    if row.answers <= row.planned:
+        answers = numbers.plural(row.planned, row.answer_noun)
+        done = numbers.count(row.answers)
+        return gettext("%(done)s of %(answers)s collected.") % {"done": done, "answers": answers}
+    values = {
+        "answers": answers,
+        "planned": numbers.count(row.planned),
+        "pending": numbers.count(row.pending),
+    }
+    if row.pending:
+        words = gettext("%(answers)s collected, %(planned)s planned, %(pending)s outstanding.")
+        return words % values
+    return gettext("%(answers)s collected, %(planned)s planned.") % values
 
 
 @login_required
@@ -116,9 +129,9 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         {
             "label": numbers.several(row.answer_noun).capitalize(),
             "value": numbers.count(row.answers),
-            "of": gettext("of %(total)s") % {"total": numbers.count(row.slots)},
-            "done": row.answers,
-            "total": row.slots,
+            "of": of_planned(row.answers, row.planned),
+            "done": row.filled,
+            "total": row.planned,
         },
         {
             "label": gettext("Assignments submitted"),

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import Least
+from django.db.models import Count, F, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.authoring.selectors.planned import planned_answers
 from annotation.models import Answer, Exclusion, Membership, Task, User
 from annotation.notifications.actions.notices import notify
 from annotation.records.actions.audit import record
@@ -113,22 +113,17 @@ def answers_to_collect(task: Task, worker: Membership) -> QuerySet[Answer]:
 def items_with_plan(task: Task, *, without: Sequence[int] = ()) -> QuerySet[Any]:
     """Items in force with ``given``, people's answers that enter results, and ``planned`` ones.
 
-    An import may bring an item more answers than planned, which raises its redundancy.
     ``without``: workers who are left out beside those who are already.
     """
     version = task.version_or_draft()
     left_out = [*task.exclusions.in_force().values_list("worker", flat=True), *without]
     main = Q(answers__counts=True, answers__stage=Answer.Stage.MAIN, answers__worker__isnull=False)
-    imported = Answer.objects.filter(item=OuterRef("pk"), assignment__source="import")
     return (
         task.items.in_version(version.number)
         .filter(expected__isnull=True)
         .annotate(
             given=Count("answers", filter=main & ~Q(answers__worker__in=left_out)),
-            planned=Case(
-                When(Exists(imported), then=Least(F("redundancy"), Value(version.redundancy))),
-                default=F("redundancy"),
-            ),
+            planned=planned_answers(version.redundancy),
         )
     )
 

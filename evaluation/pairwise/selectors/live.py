@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import Least
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -74,12 +75,16 @@ def collected_counts(task: Task) -> CollectedCounts:
         items=Count("pk", filter=ask),
         repeats=Count("pk", filter=ask & Q(repeat=True)),
         wanted=Sum("redundancy", filter=ask, default=0),
+        planned=Sum(Least(F("redundancy"), task.current.redundancy), filter=ask, default=0),
         wanted_repeats=Sum("redundancy", filter=ask & Q(repeat=True), default=0),
         taken=Sum("held", filter=ask, default=0),
         full=Count("pk", filter=ask & Q(held__gte=F("redundancy"))),
         all=Count("pk"),
         slots=Sum(F("redundancy") - F("held"), default=0),
     )
+    # As planned_answers, but of the whole task: an import brought more, or a plan asks for more.
+    if found["planned"] < found["wanted"] and task.assignments.filter(source="import").exists():
+        found["wanted"] = found["planned"]
     leased = count_leases(task)
     in_work = open_yet = 0
     slots = (

@@ -15,14 +15,15 @@ from annotation.authoring.actions.tasks import create_task
 from annotation.authoring.actions.tasks import publish as publish_task
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.publishing import Publishing
-from annotation.authoring.selectors.tasks import versions_of
+from annotation.authoring.selectors.progress import progress_of
+from annotation.authoring.selectors.tasks import task_row, versions_of
 from annotation.authoring.views.builder.context import republishing
 from annotation.gallery.actions.examples import begin_task
 from annotation.gallery.templates import get_template, is_template_text, templates
 from annotation.models import Recruitment, Task
 from annotation.task_types import TYPES
 from tests.annotation.pairs.pair_studies import HTMX, signed_in
-from tests.support.factories import World, claim_and_submit, make_world
+from tests.support.factories import World, claim_and_submit, make_answers, make_world
 from tests.support.studies.labels import make_labels
 
 pytestmark = pytest.mark.django_db
@@ -219,3 +220,28 @@ def test_pay_is_said_for_one_item_and_an_hour_wherever_it_is_typed(world: World)
     assert "= <b>€0.015</b> per question" in saved.content.decode()
     saved = client.post(url, {"expected_minutes": "2"}, headers=HTMX).content.decode()
     assert "€0.90 an hour" in saved and 'id="pay-note" hx-swap-oob' in saved
+
+
+def test_imported_answers_beyond_the_plan_hide_no_open_ones_and_cost_nothing(world: World) -> None:
+    """3 items with 8 imported answers each; then 5 are planned for them and for a new item."""
+    by, task = world.requester, world.task
+    edit_draft(by=by, task=task, fields={"pay": "0.40", "redundancy": 3, "items_per_assignment": 2})
+    publish_task(by=by, task=task)
+    keys = list(task.items.values_list("key", flat=True))
+    make_answers(task, {f"w-{n}": dict.fromkeys(keys, "On roofs.") for n in range(8)})
+    task.refresh_from_db()
+    row = task_row(task)
+    assert (row.answers, row.planned, row.pending, row.filled) == (16, 6, 0, 6)
+    assert row.complete and row.outstanding == 0 and row.cost_limit == 0
+    edit_draft(by=by, task=task, fields={"redundancy": 5})
+    save_item(by=by, task=task, key="new", question="Where else do they nest?")
+    dialog = Publishing(Build(task))
+    assert (dialog.cost.open_answers, dialog.cost.open_assignments) == (5, 3)
+    assert dialog.total == dialog.further_cost == Decimal("1.20")
+    publish_task(by=by, task=task)
+    task.refresh_from_db()
+    row = task_row(task)
+    assert (row.answers, row.planned, row.pending, row.filled) == (16, 15, 5, 10)
+    assert not row.complete and row.outstanding == 3 and row.cost_limit == Decimal("1.20")
+    overview = progress_of([task])[0]
+    assert (overview.open_assignments, overview.ahead) == (3, Decimal("1.20"))

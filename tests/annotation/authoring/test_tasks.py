@@ -175,12 +175,12 @@ def test_unpaid_imported_answers_do_not_raise_what_a_task_costs_at_most() -> Non
     task = factories.make_task(n=2, redundancy=2, pay="1.00")
     factories.make_answers(task, {f"w{n}": {"q-001": "a", "q-002": "b"} for n in range(5)})
     row = task_row(task)
-    assert (row.answers, row.slots, row.cost_limit) == (10, 10, Decimal("0.00"))
+    assert (row.answers, row.planned, row.cost_limit) == (10, 4, Decimal("0.00"))
 
 
 def test_a_draft_shows_its_questions_before_anything_is_published() -> None:
     row = task_row(factories.make_task(n=3, redundancy=4, publish=False))
-    assert (row.questions, row.slots) == (3, 12)
+    assert (row.questions, row.planned) == (3, 12)
 
 
 @pytest.mark.parametrize(

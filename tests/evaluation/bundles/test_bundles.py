@@ -446,6 +446,7 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_and_why(tmp_path: P
     }
     kept = Answer.objects.filter(worker__isnull=False, item__in=wanted).exclude(worker=worker)
     assert study["reached"] == {"items": wanted.count(), "answers": kept.count()}
+    assert study["missing"] == study["planned"]["answers"] - kept.count()
     assert study["models"]["models"] == 1 and study["models"]["answers"]
     assert (study["workers"], study["elsewhere"], study["rejected"]) == (3, 3, 0)
     [out] = study["exclusions"]

@@ -120,6 +120,7 @@ def random_state(draw: random.Random) -> StudyState:
         collection=draw.choice(list(Collection)),
         slots=Slots(
             wanted=wanted,
+            planned=wanted,
             given=given,
             free=wanted - given - working,
             working=working,

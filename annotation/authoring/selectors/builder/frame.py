@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Q, Sum
-from django.db.models.functions import Greatest
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from annotation.authoring.selectors.builder.known import missing_known
@@ -211,11 +210,6 @@ class Build:
         """Count the answers that stay with the older version because their question changed."""
         ended = self.task.items.filter(until=self.version.number, key__in=changes.changed)
         return Answer.objects.filter(item__in=ended, worker__isnull=False).count()
-
-    def open_slots(self) -> int:
-        """Count the answers that the version still wants: what is given or in progress is taken."""
-        free = Greatest(self.version.redundancy - F("held"), 0)
-        return int(self.counted_items.aggregate(n=Sum(free))["n"] or 0)
 
     def cost(self) -> Cost:
         """Cost of filling every slot: assignments, money and minutes."""

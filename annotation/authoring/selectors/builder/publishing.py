@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -73,12 +72,7 @@ class Publishing:
     @cached_property
     def open_pay(self) -> Decimal:
         """Pay at most of the work that is still to come."""
-        if not self.earned_pay:
-            return self.cost.cost_limit
-        open_slots = self.build.open_slots()
-        return self.version.pay * min(
-            self.cost.assignments, math.ceil(open_slots / self.cost.per_assignment)
-        )
+        return self.cost.cost_limit
 
     def _with_fee(self, pay: Decimal) -> Decimal:
         return round_money(pay * (100 + self.fee_percent) / 100)
