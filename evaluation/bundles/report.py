@@ -75,7 +75,7 @@ def _context(files: Mapping[str, bytes], manifest: Row, page: ReportPage) -> dic
         "about": about,
         "manifest": manifest,
         "method": about.title or title_of(manifest["method"]),
-        "version": found.version,
+        "version": _asked_version(found, manifest),
         "is_asked": is_known(manifest, "is_asked"),
         "unfinished": unfinished(manifest),
         "collection": list(collection_lines(manifest)),
@@ -102,6 +102,13 @@ def _context(files: Mapping[str, bytes], manifest: Row, page: ReportPage) -> dic
         "inputs": _inputs(found.recipe),
         "level": round(100 * found.recipe["params"].get("level", 0.95)),
     }
+
+
+def _asked_version(found: Bundled, manifest: Row) -> Row:
+    """Return the newest version that workers answered here; imported answers name another."""
+    number = (manifest.get("study") or {}).get("asked_version")
+    asked = [one for one in manifest["task_versions"] if one["number"] == number]
+    return asked[0] if asked else found.version
 
 
 def _verdict(about: MethodWords, found: Bundled, page: ReportPage) -> str:

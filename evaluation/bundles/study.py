@@ -163,6 +163,8 @@ def _people(run: Run, people: QuerySet[Answer]) -> Row:
         membership__in=workers, text__project=run.project_id, withdrawn_at__isnull=True
     )
     texts = agreed.values("text__number").annotate(n=Count("membership", distinct=True))
+    elsewhere = workers.exclude(worker__in=visits.values("worker"))
+    asked = people.filter(assignment__isnull=False).exclude(assignment__source=IMPORTED)
     return {
         "workers": workers.count(),
         "ways": [
@@ -171,7 +173,10 @@ def _people(run: Run, people: QuerySet[Answer]) -> Row:
                 "recruitment__kind", "recruitment__name"
             ).values_list("recruitment__kind", "recruitment__name", "n")
         ],
-        "elsewhere": workers.exclude(worker__in=visits.values("worker")).count(),
+        "elsewhere": elsewhere.count(),
+        # of these, those of whom all answers came by a file
+        "of_files": elsewhere.exclude(worker__in=asked.values("worker")).count(),
+        "asked_version": asked.aggregate(number=Max("version__number"))["number"],
         "consent": list(texts.order_by("text__number").values_list("text__number", "n")),
         "consent_asked": run.project.consent_texts.exists(),
     }
@@ -272,9 +277,11 @@ def _ways(told: Mapping[str, Any]) -> str:
         f"(“{one['name']}”)"
         for one in told["ways"]
     ]
-    if told["elsewhere"]:
-        how = "from an imported file" if not told["assignments"] else "invited to the project"
-        ways.append(f"{plural(told['elsewhere'], 'worker')} {how}")
+    files = told.get("of_files", 0 if told["assignments"] else told["elsewhere"])
+    if invited := told["elsewhere"] - files:
+        ways.append(f"{plural(invited, 'worker')} invited to the project")
+    if files:
+        ways.append(f"{plural(files, 'worker')} from an imported file")
     return "; ".join(ways) or "not known"
 
 

@@ -26,6 +26,7 @@ from pypdf import PdfReader
 
 from annotation.authoring.actions import tasks
 from annotation.formats.actions import votes as vote_imports
+from annotation.formats.actions.imports import import_content
 from annotation.formats.imports.tools.crowdkit import Label
 from annotation.models import Answer, ExportFile, Membership, Task, TextValue
 from annotation.work.actions import answers, assignments, exclusions
@@ -449,6 +450,7 @@ def test_a_report_says_what_was_planned_and_who_was_left_out_and_why(tmp_path: P
     assert study["missing"] == study["planned"]["answers"] - kept.count()
     assert study["models"]["models"] == 1 and study["models"]["answers"]
     assert (study["workers"], study["elsewhere"], study["rejected"]) == (3, 3, 0)
+    assert (study["of_files"], study["asked_version"]) == (0, current.number)
     [out] = study["exclusions"]
     given = Answer.objects.filter(worker=worker, stage=Answer.Stage.MAIN).count()
     assert (out["worker"], out["answers"]) == (worker.pk, given)
@@ -494,3 +496,25 @@ def test_what_cannot_be_run_again_is_refused_by_name() -> None:
     TextValue.objects.filter(answer=answer).update(text="erased")
     with pytest.raises(Conflict, match="no longer what they were"):
         list(bundle.parts(run))
+
+
+@pytest.mark.django_db
+def test_a_study_tells_workers_of_a_file_from_those_who_were_asked() -> None:
+    task = label_corpus.make_labelled(items=20, known=4, workers=3)
+    keys = list(task.items.values_list("key", flat=True))
+    label = task.current.settings["fields"][0]["options"][0]["value"]
+    rows = "".join(f"from-a-file,{key},{label}\n" for key in keys)
+    import_content(
+        by=task.project.owner,
+        task=task,
+        kind="labels",
+        name="labels.csv",
+        content=f"worker,item,label\n{rows}".encode(),
+    )
+    run = runs.start(
+        by=task.project.owner, task=task, method="labels", params={"resamples": 100, "restarts": 2}
+    )
+    assert runs.execute(run.pk) == RunState.DONE
+    run.refresh_from_db()
+    study = study_of(run)
+    assert (study["workers"], study["elsewhere"], study["of_files"]) == (4, 4, 1)
