@@ -105,12 +105,16 @@ class ArchivingServer:
             self._process.wait(60)
             self._process = None
 
+    def kill(self) -> None:
+        """End it at once, if it runs: no checkpoint, and nothing more is archived."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(60)
+            self._process = None
+
     def destroy(self) -> None:
-        """Kill it at once, and lose its disk."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGQUIT)  # no checkpoint, nothing more is archived
-        self._process.wait(60)
-        self._process = None
+        """End it at once, and lose its disk."""
+        self.kill()
         shutil.rmtree(self.data)
 
     def back_up(self) -> None:
@@ -133,5 +137,5 @@ def archiving_server(programs: Path, secrets: Mapping[str, str]) -> Iterator[Arc
     try:
         yield server
     finally:
-        server.stop()
-        shutil.rmtree(folder)
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import socketserver
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -68,3 +73,41 @@ def stored_names(address: str, bucket: str) -> list[str]:
     """The keys of all objects."""
     found = client(address).list_objects_v2(Bucket=bucket).get("Contents", [])
     return [one["Key"] for one in found]
+
+
+@contextmanager
+def with_tls(address: str, certificate: Path) -> Iterator[str]:
+    """The server by TLS, as ``localhost``; ``certificate`` holds a chain and its key."""
+    plain = ("127.0.0.1", int(address.rpartition(":")[2]))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+
+    class Front(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with (
+                context.wrap_socket(self.request, server_side=True) as client,
+                socket.create_connection(plain) as server,
+            ):
+                back = threading.Thread(target=_copy, args=(server, client))
+                back.start()
+                _copy(client, server)
+                back.join()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Front) as front:
+        front.daemon_threads = True
+        threading.Thread(target=front.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield f"https://localhost:{front.server_address[1]}"
+        finally:
+            front.shutdown()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    """Copy until the end, and say that it is the end."""
+    with contextlib.suppress(OSError):  # the other side is gone
+        while data := source.recv(65536):
+            target.sendall(data)
+        if isinstance(target, ssl.SSLSocket):
+            target.unwrap()
+        else:
+            target.shutdown(socket.SHUT_WR)
