@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from annotation.models.assignments import Assignment
+from annotation.models.assignments import Assignment, AssignmentState
 from annotation.models.payouts import PayoutLine
 from annotation.models.people import Membership, User
 from annotation.models.tasks import Task
@@ -78,6 +78,12 @@ class KeySet(models.Model):
     tried_at = models.DateTimeField(null=True, blank=True)
     failures = models.PositiveSmallIntegerField(default=0)
     problem = models.CharField(max_length=200, blank=True)
+
+
+# Of visits: their person may start an assignment.
+CAN_START = Q(assignment=None) | Q(
+    assignment__state__in=(AssignmentState.RETURNED, AssignmentState.EXPIRED)
+)
 
 
 class Visit(models.Model):

@@ -22,6 +22,7 @@ from annotation.models import (
     Project,
 )
 from annotation.models.decisions import LINE_OUTCOME
+from annotation.payouts.actions.ledger import HAND
 from annotation.payouts.details.actions import Details
 from annotation.payouts.selectors.monthly import MonthStatement, PersonStatement
 from annotation.payouts.selectors.payable import CorrectionPayment, Payable
@@ -127,13 +128,19 @@ ENTRIES = (
 )  # fmt: skip
 
 
+UNAPPROVED = "unapproved"  # the way of what left without an approval
+
+
 def month_rows(
-    found: MonthStatement, details: Mapping[int, Details], references: Mapping[int, str]
+    found: MonthStatement,
+    details: Mapping[int, Details],
+    references: Mapping[int, str],
+    channels: Mapping[int, Sequence[str]],
 ) -> Iterator[Sequence[Any]]:
-    """One row a worker and currency.
+    """One row a worker and currency, and one for what left without an approval.
 
     Recipients and their accounts are named as far as ``details`` holds them; ``references`` are
-    those of the month's payments by hand.
+    those of the month's payments by hand, ``channels`` what paid them.
     """
     for row in found.rows:
         told = details.get(row.worker.pk)
@@ -141,7 +148,7 @@ def month_rows(
             found.month,
             row.worker.pseudonym,
             told.name if told else "",
-            told.way if told else "",
+            _way(told, channels.get(row.worker.pk, (HAND,))),
             told.reference if told else "",
             references.get(row.worker.pk, ""),
             row.assignments,
@@ -153,10 +160,24 @@ def month_rows(
             row.closing,
             row.currency,
         )
+    for currency, amount in found.unknown:
+        yield found.month, "", "", UNAPPROVED, "", "", 0, 0, 0, 0, 0, amount, "", currency
 
 
-def entry_rows(statements: Iterable[PersonStatement]) -> Iterator[Sequence[Any]]:
+def _way(details: Details | None, channels: Sequence[str]) -> str:
+    """How somebody was paid: by which platform, by hand the way in their details."""
+    ways = [details.way if one == HAND and details else one for one in channels]
+    return "; ".join(str(one) for one in ways if one != HAND)
+
+
+def entry_rows(
+    statements: Iterable[PersonStatement],
+    month: str = "",
+    unapproved: Iterable[tuple[LedgerEntry, Decimal]] = (),
+) -> Iterator[Sequence[Any]]:
     """One row an entry of the workers' accounts, with the balance after it.
+
+    Behind them what left without an approval, which is on nobody's account.
 
     ``counted_in`` is the column of ``MONTH`` that its amount is part of; of ``paid`` it is taken.
     """
@@ -179,6 +200,23 @@ def entry_rows(statements: Iterable[PersonStatement]) -> Iterator[Sequence[Any]]
                 entry.memo,
                 line.counted_in,
             )
+    for entry, amount in unapproved:
+        yield (
+            month,
+            "",
+            f"e-{entry.pk:05d}",
+            timezone.localtime(entry.at).date().isoformat(),
+            entry.kind,
+            entry.task.published_title,
+            "",
+            "",
+            "",
+            -amount,
+            "",
+            entry.currency,
+            entry.memo,
+            UNAPPROVED,
+        )
 
 
 def download_table(

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext, pgettext
 from annotation.authoring.selectors.progress import HourlyPay, TaskProgress
 from annotation.models import Membership
 from annotation.models.tasks import TaskState
+from annotation.payouts.actions.rules import why_not_decide_in
 from annotation.payouts.selectors.next_steps import may_approve
 from annotation.payouts.selectors.proposals import rejections_owed
 from annotation.work.selectors.speed import Pace
@@ -136,7 +137,7 @@ def _too_fast(found: Facts) -> Iterator[Todo]:
 def _rejections(found: Facts) -> Iterator[Todo]:
     """Replies that are owed an answer; those past their day are said first, and stay so."""
     owed = rejections_owed(found.access.project)
-    if not owed:
+    if not owed or why_not_decide_in(found.access.project, found.access.user):
         return
     url = reverse("rejection_list", args=[found.access.project.pk]) + "?show=owed"
     if owed.late:

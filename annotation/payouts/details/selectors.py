@@ -31,7 +31,7 @@ WAYS: dict[str, tuple[Words, Words]] = {
     API: (gettext_lazy("Prolific"), gettext_lazy("Sent by crowdqc")),
     PROLIFIC: (
         gettext_lazy("Prolific, by hand"),
-        gettext_lazy("You approve it on Prolific’s pages"),
+        gettext_lazy("You approve or pay it on Prolific’s pages"),
     ),
     REJECT: (
         gettext_lazy("Prolific, to reject"),

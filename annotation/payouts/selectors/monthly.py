@@ -22,6 +22,10 @@ from annotation.payouts.selectors.accounts import (
     worker_accounts,
 )
 from annotation.payouts.selectors.ledger import parse_month
+from annotation.payouts.selectors.statement_bookings import (
+    corrections_by_payment,
+    payment_entries,
+)
 from crowdqc.errors import Missing
 from crowdqc.web.terms import Words
 
@@ -119,11 +123,42 @@ def references_of(project: Project, month: str) -> dict[int, str]:
     start, end = bounds(month)
     rows = project.ledger.filter(kind=Kind.PAYMENT, at__gte=start, at__lt=end, worker__isnull=False)
     found: dict[int, list[str]] = {}
-    for worker, memo in rows.order_by("pk").values_list("worker", "memo"):
+    corrected = {
+        f"payment:{pk}": sum((one.amount for one in own if one.entry.at < end), ZERO)
+        for pk, own in corrections_by_payment(project).items()
+    }
+    lines = rows.order_by("pk").values_list("worker", "memo", "key", "amount")
+    for worker, memo, key, amount in lines:
         reference = reference_in(memo)
+        if amount + corrected.get(key, ZERO) <= 0:
+            continue  # it did not leave
         if reference and reference not in found.setdefault(worker, []):
             found[worker].append(reference)
     return {worker: "; ".join(own) for worker, own in found.items()}
+
+
+def channels_of(project: Project, month: str) -> dict[int, list[str]]:
+    """By worker, what paid them in a month, such as ``prolific`` or ``hand``."""
+    start, end = bounds(month)
+    rows = payment_entries(project).filter(at__gte=start, at__lt=end, worker__isnull=False)
+    found: dict[int, list[str]] = {}
+    for worker, debit, credit in rows.order_by("pk").values_list("worker", "debit", "credit"):
+        paid = credit if credit.startswith("paid:") else debit
+        kind = paid.removeprefix("paid:").partition("-")[0]
+        if kind not in found.setdefault(worker, []):
+            found[worker].append(kind)
+    return found
+
+
+def unapproved_entries(project: Project, month: str) -> list[tuple[LedgerEntry, Decimal]]:
+    """Return a month's entries of what left without an approval, each with what left by it."""
+    start, end = bounds(month)
+    rows = project.ledger.filter(at__gte=start, at__lt=end).order_by("pk")
+    rows = rows.filter(Q(debit__startswith="unknown:") | Q(credit__startswith="unknown:"))
+    return [
+        (one, one.amount if one.debit.startswith("unknown:") else -one.amount)
+        for one in rows.select_related("task__current")
+    ]
 
 
 # One person --------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ def page_of(statement: Statement, *, show: str, number: Any) -> dict[str, Any]:
     shown = [row for row in rows if not show or row["outcome"] == show]
     return {
         "statement": statement,
+        "lacks_fees": any(row.get("status") for row in statement.rows),
         "outcomes": count_outcomes(statement, booked),
         "show": show,
         "rows": Paginator(shown, PAGE).get_page(number),

@@ -51,7 +51,8 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
             for at in range(0, len(workers), AT_ONCE)
             for one in monthly.person_statements(workers[at : at + AT_ONCE], month)
         )
-        header, rows = exports.ENTRIES, exports.entry_rows(statements)
+        unapproved = monthly.unapproved_entries(access.project, month)
+        header, rows = exports.ENTRIES, exports.entry_rows(statements, month, unapproved)
     else:
         details = {}
         if "names" in request.GET:
@@ -59,7 +60,9 @@ def month_export(request: HttpRequest, project_id: int, month: str) -> HttpRespo
             workers_ids = {row.worker.pk for row in found.rows}
             details = read_details(by=access.user, project=access.project, workers=workers_ids)
         references = monthly.references_of(access.project, month)
-        header, rows = exports.MONTH, exports.month_rows(found, details, references)
+        channels = monthly.channels_of(access.project, month)
+        header = exports.MONTH
+        rows = exports.month_rows(found, details, references, channels)
     form = request.GET.get("format", "csv")
     return exports.download_table(header, rows, name=f"statement-{month}-{kind}", form=form)
 

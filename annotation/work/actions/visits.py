@@ -27,6 +27,7 @@ from annotation.models import (
     Visit,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.recruitment import CAN_START
 from annotation.records.actions.audit import VISITOR, record
 from annotation.recruitment.platforms.entry_params import (
     ASK,
@@ -111,7 +112,6 @@ def _active_lease(visit: Visit) -> Assignment | None:
 
 
 PROLIFIC_DONE = "https://app.prolific.com/submissions/complete?cc={code}"
-GONE = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
 
 
 def _elsewhere() -> Refused:
@@ -313,9 +313,7 @@ def bind_assignment(assignment: Assignment) -> None:
     if not assignment.worker.external_id:
         return
     visits = Visit.objects.filter(worker_id=assignment.worker_id)
-    free = visits.filter(recruitment__task_id=assignment.task_id).filter(
-        Q(assignment=None) | Q(assignment__state__in=GONE)
-    )
+    free = visits.filter(CAN_START, recruitment__task_id=assignment.task_id)
     visit = free.order_by("-pk").first()
     if visit is not None:
         visit.assignment, visit.outcome, visit.code = assignment, "", ""

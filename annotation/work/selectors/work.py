@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import connection
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
 from django.utils import timezone
 
 from annotation.access import current_and_past_work, worker_memberships
@@ -34,8 +34,10 @@ from annotation.models import (
     Qualification,
     Task,
     User,
+    Visit,
 )
 from annotation.models.assignments import AssignmentState
+from annotation.models.recruitment import CAN_START
 from annotation.models.tasks import TaskState
 from annotation.pairs.selectors import ReleaseState, release_states
 from annotation.panels import selectors
@@ -89,6 +91,7 @@ class Offer:
     needs_consent: bool
     release: ReleaseState | None = None  # where so many are given out at a time
     quiz: quizzes.QuizStanding | None = None  # where one comes before the first assignment
+    starts_there: bool = False  # the next assignment begins on the platform that they came by
 
     @property
     def available_now(self) -> int | None:
@@ -326,6 +329,7 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
     )
     left, times = _left_and_times(rows, members)
     batches, closed = release_states(rows), selectors.reasons_barred(rows, members)
+    came = _platform_visits(members)
     hidden, asked = _attention_counts(rows, members), quizzes.quiz_standings(rows, members)
     found = []
     for task in rows:
@@ -358,8 +362,25 @@ def list_offers(members: Sequence[Membership]) -> list[Offer]:
                 needs_consent=getattr(worker, "agreed", None) is None,
                 release=batches.get(task.pk),
                 quiz=quiz,
+                starts_there=worker.pk in came and task.pk not in came[worker.pk],
             )
         )
+    return found
+
+
+def _platform_visits(members: Sequence[Membership]) -> dict[int, set[int]]:
+    """By worker who came by a platform, the tasks that they may start without coming anew."""
+    named = [one.pk for one in members if one.external_id]
+    if not named:
+        return {}
+    rows = Visit.objects.filter(worker__in=named).annotate(
+        free=Case(When(CAN_START, then=True), default=False)
+    )
+    found: dict[int, set[int]] = {}
+    for worker, task, free in rows.values_list("worker", "recruitment__task", "free"):
+        own = found.setdefault(worker, set())
+        if free:
+            own.add(task)
     return found
 
 

@@ -17,16 +17,23 @@ from django.urls import reverse
 from django.utils import timezone
 from python_calamine import CalamineWorkbook
 
-from annotation.models import Assignment, AuditEntry, PayoutBatch
+from annotation.models import Assignment, AuditEntry, Payment, PayoutBatch
 from annotation.payouts.actions.ledger import book_correction
 from annotation.payouts.actions.payments import describe_hand_payment, mark_sent
 from annotation.payouts.actions.proposals import ProposedLine, approve_payout, propose_payout, total
+from annotation.payouts.actions.statements import book_difference, import_statement
 from annotation.payouts.details.actions import clean_details, save_details
 from annotation.payouts.selectors.balance import hand_payments
-from annotation.payouts.selectors.monthly import bounds, month_statement, person_statements
+from annotation.payouts.selectors.monthly import (
+    bounds,
+    month_statement,
+    person_statements,
+    references_of,
+)
 from crowdqc.errors import Missing
 from tests.support import factories
 from tests.support.factories import World
+from tests.support.servers import prolific
 
 pytestmark = pytest.mark.django_db
 NOW = dt.datetime(2026, 11, 15, 12, tzinfo=dt.UTC)
@@ -173,3 +180,47 @@ def test_a_month_that_is_none_is_not_found(world: World, month: str) -> None:
     client.force_login(world.manager)
     url = reverse("month_statement", args=[world.project.pk])
     assert client.get(url, {"month": month}).status_code == 404
+
+
+def test_the_month_lists_what_left_unapproved_and_the_platform_that_paid(world: World) -> None:
+    study = prolific.make_recruitment(world.task)
+    [visit] = prolific.make_visited(study)
+    assert visit.assignment is not None
+    by_hand = factories.claim_and_submit(world.task)
+    approved(world, visit.assignment, by_hand)
+    memo = describe_hand_payment(way="bank", paid_on="", reference="TRX-8")
+    mark_sent(by=world.manager, payments=Payment.objects.all(), memo=memo)
+    text = "submission,amount\nsub9,1.50\n"
+    statement = import_statement(
+        by=world.manager, task=world.task, recruitment=study, name="s.csv", content=text.encode()
+    )[0]
+    assert book_difference(by=world.manager, statement=statement, place=0)
+    client = Client()
+    client.force_login(world.manager)
+    month = f"{timezone.localdate():%Y-%m}"
+    url = reverse("month_export", args=[world.project.pk, month])
+    rows = {row["worker"]: row for row in rows_of(client.get(url))}
+    assert {name: (row["way"], row["paid"]) for name, row in rows.items()} == {
+        visit.worker.pseudonym: ("prolific", "1.80"),
+        by_hand.worker.pseudonym: ("", "1.80"),
+        "": ("unapproved", "1.50"),
+    }
+    entries = rows_of(client.get(url, {"entries": "1"}))
+    left = [Decimal(row["amount"]) for row in entries if row["counted_in"] == "unapproved"]
+    assert left == [Decimal("-1.50")]
+
+
+def test_a_payment_that_did_not_leave_names_no_reference(world: World) -> None:
+    one = factories.claim_and_submit(world.task)
+    approved(world, one)
+    memo = describe_hand_payment(way="bank", paid_on="", reference="TRX-8")
+    mark_sent(by=world.manager, payments=Payment.objects.all(), memo=memo)
+    month = f"{timezone.localdate():%Y-%m}"
+    assert references_of(world.project, month) == {one.worker_id: "TRX-8"}
+    text = "submission,amount,paid_at\nelsewhere,9.00,2999-01-01\n"
+    statement = import_statement(
+        by=world.manager, task=world.task, recruitment=None, name="b.csv", content=text.encode()
+    )[0]
+    assert statement.rows[1]["outcome"] == "missing"
+    assert book_difference(by=world.manager, statement=statement, place=1)
+    assert references_of(world.project, month) == {}

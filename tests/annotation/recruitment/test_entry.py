@@ -17,6 +17,7 @@ from annotation.models import Assignment, AuditEntry, Membership, Recruitment, V
 from annotation.recruitment.actions import ways_in as actions
 from annotation.recruitment.platforms.entry_params import entry_token, external_id
 from annotation.work.actions import leases, visits
+from annotation.work.selectors.work import load_home
 from crowdqc import limits
 from crowdqc.errors import Conflict
 from evaluation.payouts.selectors.likeness import likenesses
@@ -146,6 +147,18 @@ def test_who_has_handed_in_goes_back_with_the_code(study: Recruitment) -> None:
     assert come(study, client)["Location"].endswith("/done/")
     with pytest.raises(Exception, match="You came for one assignment"):
         factories.claim(study.task, visit.worker)
+    # So their page offers no button for it.
+    [offer] = load_home(visit.worker.user).offers
+    assert offer.starts_there
+    assert f"/work/tasks/{study.task_id}/claim/" not in client.get("/work/").content.decode()
+
+
+def test_who_returned_the_assignment_may_start_on_their_work_page(study: Recruitment) -> None:
+    come(study)
+    visit = Visit.objects.get()
+    factories.make_consent(visit.worker)
+    [offer] = load_home(visit.worker.user).offers
+    assert not offer.starts_there
 
 
 def test_one_submission_there_is_one_piece_of_work_here_however_late(study: Recruitment) -> None:

@@ -16,9 +16,10 @@ from annotation.access import Access
 from annotation.authoring.actions import tasks
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.tasks import task_rows
-from annotation.models import Assignment, User
+from annotation.models import Assignment, Rejection, User
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.proposals import ProposedLine
+from annotation.payouts.actions.rejections import reply_to_rejection
 from evaluation.models import Run, RunState, WorkerScore
 from evaluation.overview import selectors as overview
 from evaluation.overview.todo import todos
@@ -27,7 +28,7 @@ from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.official_runs import make_official
 from tests.evaluation.corpora.pair_study import text_of
 from tests.support import factories
-from tests.support.factories import World
+from tests.support.factories import REJECTION, World
 from tests.support.studies import thinking
 
 pytestmark = [pytest.mark.django_db, pytest.mark.db]
@@ -264,3 +265,20 @@ def test_every_page_of_a_task_counts_repeated_judgments_alike() -> None:
     for name in ("project", "task_list"):
         shown = text_of(client.get(reverse(name, args=args[:1])).content.decode())
         assert "30 of 40, 75%" in shown and "15 pairs" in shown, name
+
+
+def test_a_reply_to_a_rejection_is_listed_for_who_may_answer_it(world: World) -> None:
+    one = factories.claim_and_submit(world.task)
+    line = ProposedLine(one.pk, decision="reject", reason_code="other", reason=REJECTION)
+    batch = payouts.propose_payout(
+        by=world.requester, task=world.task, key=uuid.uuid4(), lines=[line]
+    )
+    payouts.approve_payout(by=world.manager, batch=batch, expected_total=Decimal(0))
+    rejection = Rejection.objects.get()
+    reply_to_rejection(by=one.worker.user, rejection=rejection, text="I answered it all.")
+    url = reverse("rejection_list", args=[world.project.pk])
+
+    def listed(person: User) -> bool:
+        return any(todo.url.startswith(url) for todo in todos(facts(world, person)))
+
+    assert (listed(world.manager), listed(world.requester)) == (True, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from decimal import Decimal
 from html import unescape
 from typing import Any
 
@@ -262,6 +263,25 @@ def test_after_a_while_the_password_is_asked_again_and_what_was_typed_is_kept(
     again = client.get(back["Location"])
     assert again.status_code == 302 and booked() == 1
     assert client.get(reverse("payout_list", args=[batch.project_id])).status_code == 200
+
+
+def test_a_correction_that_was_typed_is_kept_over_the_confirmation(
+    world: make.World, batch: PayoutBatch
+) -> None:
+    client = signed_in(world.manager, age=OLD)
+    worker = batch.lines.get().assignment.worker_id
+    form = {
+        "debit": f"work:{batch.task_id}",
+        "credit": f"worker:{worker}",
+        "amount": "0.40",
+        "memo": "Half of the bonus was lost.",
+        "key": str(uuid.uuid4()),
+    }
+    asked = client.post(reverse("ledger_correct", args=[batch.project_id]), form)
+    back = client.post(asked["Location"], {"password": make.PASSWORD})
+    page = finish(client, back)
+    assert page.status_code == 200 and page.context["amount"] == Decimal("0.40")
+    assert page.context["sent"]["key"] == form["key"]
 
 
 def test_a_confirmation_says_what_it_is_for_and_can_be_left(
