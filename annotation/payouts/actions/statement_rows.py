@@ -171,6 +171,7 @@ def _held_submission(
             if told is None or told["booked"] or not base
         ]
         if before:
+            known.approved.update(base)
             return _as_earlier(one, pay, currency, before[0])
         if work is not None and base:
             row = _held(one.payment(pay, currency), known, currency, once=base)
@@ -370,6 +371,8 @@ def _remember_name(row: dict[str, Any], known: _Known) -> None:
         return
     if row.get("assignment"):
         known.by_work.setdefault(row["assignment"], row)
+        own = known.of_assignment.get(row["assignment"], ())
+        known.approved.update(pk for pk in own if known.is_base(pk))
     for name in _names_of(row["submission"], row["participant"])[:1]:
         known.by_name.setdefault(name, row)
     if not row["submission"]:

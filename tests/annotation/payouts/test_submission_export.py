@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Sequence
 from decimal import Decimal
@@ -366,3 +367,83 @@ def test_a_payment_is_compared_with_what_is_booked_of_it(world: World, study: Re
     book_all(world, read(world, study, f"submission,amount\n{one.session},1.80\n"))
     [trial] = trial_balances(world.project)
     assert trial.paid == Decimal("1.80")
+
+
+class Study:
+    """Submissions as the platform has them, and what was decided and read here."""
+
+    def __init__(self, world: World, study: Recruitment, seed: int) -> None:
+        self.world, self.study, self.chance = world, study, random.Random(seed)
+        self.visits = prolific.make_visited(study, n=5)
+        self.there = dict.fromkeys((one.pk for one in self.visits), "AWAITING REVIEW")
+        self.here = dict.fromkeys((one.pk for one in self.visits), "")
+        self.unknown = ""
+        self.statements: list[Statement] = []
+
+    def approve_there(self) -> None:
+        self.there[self.chance.choice(self.visits).pk] = "APPROVED"
+
+    def decide_any(self) -> None:
+        self.decide(self.chance.choice(self.visits))
+
+    def decide(self, one: Visit) -> None:
+        state = self.here[one.pk]
+        if state == "rejected":
+            rejection = Rejection.objects.get(assignment=one.assignment)
+            decide_reply(
+                by=self.world.manager, rejection=rejection, overturn=True, note="It was right."
+            )
+            self.here[one.pk] = "overturned"
+        elif not state and self.chance.random() < 0.5:
+            approve(self.world, [one], decision="reject", reason_code="other", reason=REJECTION)
+            self.here[one.pk] = "rejected"
+        elif state != "approved":
+            approve(self.world, [one])
+            self.here[one.pk] = "approved"
+
+    def read(self) -> None:
+        text = export(*((one, self.there[one.pk]) for one in self.visits)) + self.unknown
+        self.statements.append(read(self.world, self.study, text + "\n" * len(self.statements)))
+
+    def book(self) -> None:
+        for statement in self.statements[-1:]:
+            book_matching(by=self.world.manager, statement=statement)
+        if self.statements:
+            book_all(self.world, self.chance.choice(self.statements))
+
+    def pay_by_hand(self) -> None:
+        """Somebody approves there what is asked for, and one whom nobody knows is approved."""
+        self.unknown = "sub9,who9,APPROVED,,,,,,,,,\n"
+        for row in hand_payments(self.world.project):
+            if row.what == "base" and self.chance.random() < 0.3:
+                mark_sent(by=self.world.manager, payments=[row])
+                self.there[row.assignment.visit.pk] = "APPROVED"
+
+    def count(self, here: str) -> int:
+        """Submissions approved there, of which this was decided here."""
+        return sum(
+            state == here and self.there[pk] == "APPROVED" for pk, state in self.here.items()
+        )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_decided_and_read_in_between_each_approval_there_is_booked_once(
+    world: World, study: Recruitment, seed: int
+) -> None:
+    """What left through the study is its reward for each submission that is approved there."""
+    one = Study(world, study, seed)
+    steps = (one.approve_there, one.decide_any, one.read, one.book, one.pay_by_hand)
+    for _ in range(25):
+        one.chance.choice(steps)()
+    for visit in one.visits:
+        if one.here[visit.pk] not in ("approved", "rejected"):
+            one.decide(visit)
+    one.read()
+    book_all(world, *one.statements)
+    [trial] = trial_balances(world.project)
+    reward, others = Decimal("1.80"), bool(one.unknown)
+    assert (trial.paid, trial.overpaid) == (one.count("approved") * reward, 0)
+    assert unapproved(world) == (one.count("rejected") + others) * reward
+    # What is left open is a rejection here that the study does not know of.
+    last = one.statements[-1]
+    assert {last.rows[at]["status"] for at in open_rows(last)} <= {"AWAITING REVIEW"}
