@@ -60,8 +60,8 @@ def preview(model: LanguageModel, asks: Sequence[ModelQuestion]) -> Preview:
         if not model.can and model.use == LanguageModel.Use.CHAT:
             warnings.append(
                 _(
-                    "%(model)s was not probed yet: it is asked for plain text, and answers in a "
-                    "wrong form are asked for again."
+                    "%(model)s was never probed: the run begins with up to 8 short requests that "
+                    "find out what it can do."
                 )
                 % {"model": model.name}
             )

@@ -6,14 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from annotation.models import Item, Task
 from crowdqc.errors import Conflict, Invalid
-from evaluation.llm import prompting
+from crowdqc.numbers import count
+from evaluation.llm import estimate, prompting
 from evaluation.llm.ask import ModelQuestion, Reply
+from evaluation.llm.calls import fetch_replies
+from evaluation.llm.endpoints.probe import probe_model
 from evaluation.methods.core.params import TEXT, Param, real_number, whole_number
-from evaluation.models import LanguageModel
+from evaluation.models import LanguageModel, Run
+from evaluation.runs.progress import Recorder
 
 Row = dict[str, Any]
 MOST_TOKENS, MOST_REPLICATES = 8000, 20
@@ -130,6 +134,25 @@ def failures(replies: Sequence[Reply]) -> list[Row]:
         for reply in replies
         if reply.value is None
     ][:LISTED]
+
+
+def ask_model(
+    run: Run, model: LanguageModel, asks: Sequence[ModelQuestion], steps: Recorder
+) -> list[Reply]:
+    """Return a reply for each question; a model that was never probed is probed first.
+
+    Raises what ``fetch_replies`` raises, and Conflict where all calls failed: so did the run.
+    """
+    if asks and not model.can and not estimate.blocking(model):
+        model.can = probe_model(by=run.started_by or run.project.owner, model=model).can
+    replies = fetch_replies(run, model, asks, steps)
+    if replies and all(reply.value is None for reply in replies):
+        n, reason = len(replies), next(iter(reasons(replies)))
+        raise Conflict(
+            ngettext("The only call failed: %(reason)s", "All %(n)s calls failed: %(reason)s", n)
+            % {"n": count(n), "reason": reason}
+        )
+    return replies
 
 
 def reasons(replies: Sequence[Reply]) -> Row:

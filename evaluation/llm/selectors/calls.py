@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, Count, Q, QuerySet, Sum
+from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from annotation.models import Project
@@ -104,6 +104,7 @@ def _seconds(milliseconds: int | None) -> str:
 def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, Any]]:
     """Sum up the calls that match the filters by prompt: number, tokens and cost."""
     inner = calls(project, filters).values("pk")
+    untried = ~Exists(LLMAttempt.objects.filter(call=OuterRef("pk")))
     found = (
         LLMCall.objects.filter(pk__in=inner)
         .values("prompt")
@@ -111,13 +112,24 @@ def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, 
             n=Count("pk"),
             done=Count("pk", filter=Q(state=CallState.DONE)),
             failed=Count("pk", filter=Q(state=CallState.FAILED)),
-            tokens_to=Sum("tokens_in"),
-            tokens_from=Sum("tokens_out"),
+            tokens_to=Sum("tokens_in", filter=untried),
+            tokens_from=Sum("tokens_out", filter=untried),
             spent=Sum("cost"),
             pace=Avg("latency_ms"),
         )
         .order_by("prompt")
     )
+    # Tokens of all attempts, as the cost is; an imported call has none.
+    attempts = {
+        prompt: (sent, answered)
+        for prompt, sent, answered in LLMAttempt.objects.filter(call__in=inner)
+        .order_by()
+        .values_list("call__prompt")
+        .annotate(
+            Sum("tokens_in", default=0),
+            Sum("tokens_out", default=0),
+        )
+    }
     # The calls of one prompt and version.
     return [
         {
@@ -125,8 +137,8 @@ def totals(project: Project, filters: Filters, currency: str) -> list[dict[str, 
             "calls": row["n"],
             "done": row["done"],
             "failed": row["failed"],
-            "tokens_in": row["tokens_to"] or 0,
-            "tokens_out": row["tokens_from"] or 0,
+            "tokens_in": (row["tokens_to"] or 0) + attempts.get(row["prompt"], (0, 0))[0],
+            "tokens_out": (row["tokens_from"] or 0) + attempts.get(row["prompt"], (0, 0))[1],
             "latency": _seconds(round(row["pace"]) if row["pace"] is not None else None),
             "cost": small(row["spent"], currency),
         }

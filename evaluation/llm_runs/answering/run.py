@@ -19,7 +19,6 @@ from annotation.task_types import get_type
 from crowdqc.errors import Invalid
 from crowdqc.numbers import plural
 from evaluation.llm.ask import ModelQuestion, Reply
-from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.own.purposes import PURPOSES
 from evaluation.llm.prompting import Rendered, Template
@@ -29,6 +28,7 @@ from evaluation.llm_runs.parts import (
     LISTED,
     MODEL,
     NOTHING_NEW,
+    ask_model,
     chat_model,
     failures,
     most_tokens,
@@ -346,7 +346,7 @@ def compute(run: Run, steps: Recorder) -> Answered:
     asked = _plan(task, params, wanted, there, encode=True)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
-    replies = fetch_replies(run, asked.model, asked.asks, steps)
+    replies = ask_model(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
     way = questions_for(task)
     read = [

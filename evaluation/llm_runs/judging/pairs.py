@@ -26,7 +26,6 @@ from annotation.task_types import Values
 from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, call_of, to_displayed
 from crowdqc.numbers import count, plural
 from evaluation.llm.ask import ModelQuestion, Reply
-from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import Rendered
 from evaluation.llm_runs import examples
@@ -46,6 +45,7 @@ from evaluation.llm_runs.parts import (
     MODEL,
     NOTHING_NEW,
     PROMPT,
+    ask_model,
     asked_items,
     chat_model,
     failures,
@@ -332,7 +332,7 @@ def compute(run: Run, steps: Recorder) -> JudgingResult:
     asked = _plan(task, params, wanted, there, encode=True)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(asked.asks))
-    replies = fetch_replies(run, asked.model, asked.asks, steps)
+    replies = ask_model(run, asked.model, asked.asks, steps)
     steps.begin(STORE)
     parts, given = iter(replies), []  # a reply a part, in the order of the requests
     for one in wanted:

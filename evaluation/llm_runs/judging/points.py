@@ -20,7 +20,6 @@ from annotation.work.snapshots.answers import AnswerText
 from crowdqc.errors import Conflict
 from crowdqc.numbers import plural
 from evaluation.llm.ask import ModelQuestion, Reply
-from evaluation.llm.calls import fetch_replies
 from evaluation.llm.own import selectors as own
 from evaluation.llm.prompting import Template
 from evaluation.llm.schemas import SCORE
@@ -29,6 +28,7 @@ from evaluation.llm_runs.judging.scores import Point, answer_boards, candidate_b
 from evaluation.llm_runs.parts import (
     MODEL,
     PROMPT,
+    ask_model,
     asked_items,
     chat_model,
     failures,
@@ -262,7 +262,7 @@ def compute(run: Run, steps: Recorder) -> ScoringResult:
     asked = _plan(task, params, wanted)
     steps.set_words(count=asked.sentence)
     steps.begin(ASK, total=len(wanted))
-    replies = fetch_replies(run, asked.model, [one.ask for one in wanted], steps)
+    replies = ask_model(run, asked.model, [one.ask for one in wanted], steps)
     steps.begin(BOARDS)
     points = points_of(replies)
     made = [(one, point) for one, point in zip(wanted, points, strict=True) if point is not None]

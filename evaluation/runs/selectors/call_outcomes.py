@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from crowdqc.numbers import count, several
 from evaluation.models import Run
@@ -93,8 +93,12 @@ def came_of(run: Run, asked: Told | None) -> CallOutcome | None:
     ]
     more = counts.get("flagged", 0) - len(flagged)
     words, url, label = asking.next_step(run, counts["answered"])
+    if counts.get("failed") and not url:  # nothing came, and not because nothing was to come
+        ask = reverse("task_ask", args=[run.project_id, run.task_id, run.method])
+        words, url, label = "", f"{ask}?run={run.number}", gettext_noop("Ask again")
+    words = _(words) if words else ""  # the translation of "" is the head of the catalogue
     return CallOutcome(
-        figures, _same_table(same), _flag_table(run, flagged), more, _(words), url, _(label)
+        figures, _same_table(same), _flag_table(run, flagged), more, words, url, _(label)
     )
 
 

@@ -440,7 +440,7 @@ def test_a_preview_says_what_it_will_cost_and_what_stands_in_its_way(
     told = preview(model, asks)
     assert told.problems[0] == "The variable NO_API_KEY, which holds the key, is not set."
     assert "€0.10 is left" in told.problems[1]
-    assert "soft budget" in told.warnings[0] and "not probed" in told.warnings[1]
+    assert "soft budget" in told.warnings[0] and "never probed" in told.warnings[1]
     model.price_out = None
     told = preview(model, asks)
     assert told.cost is None

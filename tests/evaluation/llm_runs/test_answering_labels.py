@@ -11,10 +11,11 @@ from annotation.authoring.actions import tasks
 from annotation.models import Answer, ChoiceValue, Item, System, Task, TextValue
 from crowdqc.errors import Conflict
 from evaluation.llm.schemas import WrongForm
+from evaluation.llm.selectors import calls
 from evaluation.llm_runs.answering import run as answering
 from evaluation.llm_runs.answering.labels import labels_schema
 from evaluation.llm_runs.start import prepare
-from evaluation.models import RunState
+from evaluation.models import LanguageModel, LLMAttempt, LLMCall, RunState
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.llm_runs.test_answering import asked, finished, prompt_of
 from tests.support import factories
@@ -164,6 +165,24 @@ def test_what_is_no_option_is_refused_and_asked_again_and_then_given_up() -> Non
     assert tried == 3
     assert "has no option 'maybe'" in told["failed"][0]["reason"]
     assert Answer.objects.get(system__isnull=False).item.key == "r-0"
+
+
+def test_a_run_whose_calls_all_fail_has_failed_and_its_model_was_probed_first() -> None:
+    """Three attempts a call, whose tokens are all counted, as their cost is."""
+    task = make_task(FIELDS[:1])
+    with serving(lambda body: "I would rather not say.") as stub:
+        model = make_model(task.project, stub.base_url)
+        LanguageModel.objects.filter(pk=model.pk).update(can={}, probed_at=None)
+        run = finished(task, "answers", model=model.pk)
+    assert run.state == RunState.FAILED
+    model.refresh_from_db()
+    assert model.probed_at is not None and model.can
+    assert "no JSON" in run.error and not Answer.objects.filter(system__isnull=False).exists()
+    attempts = LLMAttempt.objects.all()
+    assert attempts.count() == 3 * LLMCall.objects.count()
+    [total] = calls.totals(task.project, calls.Filters(), "EUR")
+    assert total["tokens_in"] == sum(attempts.values_list("tokens_in", flat=True))
+    assert total["tokens_out"] == sum(attempts.values_list("tokens_out", flat=True))
 
 
 @pytest.mark.parametrize(
