@@ -86,7 +86,7 @@ COLUMNS = (
 CONSENT = (
     Choice("yes", gettext_lazy("Agreed"), Q(agreed=True)),
     Choice("no", gettext_lazy("Not yet"), Q(agreed=False) & ~Q(user=None)),
-    Choice("file", gettext_lazy("From a file"), Q(user=None)),
+    Choice("file", gettext_lazy("None recorded"), Q(user=None)),
 )
 WORK = (
     Choice("waiting", gettext_lazy("Waiting for review"), Q(waiting_n__gt=0)),

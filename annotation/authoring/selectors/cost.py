@@ -18,6 +18,7 @@ from annotation.task_types import get_type
 from annotation.task_types.base import QUIZ_TRIES
 from annotation.task_types.rating.type import by_document
 from crowdqc.money import as_decimal, round_money
+from crowdqc.numbers import duration
 
 MEASURED_FROM = 5  # submitted assignments, from which on their median replaces the estimate
 
@@ -47,6 +48,13 @@ def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
     if not minutes:
         return None
     return round_money(pay * 60 / as_decimal(minutes))
+
+
+def time_in_words(minutes: float) -> str:
+    """Return "15 s", "4 min 35 s" or "12 min": as exact as the pay per hour made of it."""
+    seconds = max(1, round(60 * minutes))
+    step = 1 if seconds < 60 else 5 if seconds < 600 else 60
+    return duration(step * round(seconds / step))
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,9 @@ class Cost:
         return self.pay / self.per_assignment
 
     @property
-    def whole_minutes(self) -> int:
-        return max(1, round(self.minutes))
+    def time_words(self) -> str:
+        """The minutes in words."""
+        return time_in_words(self.minutes)
 
     @property
     def hours(self) -> float:

@@ -14,7 +14,7 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subq
 from django.utils import timezone
 
 from annotation.access import current_and_past_work, worker_memberships
-from annotation.authoring.selectors.cost import an_hour
+from annotation.authoring.selectors.cost import an_hour, time_in_words
 from annotation.authoring.selectors.steps import (
     Step,
     entries,
@@ -116,9 +116,9 @@ class Offer:
         return an_hour(self.pay, self.minutes)
 
     @property
-    def whole_minutes(self) -> int | None:
-        """The minutes as pages tell them, one at least."""
-        return max(1, round(self.minutes)) if self.minutes else None
+    def time_words(self) -> str:
+        """The minutes in words; "" where they are not known."""
+        return time_in_words(self.minutes) if self.minutes else ""
 
 
 @dataclass(frozen=True)

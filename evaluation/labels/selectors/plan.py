@@ -22,6 +22,7 @@ from evaluation.models import Run
 from evaluation.runs.planning.precision import Planner, PlanPage
 from evaluation.runs.planning.price import Price, price_of
 from evaluation.runs.selectors import lists
+from evaluation.runs.study_state import read_slots
 
 ITEMS, MOST_ITEMS = 100, 10_000_000  # where the task has none yet; that are priced
 TARGET = real_number(
@@ -31,14 +32,6 @@ TARGET = real_number(
     99.9,
     label=gettext_noop("Wanted"),
     help=gettext_noop("Share of labels that should be right."),
-)
-PER_WORKER = whole_number(
-    "per_worker",
-    planning.PER_WORKER,
-    2,
-    1000,
-    label=gettext_noop("Labels per worker"),
-    help=gettext_noop("More labels tell more of a worker."),
 )
 
 
@@ -60,15 +53,24 @@ class LabelPlanner(Planner):
             else _("A guess until a run has estimated it.")
         )
         accuracy = real_number("accuracy", usual, 1, 99, label=_("Single labels right"), help=said)
-        items = whole_number("items", task.items.count() or ITEMS, 1, MOST_ITEMS, label=_("Items"))
+        there = count_items(task)
+        items = whole_number("items", there or ITEMS, 1, MOST_ITEMS, label=_("Items"))
+        per_worker = whole_number(
+            "per_worker",
+            max(2, min(planning.PER_WORKER, there or ITEMS)),
+            2,
+            1000,
+            label=_("Labels per worker"),
+            help=_("More labels tell more of a worker."),
+        )
         price = price_of(task, task.version_or_draft()).options(_("Pay per label"))
-        return items, TARGET, accuracy, PER_WORKER, *price
+        return items, TARGET, accuracy, per_worker, *price
 
     def page(self, task: Task, run: Run | None, values: Mapping[str, Any]) -> PlanPage:
         target = values["target"] / 100
         price = price_of(task, task.version_or_draft()).given(values)
         found, cost = _plan(task, run, values), Cost(price, values["items"], values["per_worker"])
-        verdict, note = verdict_of(found, target, cost)
+        verdict, note = verdict_of(found, target, cost, given=labels_per_item(task, cost.items))
         majority = [
             Reached(row.votes, row.majority, row.majority_low, row.majority_high)
             for row in found.rows
@@ -186,8 +188,23 @@ def _plan(task: Task, run: Run | None, values: Mapping[str, Any]) -> Plan:
     return planning.stated(share, len(field.options), **sizes)
 
 
-def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
-    """Say how many workers per item reach the target on average and in 95 % of studies."""
+def count_items(task: Task) -> int:
+    """Count the items that workers label, those with known answers aside."""
+    version = task.version_or_draft()
+    return task.items.in_version(version.number).filter(expected__isnull=True).count()
+
+
+def labels_per_item(task: Task, items: int) -> int:
+    """Return how many labels each item has on average, in whole ones; 0 of a plan for others."""
+    slots = read_slots(task, task.version_or_draft())
+    return math.floor(slots.given_per_item) if slots.items == items else 0
+
+
+def verdict_of(found: Plan, target: float, cost: Cost, given: int = 0) -> tuple[str, str]:
+    """Say how many workers per item reach the target on average and in 95 % of studies.
+
+    ``given``: labels that each item has.
+    """
     mean, sure = found.least(target), found.least(target, sure=True)
     most = found.rows[-1].votes
     wanted = percent(target)
@@ -202,11 +219,20 @@ def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
             )
             % {"reached": percent(last.dawid_skene or last.majority)},
         )
-    verdict = _("%(workers)s per item reach %(wanted)s right labels on average: %(cost)s.") % {
-        "workers": plural(mean, "worker"),
-        "wanted": wanted,
-        "cost": cost.words(mean),
-    }
+    values = {"workers": plural(mean, "worker"), "wanted": wanted, "given": count(given)}
+    if given >= mean:
+        verdict = _(
+            "%(workers)s per item reach %(wanted)s right labels on average; items have %(given)s."
+        )
+        return verdict % values, ""
+    values["cost"] = cost.words(mean - given)
+    verdict = _("%(workers)s per item reach %(wanted)s right labels on average: %(cost)s.")
+    if given:
+        verdict = _(
+            "%(workers)s per item reach %(wanted)s right labels on average; items have %(given)s. "
+            "The rest costs %(cost)s."
+        )
+    verdict %= values
     if sure is None:
         return verdict, _(
             "No number up to %(most)s reaches it in nearly all simulated studies."
@@ -215,4 +241,4 @@ def verdict_of(found: Plan, target: float, cost: Cost) -> tuple[str, str]:
         return verdict, _("Nearly all simulated studies reach it.")
     return verdict, _(
         "With %(workers)s per item nearly all simulated studies reach it: %(cost)s."
-    ) % {"workers": plural(sure, "worker"), "cost": cost.words(sure)}
+    ) % {"workers": plural(sure, "worker"), "cost": cost.words(sure - given)}

@@ -93,10 +93,11 @@ class ExclusionForm(forms.Form):
         super().__init__(*args, **kwargs)
         n = exclusions.answers_to_collect(task, worker).count()
         version, again = task.current, self.fields["collect_again"]
+        self.fields["stop_work"].initial = task.state != TaskState.CLOSED
         if not n or version is None:
             del self.fields["collect_again"]
             return
-        again.initial = self.fields["stop_work"].initial = task.state != TaskState.CLOSED
+        again.initial = task.state != TaskState.CLOSED
         noun = get_type(task.type).answer_noun
         again.help_text = _("%(answers)s by other workers, at most %(price)s.") % {
             "answers": plural(n, noun),

@@ -316,7 +316,7 @@ def test_home_tells_pay_time_and_what_others_earned_once_known(world: factories.
     )
     assert (offer.questions, offer.left, offer.others) == (2, 2, 5)
     assert offer.minutes == pytest.approx(6)
-    assert replace(offer, minutes=0.2).whole_minutes == 1
+    assert replace(offer, minutes=0.25).time_words == "15\N{NO-BREAK SPACE}s"
     assert offer.hourly == Decimal("20.00")
 
 

@@ -8,12 +8,19 @@ import pytest
 
 from crowdqc.numbers import money
 from evaluation.labels import planning
-from evaluation.labels.selectors.plan import Cost, _cells
+from evaluation.labels.selectors.plan import (
+    Cost,
+    LabelPlanner,
+    _cells,
+    labels_per_item,
+    verdict_of,
+)
 from evaluation.runs.adapters import precision
 from evaluation.runs.planning.price import price_of
 from tests.evaluation.corpora import labels as corpus
 from tests.evaluation.corpora.pair_study import plan_page, text_of
 from tests.evaluation.labels.test_runs import scored
+from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +77,24 @@ def test_the_table_shows_the_error_by_which_the_number_of_workers_is_decided() -
     assert [row.votes >= (least or 99) for row in rows] == [
         share - error >= 0.95 for share, error in shown
     ]
+
+
+def test_the_plan_begins_with_the_labels_that_items_have() -> None:
+    """8 imported answers each: what 6 workers reach costs nothing; from 4 on, 2 more."""
+    imported = factories.make_task(n=2, redundancy=3)
+    factories.make_answers(imported, {f"w{n}": {"q-001": "a", "q-002": "b"} for n in range(8)})
+    assert labels_per_item(imported, 2) == 8 and labels_per_item(imported, 100) == 0
+    task = corpus.make_labelled(items=30, known=0, workers=8)
+    options = {one.name: one.default for one in LabelPlanner().options(task, None)}
+    assert options["items"] == options["per_worker"] == 30
+    version = task.current
+    assert version is not None
+    cost = Cost(price_of(task, version), items=30, per_worker=30)
+    row = planning.Row(6, 0.9, 0.8, 1.0, 0.96, 0.96, 1.0, error=0.0)
+    found = planning.Plan((row,), 30, 30, "", "")
+    assert "€" not in "".join(verdict_of(found, 0.95, cost, given=8))
+    more = verdict_of(found, 0.95, cost, given=4)[0]
+    assert cost.words(2) in more and cost.words(6) not in more
 
 
 def test_the_plan_refuses_what_it_cannot_simulate_in_words() -> None:

@@ -285,3 +285,12 @@ def test_answers_beyond_the_plan_are_neither_missed_nor_collected_again() -> Non
     exclusions.exclude(by=by, task=task, worker=worker, reason="a test", collect_again=True)
     held = task.items.order_by("key").values_list("held", flat=True)
     assert list(held)[:3] == [4, 4, 2]  # one slot is open, where 2 of 3 are left
+
+
+def test_giving_no_more_work_is_ticked_whether_or_not_answers_are_missing() -> None:
+    task = factories.make_task(n=2, redundancy=1, pay="1.00")
+    factories.make_answers(task, {name: {"q-001": "a", "q-002": "b"} for name in ("w1", "w2")})
+    worker = Membership.objects.filter(answers__item__task=task).distinct().first()
+    assert worker is not None
+    form = ExclusionForm(task=task, worker=worker)
+    assert "collect_again" not in form.fields and form.fields["stop_work"].initial is True
