@@ -45,6 +45,8 @@ class Answer(models.Model):
     order_shown = models.PositiveSmallIntegerField(null=True, blank=True)
     # A pair was shown the other way round; its values are stored for the pair as it is stored.
     flipped = models.BooleanField(default=False)
+    # Whether the sides are known: an imported vote may say only which text won.
+    sides_known = models.BooleanField(default=True, db_default=True)
     # Whether it enters results; whether it is paid is another decision (payouts).
     counts = models.BooleanField(default=True)
     uncounted_reason = models.CharField(max_length=200, blank=True)
@@ -80,6 +82,11 @@ class Answer(models.Model):
                 name="answer_by_item",
             ),
         ]
+
+    @property
+    def flipped_if_known(self) -> bool | None:
+        """Whether the second text was shown on the left; None where that was not recorded."""
+        return self.flipped if self.sides_known else None
 
 
 class TextValue(models.Model):

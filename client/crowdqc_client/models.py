@@ -77,7 +77,12 @@ class AnswerOut(Model):
         ),
     ]
     attributes: Annotated[list[str], Field(description="Attributes thought aloud")]
-    flipped: Annotated[bool, Field(description="The second text was shown on the left")]
+    flipped: Annotated[
+        bool | None,
+        Field(
+            description="The second text was shown on the left; null where sides were not recorded"
+        ),
+    ]
     order_shown: Annotated[int | None, Field(...)]
     counts: bool
     uncounted_reason: str

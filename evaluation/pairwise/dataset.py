@@ -70,7 +70,7 @@ def _content_hash(
             row.worker_id,
             row.system_id,
             row.replicate,
-            int(row.flipped),
+            int(row.flipped) if row.sides_known else None,
             row.position,
             [votes[row.answer_id].get(name) for name in names],
         ]
@@ -412,6 +412,10 @@ def _shown(
         for k, one in enumerate(read.asked):
             if one.name in given:
                 vote[at, k] = given[one.name] + 1  # -1, 0, 1 -> first, neutral, second
+    known = {
+        "sides_known": np.array([row.sides_known for row in rows], dtype=bool),
+        "order_known": np.array([row.position is not None for row in rows], dtype=bool),
+    }
     stored = ShownVotes.build(
         who,
         np.array([place[_pair(read.items[row.item_id])] for row in rows]),
@@ -434,6 +438,7 @@ def _shown(
         pairs=pairs,
         dimensions=stored.dimensions,
         labels=SIDES,
+        **known,
     )
 
 

@@ -86,6 +86,11 @@ MESSAGES = Catalogue(
             NOTE,
             detail="%(dimensions)s.",
         ),
+        "sides_unknown": Message(
+            _("Sides were not recorded: no side effect is taken out."),
+            NOTE,
+            detail="%(dimensions)s.",
+        ),
         "votes_left_out": Message(_("These votes are left out of results."), NOTE),
         "few_shared_pairs": Message(
             _("Too few pairs are shared: %(single)s of %(pairs)s have one vote."),

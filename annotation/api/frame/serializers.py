@@ -172,7 +172,11 @@ class AnswerOut(serializers.ModelSerializer[Answer]):
         help_text="Judgments by dimension, for the pair as it is stored: first, neutral, second"
     )
     attributes = serializers.SerializerMethodField(help_text="Attributes thought aloud")
-    flipped = serializers.BooleanField(help_text="The second text was shown on the left")
+    flipped = serializers.BooleanField(
+        source="flipped_if_known",
+        allow_null=True,
+        help_text="The second text was shown on the left; null where sides were not recorded",
+    )
 
     class Meta:
         model = Answer

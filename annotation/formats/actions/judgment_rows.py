@@ -78,6 +78,8 @@ def import_judgment_rows(*, by: User, task: Task, rows: Rows, name: str = "") ->
             replicate=call_of(row["replicate"], flipped=row["flipped"]),
             at=row["at"],
             met=row["position"],
+            sides_known=row["sides_known"],
+            order_known=row["order_known"],
         )
 
     return store_rows(by=by, task=task, rows=rows, name=name, action=IMPORTED, vote=vote)

@@ -73,6 +73,8 @@ class PairItem(NamedTuple):
 class Vote(NamedTuple):
     """One author's judgment of one item as it is stored.
 
+    ``sides_known`` and ``order_known``: whether it is recorded on which sides the two texts stood,
+    and after which other items it was given.
     ``author`` is a worker's membership or a system; ``bundle`` tells an author's assignments
     apart, ``position`` counts from 0 within one. ``met`` is the place from 0 at which a worker met
     the item, where that is another one.
@@ -91,6 +93,8 @@ class Vote(NamedTuple):
     at: dt.datetime | None = None
     met: int | None = None
     meta: Mapping[str, str] | None = None  # columns of the file that no field reads
+    sides_known: bool = True
+    order_known: bool = True
 
 
 class Votes(Spool[Vote]):
@@ -336,6 +340,7 @@ def add_model_votes(
                     not vote.uncounted,
                     vote.uncounted,
                     vote.at or now,
+                    vote.sides_known,
                 )
                 for vote, pk in zip(part, ids, strict=False)
             ]
@@ -362,6 +367,7 @@ OF_SYSTEM = (
     "counts",
     "uncounted_reason",
     "answered_at",
+    "sides_known",
 )
 
 
@@ -375,6 +381,7 @@ ANSWER = (
     "uncounted_reason",
     "answered_at",
     "meta",
+    "sides_known",
 )
 
 
@@ -385,12 +392,13 @@ def _answer(vote: Vote, bundle: int, session: Session) -> tuple[Any, ...]:
         vote.item,
         bundle,
         vote.author,
-        shown,
+        shown if vote.order_known else None,
         vote.flipped,
         not vote.uncounted,
         vote.uncounted,
         vote.at or session.submitted,
         json.dumps(vote.meta) if vote.meta else None,
+        vote.sides_known,
     )
 
 

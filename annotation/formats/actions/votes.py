@@ -82,7 +82,8 @@ def import_battles(
     ]
     votes = _votes(by, task, dimension, seen)
     timed = [
-        vote._replace(at=one.at, meta=one.meta) for vote, one in zip(votes, battles, strict=True)
+        vote._replace(at=one.at, meta=one.meta, order_known=one.at is not None)
+        for vote, one in zip(votes, battles, strict=True)
     ]
     return task, _stored(by, task, timed, name)
 
@@ -123,6 +124,7 @@ def import_comparisons(
             )
     seen = [SeenVote(texts[row.left], texts[row.right], row.winner, row.worker) for row in rows]
     votes = _votes(by, task, dimension, seen)
+    votes = [vote._replace(order_known=False) for vote in votes]
     return task, _stored(by, task, votes, name)
 
 
@@ -151,7 +153,9 @@ def import_labels(
         if item is None or code is None:
             bad.append(_bad(label, _("No item of the task has this id.") if item is None else ""))
         elif found is None:
-            votes.append(Vote(who, item.pk, ((one.name, *code),), flipped=item.side < 0))
+            vote = Vote(who, item.pk, ((one.name, *code),), flipped=item.side < 0)
+            is_pair = item.second_id is not None
+            votes.append(vote._replace(sides_known=not is_pair, order_known=not is_pair))
         elif found.code is None and found.imported:
             values.append(
                 ChoiceValue(answer_id=found.answer, field=one.name, code=code[0], ordinal=code[1])

@@ -357,12 +357,13 @@ def _judgments(task: Task, asked: Sequence[AskedDimension]) -> Iterator[tuple[An
         "item__first__key",
         "item__second__key",
         "flipped",
+        "sides_known",
         "order_shown",
         *answered.HEADER,
     ).iterator(CHUNK)
     for part in in_chunks(stored):
         said = judgments.codes_of([row[0] for row in part])
-        for pk, item, topic, first, second, flipped, place, *header in part:
+        for pk, item, topic, first, second, flipped, known, place, *header in part:
             (worker, system, strategy, replicate), whether = whose(header)
             by_worker = bool(worker)
             yield (
@@ -370,8 +371,8 @@ def _judgments(task: Task, asked: Sequence[AskedDimension]) -> Iterator[tuple[An
                 topic,
                 first,
                 second,
-                *left_right(first, second, flipped=flipped),
-                flipped,
+                *(left_right(first, second, flipped=flipped) if known else (None, None)),
+                flipped if known else None,
                 worker if by_worker else None,
                 None if by_worker else system,
                 None if by_worker else strategy,

@@ -152,7 +152,7 @@ def _answers(members: Members) -> Iterator[Row]:
             "question": one.item.question,
             "stage": one.stage,
             "answered": one.answered_at,
-            "shown_turned": one.flipped,
+            "shown_turned": one.flipped_if_known,
             "imported": one.meta or {},
             "texts": [
                 {"field": x.field, "index": x.index, "text": x.text} for x in one.texts.all()

@@ -4,7 +4,7 @@ A row names its pair by ``item_id``, by the ids of its texts as ``first`` and ``
 their ids as they stood, ``left`` and ``right``. Where it names the pair in several ways they have
 to agree. ``flipped`` (true: the second text stood on the left) is about the row's own first and
 second, else about the pair as the task stores it; where neither it nor ``left`` says how the pair
-was shown, it was shown as it is stored.
+was shown, that is not known.
 """
 
 from __future__ import annotations

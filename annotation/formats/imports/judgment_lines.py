@@ -81,7 +81,7 @@ class Lines:
         *,
         single: bool,
     ) -> None:
-        self.reader, self.known, self.asked = reader, known, asked
+        self.reader, self.known, self.asked, self.single = reader, known, asked, single
         pairs = Pairs(known.pairs, known.attention)
         self.spelled = spellings(known.names, known.strategies)
         self.compared = [one.name for column, one in asked.items() if column in reader.mapping]
@@ -96,6 +96,7 @@ class Lines:
         """Read one row as a judgment. Raises Refused."""
         pair, shown = self.named(row)
         author, about = self.author(row)
+        position, at = self._position(row), self.reader.moment(row, "answered_at")
         said, choices = self.judged(row, shown, author[0] == "worker")
         return JudgmentLine(
             (author, pair.key, shown.flipped),
@@ -105,8 +106,10 @@ class Lines:
                 "item": pair.item,
                 "flipped": shown.flipped,
                 "choices": choices,
-                "at": self.reader.moment(row, "answered_at"),
-                "position": self._position(row),
+                "at": at,
+                "position": position,
+                "sides_known": self.single or shown.says_left,
+                "order_known": self.single or position is not None or at is not None,
                 "uncounted": self.uncounted(row),
                 **about,
             },

@@ -41,6 +41,7 @@ HEADER = (
     "flipped",
     "order_shown",
     "answered_at",
+    "sides_known",
 )
 ITEM = ("pk", "key", "since", "first_id", "second_id", "side", "repeat", "group__category")
 TEXT = ("pk", "key", "topic", "style", "origin", "system_id", "author_id")
@@ -57,6 +58,7 @@ class Judgment(NamedTuple):
     flipped: bool
     position: int | None
     answered_at: dt.datetime
+    sides_known: bool = True
 
 
 class ItemRow(NamedTuple):

@@ -40,6 +40,7 @@ from evaluation.methods.pairwise.tables import EVERY, LABELS, stacked
 
 STAGE = "systems"
 SIDES_KEPT = "no side effect is taken out, since every two systems kept their sides"
+SIDES_UNKNOWN = "no side effect is taken out, since sides were not recorded"
 SYSTEM = (
     "dimension",
     "component",
@@ -172,7 +173,8 @@ def boards(
             continue
         parts.append(({"dimension": k}, found.player))
         shared.append(({"dimension": k}, found.shared))
-        notes += [f"{name}: {said}." for said in found.notes]
+        if not (k == EVERY and _only_dimension(votes) is not None):
+            notes += [f"{name}: {said}." for said in found.notes]
         clusters[name], converged = found.clusters, converged and found.converged
         freedom[k] = found.player["freedom"]
     hooks.step(STAGE, size + 1, size + 1)
@@ -220,7 +222,7 @@ def votes_of(
 ) -> list[BoardVotes]:
     """The votes of each dimension between different systems."""
     a, b = data.system[data.first][people.pair], data.system[data.second][people.pair]
-    left = np.where(people.flipped, -1, 1)
+    left = people.left()
     # Pairs turn round what is not in the order of the systems, and the side with it.
     topic = data.topic[data.first][people.pair]
     found = []
@@ -293,7 +295,7 @@ def board_of(
         choices["side"] = False
         result = fitted()
     if not choices["side"]:
-        notes.append(SIDES_KEPT)
+        notes.append(SIDES_KEPT if votes.left.any() else SIDES_UNKNOWN)
     player, shared = result.estimates["player"], result.estimates["shared"]
     few = bradley_terry.few_notes(data.systems, player, f"{said}s")
     if not by_worker:
@@ -326,8 +328,8 @@ def _changed_sides(votes: BoardVotes) -> bool:
     """Whether some two systems were each shown on the left of the other."""
     size = int(max(votes.a.max(initial=0), votes.b.max(initial=0))) + 1
     met = np.minimum(votes.a, votes.b) * size + np.maximum(votes.a, votes.b)
-    lower_left = np.where(votes.a < votes.b, votes.left, -votes.left) > 0
-    return bool(np.intersect1d(met[lower_left], met[~lower_left]).size)
+    lower_left = np.where(votes.a < votes.b, votes.left, -votes.left)
+    return bool(np.intersect1d(met[lower_left > 0], met[lower_left < 0]).size)
 
 
 def _texts(votes: BoardVotes) -> tuple[IntArray | None, str, list[str]]:

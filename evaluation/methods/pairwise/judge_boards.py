@@ -141,7 +141,7 @@ def _fitted(
 ) -> _Fitted | None:
     """The board of votes on one dimension, or on all together; None where none is decided."""
     a, b = data.system[data.first][votes.pair], data.system[data.second][votes.pair]
-    topic, left = data.topic[data.first][votes.pair], np.where(votes.flipped, -1, 1)
+    topic, left = data.topic[data.first][votes.pair], votes.left()
     said = votes.canonical()
     names = range(said.shape[1]) if dimension == EVERY else (dimension,)
     rows = np.concatenate([np.stack([a, b, said[:, k], left, topic], axis=1) for k in names])

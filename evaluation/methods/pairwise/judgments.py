@@ -54,7 +54,8 @@ class ShownVotes:
     B): flipping a vote is len(labels) - 1 - vote; -1 is no answer. With an odd number of labels
     the middle one is neutral. ``worker`` and ``pair`` (n,) index names; ``flipped`` (n,) is True
     where the pair was shown the other way round than it is stored; ``position`` (n,) counts the
-    worker's items from 1.
+    worker's items from 1. Where ``sides_known`` or ``order_known`` (n,) is False, nobody recorded
+    these: such votes are taken as stored and in any order, and say nothing of either.
     """
 
     worker: IntArray
@@ -66,6 +67,8 @@ class ShownVotes:
     pairs: tuple[str, ...]
     dimensions: tuple[str, ...]
     labels: tuple[str, ...]
+    sides_known: NDArray[np.bool_]
+    order_known: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -83,6 +86,8 @@ class ShownVotes:
         pairs: Sequence[str],
         dimensions: Sequence[str],
         labels: Sequence[str] = ("left", "neutral", "right"),
+        sides_known: NDArray[np.bool_] | None = None,
+        order_known: NDArray[np.bool_] | None = None,
     ) -> ShownVotes:
         """Check the arrays. Raises EmptyData, UnknownIndex, BadShape."""
         w, p = indices(worker=(worker, workers), pair=(pair, pairs))
@@ -91,7 +96,12 @@ class ShownVotes:
             raise BadShape("flipped must hold booleans and position whole numbers")
         if votes.shape != (len(w), len(dimensions)):
             raise BadShape(f"vote is {votes.shape}; it must be ({len(w)}, {len(dimensions)})")
-        refuse_unequal(worker=w, pair=p, flipped=turned, position=place)
+        every = np.ones(len(w), dtype=bool)
+        sides = every if sides_known is None else sides_known
+        order = every if order_known is None else order_known
+        refuse_unequal(
+            worker=w, pair=p, flipped=turned, position=place, sides_known=sides, order_known=order
+        )
         if not votes.size:
             raise EmptyData("there is no dimension")
         if len(labels) < 2:
@@ -108,6 +118,8 @@ class ShownVotes:
             tuple(pairs),
             tuple(dimensions),
             tuple(labels),
+            sides,
+            order,
         )
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> ShownVotes:
@@ -119,11 +131,17 @@ class ShownVotes:
             flipped=self.flipped[rows],
             position=self.position[rows],
             vote=self.vote[rows],
+            sides_known=self.sides_known[rows],
+            order_known=self.order_known[rows],
         )
 
     def canonical(self) -> IntArray:
         """Votes (n, d) for the pair as stored."""
         return turned_back(self.vote, self.flipped, len(self.labels))
+
+    def left(self) -> IntArray:
+        """Return where the first text of the pair stood (n,): 1 left, -1 right, 0 not known."""
+        return np.where(self.sides_known, np.where(self.flipped, -1, 1), 0)
 
     def side(self) -> FloatArray:
         """Return the chosen side (n, d): -1 left, 0 neutral, 1 right, NaN if unanswered."""

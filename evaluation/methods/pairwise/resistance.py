@@ -34,6 +34,7 @@ from evaluation.methods.pairwise.judgments import Judgments, ShownVotes
 from evaluation.methods.pairwise.tables import EVERY, stacked
 
 STAGE = "length, style and the top"
+ALIKE, SAME = "no control for length and style", "words, lists, headings or bold text"
 WORDS = "words"  # the count that says who wrote more
 CHANGE = (
     "dimension",
@@ -142,23 +143,29 @@ def _controlled(
     A count that nearly always goes with the system cannot be told from it, and is left out.
     """
     first, second = data.first[votes.pair], data.second[votes.pair]
-    names, notes = list(data.counts), []
+    names = list(data.counts)
+    notes: list[str] = []
+    decided: list[str] = []
     while names:
         counts = np.column_stack([data.counts[name] for name in names])
         difference = relative_difference(counts[first], counts[second])
         styled = votes.styled(data, difference, tuple(names))
         if not styled.covariates.names:
-            notes.append("no control for length and style, since no two texts differ in them")
-            return None, notes
+            break
         try:
             return board_of(data, votes, settings, rng, hooks, styled=styled), notes
         except Confounded as problem:
             names.remove(problem.name)
+            decided.append(problem.name)
             notes.append(f"no control for {problem.name}: the system nearly always decides that")
         except DataError as problem:
             notes.append(f"no control for length and style, since {problem}")
             return None, notes
-    return None, notes
+    if decided:
+        return None, [
+            f"{ALIKE}, since the system nearly always decides them ({', '.join(decided)})"
+        ]
+    return None, [f"{ALIKE}, since the two texts of each pair do not differ in {SAME}"]
 
 
 def _model(board: Boards, dimension: int, settings: dict[str, Any]) -> Model:

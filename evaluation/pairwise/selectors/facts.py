@@ -12,6 +12,7 @@ from django.utils.translation import gettext_noop
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, listed, plural, score, short_date
 from crowdqc.tally import Tally, reason_words
+from evaluation.methods.pairwise.boards import SIDES_UNKNOWN
 from evaluation.models import Run
 from evaluation.models.runs import PUBLISHED
 from evaluation.pairwise.messages import MESSAGES
@@ -92,10 +93,13 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
     A text begins with the name of its dimension, if it is about one. ``pairs`` is the address of
     the list of pairs, where the page may link to it.
     """
-    labels = {one.name: one.label for one in asked} | {EVERY: _("All together")}
+    labels = {one.name: one.label for one in asked}
+    if len(labels) != 1:
+        labels[EVERY] = _("All together")
     texts: dict[str, list[str]] = {}
     unlike: list[str] = []
     kept: list[str] = []
+    unrecorded: list[str] = []
     found = []
     diagnostics = figures.get("diagnostics", {})
     for text in diagnostics.get("warnings", []):
@@ -104,6 +108,8 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
             found.append(apart_finding(diagnostics.get("components", [])))
         elif UNLIKE_MOST in text:  # each dimension with its own numbers
             unlike.append(labels.get(name, name))
+        elif SIDES_UNKNOWN in text:
+            unrecorded.append(labels.get(name, name))
         elif SIDES in text:
             kept.append(labels.get(name, name))
         elif colon and name in labels:
@@ -115,6 +121,8 @@ def of_run(figures: Told, asked: Sequence[AskedDimension], pairs: str = "") -> l
         _run_note(text, names, len(labels), covers_all=every <= set(names))
         for text, names in texts.items()
     ]
+    if unrecorded:
+        found.append(MESSAGES.find("sides_unknown", dimensions=_listed(unrecorded, len(labels))))
     if kept:
         found.append(MESSAGES.find("side_kept", dimensions=_listed(kept, len(labels))))
     if any(row["name"] == "side" for row in figures.get("shared") or ()):

@@ -497,7 +497,7 @@ def _vote_table(
     if not rows:
         return None
     left = gettext("Left was")
-    shown_left = Column.text("left", left, left, html=lambda row: "AB"[row.vote.flipped])
+    shown_left = Column.text("left", left, left, html=_text_on_the_left)
     judged = gettext("Judged")
     columns = [
         head_column(
@@ -534,6 +534,10 @@ def _vote_table(
         classes="data two-line vote-table",
         row_class=lambda row: "quiet" if row.is_quiet else "",
     )
+
+
+def _text_on_the_left(row: VoteRow) -> SafeString | str:
+    return "AB"[row.vote.flipped] if row.vote.sides_known else empty_cell()
 
 
 def _judge_name(row: VoteRow) -> SafeString:

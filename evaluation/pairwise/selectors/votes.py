@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db.models import Q
 
 from annotation.models import Answer, ChoiceValue, Item, Task
-from annotation.task_types.pairwise.sides import STORED, to_displayed
+from annotation.task_types.pairwise.sides import NEUTRAL, STORED, to_displayed
 from evaluation.models import Run, Snapshot
 
 Pair = tuple[int, int]  # ids of the first and the second candidate
@@ -35,12 +35,15 @@ class Vote:
     counts: bool
     why: str
     repeat: bool
+    sides_known: bool
     codes: dict[str, str] = field(default_factory=dict)
 
     def side(self, dimension: str) -> str:
-        """Return the side chosen on a dimension as displayed; "" if none was."""
+        """Return the side chosen on a dimension as displayed; "" if none was, or it is unknown."""
         code = self.codes.get(dimension)
-        return to_displayed(code, flipped=self.flipped) if code in STORED else ""
+        if code not in STORED or not self.sides_known:
+            return NEUTRAL if code == NEUTRAL else ""
+        return to_displayed(code, flipped=self.flipped)
 
     @property
     def order(self) -> tuple[dt.datetime, int, int]:
@@ -59,6 +62,7 @@ COLUMNS = (
     "counts",
     "uncounted_reason",
     "item__repeat",
+    "sides_known",
 )
 
 

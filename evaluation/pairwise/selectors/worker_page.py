@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotation.models import Item, Membership, Task
-from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT
+from annotation.task_types.pairwise.sides import LEFT, NEUTRAL, RIGHT, STORED
 from annotation.work.selectors import speed
 from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, plural, score
@@ -109,7 +109,7 @@ def _dimension_table(rows: Sequence[DimensionRow]) -> ResultTable:
             "sides",
             _("Left, neutral, right, repeats included"),
             _("Left, neutral, right"),
-            html=lambda row: f"{row.sides.left}, {row.sides.neutral}, {row.sides.right}",
+            html=lambda row: row.sides.figures,
             classes="nowrap",
         ),
     ]
@@ -294,10 +294,8 @@ def _habit(
 ) -> str:
     """Warn that every vote is for one side, or that no repeated vote is the same; else ""."""
     by_vote = [[side for name in vote.codes if (side := vote.side(name))] for vote in given]
-    chosen = [side for sides in by_vote for side in sides]
-    every = pair_workers.one_side(
-        Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
-    )
+    names = {name for vote in given for name in vote.codes}
+    every = pair_workers.one_side(sum((_sides_of(given, name) for name in names), Sides()))
     told = {"name": worker.pseudonym, "n": plural(sum(map(bool, by_vote)), "judgment")}
     said = []
     if every == LEFT:
@@ -360,8 +358,9 @@ def _gold(run: Run | None, items: Mapping[int, Item]) -> dict[tuple[Pair, str], 
 
 
 def _sides_of(given: Sequence[Vote], dimension: str) -> Sides:
-    chosen = [vote.side(dimension) for vote in given]
-    return Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT))
+    chosen = [vote.side(dimension) for vote in given if vote.codes.get(dimension) in STORED]
+    unknown = chosen.count("")
+    return Sides(chosen.count(LEFT), chosen.count(NEUTRAL), chosen.count(RIGHT), unknown)
 
 
 def _bar(values: Sequence[float], what: str) -> SafeString | None:
@@ -398,8 +397,10 @@ def _rows(
                 label=one.label,
                 score=own,
                 plot=plot,
-                guess=_bar(guess, _("When guessing")),
-                chosen=_bar((chosen.left, chosen.neutral, chosen.right), _("Chosen")),
+                guess=None if chosen.unknown else _bar(guess, _("When guessing")),
+                chosen=None
+                if chosen.unknown
+                else _bar((chosen.left, chosen.neutral, chosen.right), _("Chosen")),
                 sides=chosen,
                 mean=means.get(one.name),
             )
@@ -444,12 +445,7 @@ def _sittings(
                 at=votes[0].at,
                 pairs=len(votes),
                 seconds=sum(spent) / len(spent) if spent else None,
-                sides=Sides(
-                    *(
-                        sum(getattr(one, side) for one in chosen)
-                        for side in ("left", "neutral", "right")
-                    )
-                ),
+                sides=sum(chosen, Sides()),
                 same=sum(code == label for code, label in known),
                 compared=len(known),
             )

@@ -62,15 +62,31 @@ Told = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sides:
-    """What somebody chose, as displayed."""
+    """What somebody chose, as displayed; ``unknown``: a text whose side was not recorded."""
 
     left: int = 0
     neutral: int = 0
     right: int = 0
+    unknown: int = 0
+
+    def __add__(self, other: Sides) -> Sides:
+        return Sides(
+            self.left + other.left,
+            self.neutral + other.neutral,
+            self.right + other.right,
+            self.unknown + other.unknown,
+        )
+
+    @property
+    def figures(self) -> str:
+        """Votes for the left, neutral and for the right, or that sides were not recorded."""
+        if self.unknown:
+            return _("not recorded")
+        return f"{self.left}, {self.neutral}, {self.right}"
 
     @property
     def n(self) -> int:
-        return self.left + self.neutral + self.right
+        return self.left + self.neutral + self.right + self.unknown
 
     @property
     def neutral_share(self) -> float | None:
@@ -348,16 +364,16 @@ def sides(task: Task, ids: Collection[int], dimension: str = "") -> dict[int, Si
     rows = (
         ChoiceValue.objects.filter(condition, code__in=STORED)
         .order_by()
-        .values_list("answer__worker_id", "answer__flipped", "code")
+        .values_list("answer__worker_id", "answer__flipped", "answer__sides_known", "code")
         .annotate(n=Count("pk"))
     )
     counts: dict[int, dict[str, int]] = {}
-    for worker, flipped, code, n in rows:
+    for worker, flipped, known, code, n in rows:
         own = counts.setdefault(worker, {})
-        side = to_displayed(code, flipped=flipped)
+        side = to_displayed(code, flipped=flipped) if known or code == NEUTRAL else ""
         own[side] = own.get(side, 0) + n
     return {
-        worker: Sides(own.get(LEFT, 0), own.get(NEUTRAL, 0), own.get(RIGHT, 0))
+        worker: Sides(own.get(LEFT, 0), own.get(NEUTRAL, 0), own.get(RIGHT, 0), own.get("", 0))
         for worker, own in counts.items()
     }
 

@@ -175,7 +175,7 @@ def test_a_study_whose_texts_do_not_differ_says_why_there_is_no_control() -> Non
     task = pair_corpus.make_judged(workers=8, topics=2)
     scored(task)
     html = page(task, "pair_results")
-    assert "No control for length and style, since no two texts differ in them." in text_of(html)
+    assert "the two texts of each pair do not differ in words" in text_of(html)
     assert "Raw score" not in text_of(html) and "Mean grade" in text_of(html)
 
 

@@ -14,14 +14,14 @@ from django.urls import reverse
 from django.utils import timezone
 from scipy.stats import wilcoxon
 
-from annotation.models import (
-    Answer,
-    ChoiceValue,
-    Task,
-)
+from annotation.formats.actions.imports import import_rows
+from annotation.formats.exports.pairwise import PAIR_EXPORTS
+from annotation.models import Answer, ChoiceValue, Task
 from crowdqc.numbers import format_signed, score
+from evaluation.methods.pairwise.order.effects import NO_ORDER, NO_SIDES
 from evaluation.models import CandidateScore, ItemLabel, Run, RunFigure, RunState
 from evaluation.pairwise import collecting
+from evaluation.pairwise.selectors.workers import sides
 from tests.evaluation.corpora import pairs as pair_corpus
 from tests.evaluation.corpora.pair_checked import (
     careless,
@@ -33,6 +33,8 @@ from tests.evaluation.corpora.pair_checked import (
     signed_in,
 )
 from tests.evaluation.corpora.pair_study import published as published_labels
+from tests.evaluation.corpora.pair_study import scored
+from tests.support.pages import findings_in
 
 pytestmark = pytest.mark.django_db
 PAGES = (
@@ -281,3 +283,64 @@ def test_pages_cost_the_same_number_of_queries_at_two_sizes(
     assert max(people) - min(people) <= 2 and max(people) <= 30, people
     assert all(len(seen) == 1 for seen in counted.values()), counted
     assert max(max(seen) for seen in counted.values()) <= 40, counted
+
+
+def imported_without_sides(**study: Any) -> Task:
+    """Three votes a pair that say only which text won."""
+    study = {"sources": 2, "topics": 12, "redundancy": 3, **study}
+    task = pair_corpus.make_task(**study)
+    draw = np.random.default_rng(5)
+    rows = [
+        {
+            "pair": item.key,
+            "judge": f"j{number}",
+            "clarity": draw.choice(["first", "neutral", "second"]),
+            "overall": draw.choice(["first", "second"]),
+        }
+        for number in range(3)
+        for item in task.items.order_by("pk")
+    ]
+    import_rows(by=task.project.owner, task=task, kind="judgments", rows=rows)
+    return task
+
+
+def test_nothing_is_said_of_sides_and_order_that_were_not_recorded() -> None:
+    task = imported_without_sides(sources=3)
+    stored = Answer.objects.filter(item__task=task)
+    assert set(stored.values_list("sides_known", "order_shown")) == {(False, None)}
+    made = scored(task)
+    assert {row["name"] for row in figure(made, "shared")} == {"tie"}
+    for name, reason in (("side", NO_SIDES), ("drift", NO_ORDER), ("within_item", NO_SIDES)):
+        assert {row["reason"] for row in figure(made, name)} == {reason}, name
+    assert {row["reason"] for row in figure(made, "across_item")} == {NO_ORDER}
+    assert not figure(made, "position")
+    url = reverse("pair_results", args=[task.project_id, task.pk])
+    html = signed_in(task).get(url).content.decode()
+    codes = set(findings_in(html))
+    assert "sides_unknown" in codes and not {"side_kept", "side_estimated"} & codes
+    assert "Left side wins" not in html
+    text = page(task, "pair_order")
+    assert "in the first" not in text and "Sides were not recorded" in text
+    table = "".join(PAIR_EXPORTS["judgments"].lines(task, "csv", ""))
+    for row in csv.DictReader(io.StringIO(table)):
+        assert not (row["left"] or row["right"] or row["flipped"] or row["position"])
+    worker = stored.first().worker_id
+    answers = signed_in(task).get(reverse("pair_worker", args=[task.project_id, task.pk, worker]))
+    assert answers.status_code == 200
+    assert sides(task, [worker])[worker].left == sides(task, [worker])[worker].right == 0
+
+
+def test_recorded_sides_count_beside_those_that_were_not() -> None:
+    """A vote without sides leaves the side effect of the others as it is."""
+    task = imported_without_sides(redundancy=9)
+    first = scored(task)
+    rows = [
+        {"pair": key, "judge": f"k{number}", "flipped": (number + at) % 2 == 0, "overall": "left"}
+        for number in range(6)
+        for at, key in enumerate(task.items.values_list("key", flat=True))
+    ]
+    import_rows(by=task.project.owner, task=task, kind="judgments", rows=rows)
+    assert not [row for row in figure(first, "shared") if row["name"] == "side"]
+    found = figure(scored(task), "shared")
+    assert [row["estimate"] > 1 for row in found if row["name"] == "side"]
+    assert not [one for one in found if (one["dimension"], one["name"]) == ("clarity", "side")]

@@ -43,6 +43,7 @@ from evaluation.methods.core.units import (
 from evaluation.methods.pairwise.judgments import MISSING, ShownVotes, Units
 
 ALL = "all"
+NO_SIDES, NO_ORDER = "sides were not recorded", "the order was not recorded"
 
 
 def within_item_alpha(
@@ -63,6 +64,8 @@ def within_item_alpha(
     ``pairs`` counts them; ``reason`` says why a row is NaN. Raises BadParameter.
     """
     data, units = data.first_votes(), units or Units.pairs(data)
+    data = data.take(data.sides_known)
+    nothing = "no pair was judged both ways round" if len(data) else NO_SIDES
     ways = [
         np.bincount(data.pair[data.flipped == way], minlength=len(data.pairs)) > 0
         for way in (False, True)
@@ -79,6 +82,7 @@ def within_item_alpha(
             "excess",
             units,
             parts=3,
+            nothing=nothing,
             size=len(data.labels),
             level=level,
             rng=rng,
@@ -116,7 +120,9 @@ def across_item_alpha(
     - early) with ``low``, ``high`` over ``units`` (the pairs unless topics are given), ``reason``.
     Raises BadParameter.
     """
-    first, units = _early(data, split), units or Units.pairs(data)
+    data, units = data.take(data.order_known), units or Units.pairs(data)
+    nothing = "no votes share a pair" if len(data) else NO_ORDER
+    first = _early(data, split)
     pair = np.repeat(np.arange(len(data.pairs)), 2)
     rows = []
     for dimension in range(len(data.dimensions)):
@@ -127,6 +133,7 @@ def across_item_alpha(
             "change",
             units,
             parts=2,
+            nothing=nothing,
             size=len(data.labels),
             level=level,
             rng=rng,
@@ -147,9 +154,20 @@ def across_item_alpha(
 
 
 def _alphas(
-    rows: FloatArray, name: str, units: Units, *, parts: int, size: int, level: str, **drawing: Any
+    rows: FloatArray,
+    name: str,
+    units: Units,
+    *,
+    parts: int,
+    nothing: str,
+    size: int,
+    level: str,
+    **drawing: Any,
 ) -> dict[str, Any]:
-    """The alpha of each part, and its contrast with an interval; ``rows`` (pairs, parts * s)."""
+    """The alpha of each part, and its contrast with an interval; ``rows`` (pairs, parts * s).
+
+    ``nothing`` is the reason where no votes can be compared.
+    """
     one = alpha_statistic(level, np.arange(float(size)))
     width = rows.shape[1] // parts
 
@@ -162,16 +180,16 @@ def _alphas(
         # Three parts: two directions and both; two parts: early and late.
         return (found[0] + found[1]) / 2 - last if parts == 3 else last - found[0]
 
-    nothing = {name: np.nan, "low": np.nan, "high": np.nan}
+    unknown = {name: np.nan, "low": np.nan, "high": np.nan}
     some = rows.any(axis=1)
     if not some.any():
-        return {"alphas": [np.nan] * parts, **nothing, "reason": "no votes share a pair"}
+        return {"alphas": [np.nan] * parts, **unknown, "reason": nothing}
     used = grouped(rows[some], units.of[some])
     values = [float(value[0]) for value in alphas(used.sum(axis=0, keepdims=True))]
     try:
         found = estimate(used, np.ones(len(used)), contrast, noun=units.noun, **drawing)
     except NoVariation:
-        return {"alphas": values, **nothing, "reason": "the votes of a part do not vary"}
+        return {"alphas": values, **unknown, "reason": "the votes of a part do not vary"}
     return {
         "alphas": values,
         name: found.estimate,
@@ -198,6 +216,9 @@ def neutral_drift(
         raise BadParameter(
             f"labels has {len(data.labels)} labels; without a middle none is neutral"
         )
+    answered, data = len(data), data.take(data.order_known)
+    if answered and not len(data):
+        return of_rows([{"dimension": ALL, **_no_drift(NO_ORDER)}])
     first, side = _early(data, split), data.side()
     offered = [k for k in range(len(data.dimensions)) if (side[:, k] == 0).any()]
     rows = []
@@ -257,7 +278,9 @@ def side_preference(
     (Bonferroni over ``family`` of them). With a ``family``, each row's holds together with so many
     others.
     """
-    side, units = data.side(), units or Units.pairs(data)
+    units, data = units or Units.pairs(data), data.take(data.sides_known)
+    side = data.side()
+    no_pair = "no pair was judged both ways round" if len(data) else NO_SIDES
     rows = []
     for name, columns in [
         (ALL, list(range(len(data.dimensions)))),
@@ -287,7 +310,7 @@ def side_preference(
                 "pairs": pairs,
                 "workers": found.clusters,
                 "family": own,
-                "reason": "no pair was judged both ways round" if not pairs else found.reason,
+                "reason": no_pair if not pairs else found.reason,
             }
         )
     return of_rows(rows)
@@ -299,7 +322,8 @@ def _balance(data: ShownVotes, given: FloatArray) -> tuple[FloatArray, int]:
     A direction's votes are scaled to the mean of both, so that balanced data keep weight 1.
     """
     item = 2 * data.pair + data.flipped
-    mass = np.bincount(item, weights=given, minlength=2 * len(data.pairs)).reshape(-1, 2)
+    mass = np.bincount(item, weights=given, minlength=2 * len(data.pairs)).astype(np.float64)
+    mass = mass.reshape(-1, 2)  # counts of nothing are whole numbers
     both = (mass[:, 0] > 0) & (mass[:, 1] > 0)
     scale = np.divide(
         mass.mean(axis=1, keepdims=True), mass, out=np.zeros_like(mass), where=both[:, None]

@@ -187,6 +187,7 @@ def by_position(votes: ShownVotes, level: float) -> Table:
     together, with an interval clustered by worker at ``level``; ``n`` answers, ``workers``;
     ``reason`` where there is no interval. No rows where nobody was ever neutral.
     """
+    votes = votes.take(votes.order_known)
     side = votes.side()
     offered = (side == 0).any(axis=0)
     neutral = (side[:, offered] == 0).sum(axis=1).astype(np.float64)

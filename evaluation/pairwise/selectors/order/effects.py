@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from crowdqc.numbers import interval, listed, percent, plural
+from evaluation.methods.pairwise.order.effects import NO_SIDES
 from evaluation.models import Run
 from evaluation.pairwise.messages import MESSAGES
 from evaluation.pairwise.selectors.trust import change_words, within_shares
@@ -133,6 +134,8 @@ def sentence_of(sides: Sequence[Side], drifts: Sequence[Drift], split: int) -> s
             _("Neutral answers go from %(early)s in the first %(n)s pairs to %(late)s later.")
             % told
         )
+    if not parts and sides and sides[0].reason == NO_SIDES:
+        return _("Sides were not recorded.")
     return " ".join(parts) or _("No order effect can be seen in these judgments.")
 
 
@@ -165,6 +168,8 @@ def side_note(sides: Sequence[Side]) -> str:
     """Summarise the preference for a side, over all dimensions and by dimension."""
     every = sides[0]
     told = {"why": every.reason}
+    if every.reason == NO_SIDES:
+        return _("Sides were not recorded.")
     if every.right is None:
         return _("Sides cannot be told from texts here: %(why)s.") % told
     if every.low is None:

@@ -18,6 +18,7 @@ from annotation.work.snapshots.judgments import AskedDimension
 from crowdqc.numbers import count, interval, percent, plural
 from evaluation.charts import agreement as drawn
 from evaluation.charts import boards as charts
+from evaluation.methods.pairwise.order.effects import NO_ORDER, NO_SIDES
 from evaluation.models import Run
 from evaluation.pairwise.selectors.order.effects import (
     Drift,
@@ -52,6 +53,7 @@ FIGURES = (
     "interdependence",
     "recipe",
 )
+ONE_ROW = ("side", "drift", "repeat")
 STRAIGHT_SHOWN, STRAIGHT_LEAST = 5, 5  # workers, and judgments that they must have
 FEWEST_AT_PLACE, SHARE_AT_PLACE = 10, 0.1  # workers, and share of them, for a place to be drawn
 Row = Mapping[str, Any]
@@ -127,6 +129,8 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         return None
     labels = {one.name: one.label for one in asked}
     split = told["recipe"]["params"].get("early", 7)
+    if len(asked) == 1:  # all together is the one dimension
+        told = {**told, **{name: _only_row(told[name], asked[0].name) for name in ONE_ROW}}
     sides, axis = _sides(told["side"], labels)
     drifts = [_drift(row, labels) for row in told["drift"]]
     chart, left_out = _chart(told.get("position", []), drifts[0] if drifts else None, split)
@@ -138,6 +142,8 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
     return {
         "sides": sides,
         "side_table": _side_table(sides, axis),
+        "sides_unknown": bool(sides) and sides[0].reason == NO_SIDES,
+        "order_unknown": bool(drifts) and drifts[0].reason == NO_ORDER,
         "side_pairs": told["side"][0]["pairs"] if told["side"] else 0,
         "drifts": drifts,
         "drift_table": _drift_table(drifts, split),
@@ -162,6 +168,11 @@ def order(run: Run, asked: Sequence[AskedDimension]) -> dict[str, Any] | None:
         "no_alpha": next((row["reason"] for row in told["within_item"] if row["reason"]), ""),
         "recipe": recipe_pairs(run, told["recipe"]),
     }
+
+
+def _only_row(rows: Sequence[Row], name: str) -> list[Row]:
+    """The first row of two that are the same, by the name of the dimension."""
+    return [{**row, "dimension": name} for row in rows[:1]]
 
 
 def _label(name: str, labels: Mapping[str, str], every: str = "") -> str:

@@ -157,6 +157,19 @@ def test_all_together_is_the_board_of_the_only_dimension() -> None:
         assert str(every) == str(own) and (every or name == "shift")
 
 
+@pytest.mark.parametrize(("longer", "reason"), [(4, "(words)"), (0, "do not differ")])
+def test_a_length_that_goes_with_the_system_is_why_there_is_no_control(
+    longer: int, reason: str
+) -> None:
+    made = crowd(5, merit=np.array([0.3, 0.0]), topics=20, votes=3)
+    words = np.where(made.system == 0, 40.0 + longer, 40.0)
+    data = replace(made, counts={"words": words, "lists": 0 * words})
+    found = pairwise.fit(data, rng=np.random.default_rng(1), resamples=100, draws=0, restarts=1)
+    assert not len(found.estimates["controlled"])
+    notes = found.diagnostics["style_notes"]
+    assert len(notes) == 2 and all(reason in note for note in notes)
+
+
 def test_a_board_by_effectively_fewer_than_three_workers_has_no_intervals_and_says_why() -> None:
     found = ranked(crowd(1, zipf=3.0))
     assert np.isnan(found.system["low"]).all() and np.isfinite(found.system["se"]).all()
