@@ -29,8 +29,9 @@ from annotation.formats.actions.judgments import (
 )
 from annotation.formats.imports.candidates import key_of
 from annotation.formats.imports.published.study_json import LABELS
-from annotation.formats.imports.tools.arena import OVERALL, TOPIC, Battle
+from annotation.formats.imports.tools.arena import OVERALL, TOPIC, Battle, find_pair
 from annotation.formats.imports.tools.crowdkit import Comparison, Label
+from annotation.formats.selectors.known import compared_pairs
 from annotation.models import Answer, Candidate, ChoiceValue, Item, Project, Task, User
 from annotation.pairs.actions.candidates import add_candidates
 from annotation.records.actions.audit import record
@@ -75,6 +76,8 @@ def import_battles(
     Raises Invalid where the task has no such dimension.
     """
     task, dimension = _task(by, target, neutral=True)
+    pairs = compared_pairs(task)
+    battles = [find_pair(one, pairs) for one in battles]
     texts = _battle_texts(by, target.project, battles, name)
     seen = [
         SeenVote(texts[one.topic, *one.left], texts[one.topic, *one.right], one.winner, one.judge)

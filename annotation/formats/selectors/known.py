@@ -27,7 +27,13 @@ from annotation.formats.imports.pairs import KnownPairs, PairKeys
 from annotation.formats.imports.ratings import KnownDocuments, KnownRatings, Said
 from annotation.formats.imports.think_aloud import KnownSamples
 from annotation.formats.imports.think_aloud import content_of as sample_of
-from annotation.formats.imports.tools.arena import OVERALL, Battle, print_of
+from annotation.formats.imports.tools.arena import (
+    OVERALL,
+    Battle,
+    KnownBattles,
+    TaskPair,
+    print_of,
+)
 from annotation.formats.imports.writing.collection import TopicsToFill
 from annotation.formats.imports.writing.responses import KnownResponses
 from annotation.formats.imports.writing.topics import KnownTopics
@@ -434,7 +440,7 @@ def _judged(task: Task) -> dict[str, Any]:
     }
 
 
-def battles(task: Task) -> Counter[bytes]:
+def battles(task: Task) -> KnownBattles:
     """Count the task's votes as battles, by hash, on the dimension that battles are about."""
     asked = [one.name for one in judgments.version_items(task.versions.latest("number"))]
     name = asked[0] if len(asked) == 1 else OVERALL
@@ -457,4 +463,24 @@ def battles(task: Task) -> Counter[bytes]:
         left, right = left_right(first, second, flipped=flipped)
         side = to_displayed(code, flipped=flipped)
         found[print_of(Battle(0, topic, "", left, right, side, judge, None))] += 1
-    return found
+    return KnownBattles(found, compared_pairs(task), has_version=task.current_id is not None)
+
+
+def compared_pairs(task: Task) -> dict[str, TaskPair]:
+    """The pairs that battles can be about, by id; without attention pairs and repeats."""
+    rows = Item.objects.filter(
+        task=task, until=None, expected__isnull=True, second__isnull=False, repeat=False
+    )
+    names = judgments.system_names(list(task.project.systems.values_list("pk", flat=True)))
+    return {
+        key: TaskPair(topic, query, (names[system_a], text_a), (names[system_b], text_b))
+        for key, topic, query, system_a, text_a, system_b, text_b in rows.values_list(
+            "key",
+            "first__topic",
+            "first__query",
+            "first__system_id",
+            "first__text",
+            "second__system_id",
+            "second__text",
+        ).iterator()
+    }

@@ -160,3 +160,38 @@ def brought(client: Client, task: Task, lines: list[str]) -> str:
     client.post(answer["Location"], {"do": "import", "leave_out": "1"})
     work()
     return page
+
+
+@pytest.mark.django_db
+def test_battles_by_the_ids_of_a_tasks_pairs_are_votes_on_these_pairs() -> None:
+    """They bring no texts, so that the pair's own are meant; other pairs are counted before."""
+    task = make_pairs(make.make_project(), n=3)
+    items = list(task.items.select_related("first__system", "second__system").order_by("pk"))
+    texts = Candidate.objects.count()
+    rows = [
+        {
+            "question_id": item.key,
+            "model_a": str(item.second.system),
+            "model_b": str(item.first.system),
+            "winner": winner,
+            "judge": f"j{number}",
+        }
+        for number, winner in enumerate(("model_a", "tie"))
+        for item in items
+    ]
+    lines = [json.dumps(row) + "\n" for row in rows]
+    client = signed_in(task.project.owner)
+    page = brought(client, task, lines)
+    task.refresh_from_db()
+    assert "in a new version" not in page
+    assert (task.current.number, task.items.count(), Candidate.objects.count()) == (1, 3, texts)
+    answers = Answer.objects.filter(item__in=items)
+    assert answers.count() == 6 and set(answers.values_list("flipped", flat=True)) == {True}
+    codes = answers.values_list("choices__code", flat=True)
+    assert sorted(codes) == ["neutral"] * 3 + ["second"] * 3
+    assert "All 6 rows are there already" in brought(client, task, lines)
+    other = {**rows[0], "question_id": "other"}
+    page = brought(client, task, [*lines, json.dumps(other) + "\n"])
+    assert "1 pair added, in a new version" in page
+    task.refresh_from_db()
+    assert (task.current.number, task.items.count()) == (2, 4)

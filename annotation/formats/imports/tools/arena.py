@@ -96,6 +96,56 @@ class Battle(NamedTuple):
     notes: tuple[str, ...] = ()  # what of the conversations is not kept, as codes
 
 
+class TaskPair(NamedTuple):
+    """A pair that a task compares: its topic and query, and the system and text of each side."""
+
+    topic: str
+    query: str
+    first: tuple[str, str]
+    second: tuple[str, str]
+
+    @property
+    def texts(self) -> frozenset[tuple[str, str, str]]:
+        """What battles about the same two texts have in common."""
+        return frozenset({(self.topic, *self.first), (self.topic, *self.second)})
+
+
+class KnownBattles(Counter[bytes]):
+    """How often each battle is stored, by hash, and the pairs of the version in force by id.
+
+    ``has_version``: the task is published, so that another pair needs a new version.
+    """
+
+    def __init__(
+        self,
+        stored: Mapping[bytes, int] | None = None,
+        pairs: Mapping[str, TaskPair] | None = None,
+        *,
+        has_version: bool = False,
+    ) -> None:
+        super().__init__(stored or {})
+        self.pairs, self.has_version = dict(pairs or {}), has_version
+
+
+def find_pair(battle: Battle, pairs: Mapping[str, TaskPair]) -> Battle:
+    """Return a battle as one about the pair that its ``topic`` is the id of.
+
+    Its models are those of the pair, and it brings no other texts; else it stays as it is.
+    """
+    pair = pairs.get(battle.topic)
+    if pair is None:
+        return battle
+    texts = dict((pair.first, pair.second))
+    models = (battle.left[0], battle.right[0])
+    same = all(text in ("", texts.get(model)) for model, text in (battle.left, battle.right))
+    if not same or len(texts) < 2 or set(models) != texts.keys():
+        return battle
+    left, right = ((model, texts[model]) for model in models)
+    return battle._replace(
+        topic=pair.topic, query=pair.query, left=left, right=right, chats=("", "")
+    )
+
+
 def read_battles(content: bytes, name: str, *, judge: str = "") -> list[Battle]:
     """The battles of a file, in its order; ``judge`` stands in for judges that are not named.
 
@@ -211,6 +261,9 @@ class Battles(Importer):
     def read(self, reader: Reader, rows: Iterable[Row], known: Mapping[Any, Any]) -> None:
         """Read battles as dicts; ``known``: how often each is stored already."""
         checked, left, alike = reader.checked, Counter(known), Counter[str]()
+        task = known if isinstance(known, KnownBattles) else KnownBattles()
+        there = {pair.texts for pair in task.pairs.values()}
+        new: set[frozenset[tuple[str, str, str]]] = set()
         models: set[str] = set()
         met: set[tuple[str, str]] = set()
         judges: set[str] = set()
@@ -221,7 +274,7 @@ class Battles(Importer):
             found = _battle(_Line(row.line, checked.problems, reader.mapping, times), raw, UNNAMED)
             if found is None:
                 continue
-            battle = _with_topic(found, alike)
+            battle = _with_topic(find_pair(found, task.pairs), alike)
             if left and left[print_of(battle)]:
                 left[print_of(battle)] -= 1
                 checked.there += 1
@@ -230,6 +283,7 @@ class Battles(Importer):
             checked.good.append(battle._asdict(), weight)
             whole += sum(map(bool, battle.chats))
             lost += battle.notes
+            new.add(frozenset({(battle.topic, *battle.left), (battle.topic, *battle.right)}))
             models |= {battle.left[0], battle.right[0]}
             met.add((battle.left[0], battle.right[0]))
             judges.add(battle.judge)
@@ -237,6 +291,9 @@ class Battles(Importer):
         times.note()
         if checked.good:
             checked.facts += [plural(len(models), "model"), plural(len(judges), "judge")]
+        if task.has_version and (added := len(new - there)):
+            note = _("The task does not compare these yet: %(pairs)s added, in a new version.")
+            checked.notes.append(note % {"pairs": plural(added, "pair")})
         if whole:
             kept = _("%(conversations)s kept whole")
             checked.facts.append(kept % {"conversations": plural(whole, "conversation")})
