@@ -83,7 +83,7 @@ def frame(file: ImportFile) -> dict[str, Any]:
     return {
         "state": _state(file, rows, used, about),
         **_read_as(file),
-        "votes": found["new"],
+        "votes": about.get("counted", found["new"]),
         "seconds": kind.seconds(found["new"]),
         "unit": f"{kind.reader.unit},{kind.reader.unit}s",
         "reading": _reading(file),

@@ -51,7 +51,7 @@ CHANGE = (
     "longer",
     "longer_of",
 )
-TOP = ("dimension", "system_a", "system_b", "gap", "error", "votes", "needed")
+TOP = ("dimension", "system_a", "system_b", "gap", "error", "votes", "needed", "few_topics")
 MOST_CHANGES = 12  # single persons, and single pairs, that are listed
 MOST_SYSTEMS = 200  # past these, refits take longer than a run should
 POWER, ROUNDS = 0.8, 30  # of votes that would separate the first two
@@ -74,7 +74,8 @@ def resistance(
     standard deviation of difference adds) where texts were counted. ``length``: median ``words`` of
     each system. ``top``: who is first, ``gap`` (log-merit) and its jackknife ``error`` to the
     second, and the ``needed`` votes that would separate the two as groups do with a chance of
-    POWER (``votes_needed``). ``change``:
+    POWER (``votes_needed``); ``few_topics``: how many there are, where the two would be separated
+    were there many topics (0: it is not for want of topics). ``change``:
     what puts another first, by ``kind`` (votes, person, item), fewest votes first; ``for_first`` of
     the ``met_first`` decided votes on the first were for it, ``longer`` of ``longer_of`` for the
     longer text. ``change_vote``: the votes of the first kind. ``split``: pairs with two votes or
@@ -105,7 +106,11 @@ def resistance(
                 controlled.append(({"dimension": k}, found.player))
                 style.append(({"dimension": k}, found.shared))
         model = _model(board, k, settings)
-        _fragile(data, own, k, model, rows=rows, level=level, freedom=board.freedom[k])
+        name = "all dimensions" if k == EVERY else data.dimensions[k]
+        by_topic = board.clusters[name].startswith("topic")
+        topics = len(np.unique(own.topic)) if by_topic else 0
+        freedom = board.freedom[k]
+        _fragile(data, own, k, model, rows=rows, level=level, freedom=freedom, topics=topics)
     hooks.step(STAGE, len(votes) + 1, len(votes) + 1)
     tables = {
         "controlled": stacked(controlled, SYSTEM),
@@ -185,8 +190,12 @@ def _fragile(
     rows: dict[str, list[dict[str, Any]]],
     level: float,
     freedom: FloatArray,
+    topics: int,
 ) -> None:
-    """Add who is first on a dimension, and what changes it."""
+    """Add who is first on a dimension, and what changes it.
+
+    ``topics``: how many cluster the board; 0 where something else does.
+    """
     styled = votes.styled(data, np.zeros((len(votes.a), 0)))
     systems = len(cells_of(styled.pairs, side=False).layout)
     if systems > MOST_SYSTEMS:
@@ -195,7 +204,10 @@ def _fragile(
     found = fragility(styled.pairs, model, {"person": worker, "item": pair})
     if found is None:
         return
-    n = len(votes.a)
+    n, apart = len(votes.a), normal_quantile(level, systems * (systems - 1) // 2)
+    least = float(freedom[[found.first, found.second]].min())
+    needs = found.error * np.array([apart, t_for_normal(apart, max(1.0, least))])
+    is_bound = bool(needs[0] <= found.gap < needs[1])
     rows["top"].append(
         {
             "dimension": dimension,
@@ -210,8 +222,9 @@ def _fragile(
                 found.error,
                 systems=systems,
                 level=level,
-                freedom=float(freedom[[found.first, found.second]].min()),
+                freedom=least,
             ),
+            "few_topics": topics if is_bound and topics <= len(np.unique(votes.worker)) else 0,
         }
     )
     changes = [("votes", found.votes)] if found.votes is not None else []

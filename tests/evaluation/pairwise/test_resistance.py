@@ -254,6 +254,15 @@ def test_a_requester_collects_the_votes_that_would_separate_the_first_two() -> N
     assert top["needed"] <= held + votes <= 1.1 * top["needed"] + rows.count()
     client = client_of(task)
     where = reverse("pair_collect", args=[task.project_id, task.pk])
+    kept = RunFigure.objects.get(run=run, name="top").data
+    few = [{**row, "few_topics": 3} for row in kept]
+    RunFigure.objects.filter(run=run, name="top").update(data=few)
+    html = page(task, "pair_results")
+    assert "add_topics" in findings_in(html) and "collect_votes" not in findings_in(html)
+    assert "3 topics are too few" in text_of(html)
+    refused = client.post(where, {"run": run.number, "dimension": "overall"})
+    assert refused.status_code == 409
+    RunFigure.objects.filter(run=run, name="top").update(data=kept)
     answer = client.post(where, {"run": run.number, "dimension": "overall"}, follow=True)
     assert f"{votes:,} more judgments requested" in answer.content.decode()
     assert sum(rows.values_list("redundancy", flat=True)) == held + votes

@@ -240,6 +240,14 @@ def test_a_column_chosen_while_rows_are_checked_counts() -> None:
     assert client.get(page).context["votes"] == 18
 
 
+def test_the_button_names_the_comparisons_that_count() -> None:
+    client = client_of(factories.make_user())
+    rows = [f"j{judge},i{item},owl,wren,left" for item in range(6) for judge in range(5)]
+    again = [f"j{judge},i0,owl,wren,right" for judge in range(4)]
+    page = drop(client, "\n".join(["judge,item,left,right,winner", *rows, *again]))
+    assert client.get(page).context["votes"] == 30
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -344,6 +344,7 @@ def _table_facts(battles: Sequence[Mapping[str, Any]], again: int) -> dict[str, 
         "by": [plural(len(judges), "judge"), plural(len(systems), "system")],
         "warnings": warnings,
         "ties": ties,
+        "counted": len(battles) - again,
         "cannot": []
         if decided
         else [_("Only ties"), _("No comparison was decided: nothing to rank.")],

@@ -28,7 +28,7 @@ from evaluation.pairwise.selectors.boards import (
     with_control,
 )
 from evaluation.pairwise.selectors.facts import verdict
-from evaluation.pairwise.selectors.resistance.top import MANY_TIMES, Resistance
+from evaluation.pairwise.selectors.resistance.top import MANY_TIMES, Resistance, few_topics
 from evaluation.pairwise.selectors.runs import shown_run
 from evaluation.results.findings import Action, Finding, Screen, arrange
 from evaluation.runs.next_actions import choose_action
@@ -56,7 +56,7 @@ def place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) 
 
 
 def _place_of(told: Told, rows: Sequence[SystemRow], dimension: str, votes: int) -> Place:
-    place = verdict(rows, votes)
+    place = verdict(rows, votes, topics=few_topics(told, dimension))
     equal, controlled = with_control(rows, told, dimension, CONTROLLED)
     if not controlled or not place.first:
         return place
@@ -129,6 +129,8 @@ def board_screen(
     candidate = _collect(offer) if offer else None
     if place.open and found and found.is_out_of_reach:
         candidate = _out_of_reach(found)
+    if place.open and found and found.few_topics:
+        candidate = MESSAGES.find("add_topics", n=found.few_topics)
     candidate = candidate or _instead(run, place, found, dimension)
     return arrange(
         [

@@ -84,6 +84,7 @@ class Resistance:
     hidden: int
     goal: str
     facts: list[tuple[str, str]]
+    few_topics: int  # where these keep the first two from being separated, else 0
     is_out_of_reach: bool  # whether separating the first two takes too many votes
     used: int  # judgments that the run used
     needed: int  # judgments in all that takes; 0 where it is not known, or too many
@@ -126,7 +127,8 @@ def resistance(
     lines = [*first, *page.style(told, rows, top)]
     votes = [page.vote(row) for row in listed[:SHOWN_VOTES]]
     split = _own(told, "split", dimension)
-    needed = _votes_needed(rows, top)
+    topics = few_topics(told, dimension) if _votes_needed(rows, top) else 0
+    needed = 0.0 if topics else _votes_needed(rows, top)
     times = needed / top["votes"] if top and needed else 0.0
     tally = tally_of(told)
     used = tally.used if tally else 0
@@ -146,6 +148,7 @@ def resistance(
             *([(_("Votes to separate 1 and 2"), _many(needed, times))] if needed else []),
             *_controlled_for(told, dimension),
         ],
+        few_topics=topics,
         is_out_of_reach=times > MANY_TIMES,
         used=used,
         needed=rounded(used * times) if times <= MANY_TIMES else 0,
@@ -161,6 +164,12 @@ def votes_behind(told: Told, board: Told, dimension: str) -> int:
     tally = board["tally"]
     used: int = tally.used if tally else sum(row.n for row in board["raw"]) // 2
     return used
+
+
+def few_topics(told: Told, dimension: str) -> int:
+    """Return the number of topics where these, not votes, are too few to separate the first two."""
+    top = _own(told, "top", dimension)
+    return int((top or {}).get("few_topics") or 0)
 
 
 def by_one_judge(told: Told) -> bool:

@@ -157,6 +157,21 @@ def test_all_together_is_the_board_of_the_only_dimension() -> None:
         assert str(every) == str(own) and (every or name == "shift")
 
 
+def test_few_topics_are_why_many_votes_do_not_separate_the_first_two() -> None:
+    """Many votes on 5 topics leave open what as many on 40 topics decide."""
+    found = {}
+    for topics, votes in ((5, 160), (40, 20)):
+        lead = np.array([0.45, 0.0, -0.6, -0.9])
+        data = crowd(6, merit=lead, topics=topics, votes=votes, workers=60, topic=0.2, taste=0.1)
+        made = pairwise.fit(data, rng=np.random.default_rng(1), resamples=200, draws=0, restarts=1)
+        own = made.estimates["system"]
+        first = (own["dimension"] == 0) & (own["system"] == 0)
+        [top] = [row for row in made.estimates["top"].rows() if row["dimension"] == 0]
+        found[topics] = (int(own["rank_high"][first][0]), top["few_topics"])
+    assert found[5][0] > 1 and found[5][1] == 5
+    assert found[40] == (1, 0)
+
+
 @pytest.mark.parametrize(("longer", "reason"), [(4, "(words)"), (0, "do not differ")])
 def test_a_length_that_goes_with_the_system_is_why_there_is_no_control(
     longer: int, reason: str

@@ -121,7 +121,8 @@ def test_what_cannot_be_tested_says_why() -> None:
     data = shown_crowd(rng())
     one_way = data.take(~data.flipped)
     assert row(order.side_preference(one_way))["reason"] == "no pair was judged both ways round"
-    assert set(order.within_item_alpha(one_way, rng=rng())["reason"]) == {"no pair was judged both ways round"}
+    within = order.within_item_alpha(one_way, rng=rng())
+    assert set(within["reason"]) == {"no pair was judged both ways round"}
     early = data.take(data.position <= 7)
     assert row(order.neutral_drift(early))["reason"] == "one of the two parts has no votes"
     decided = replace(data, vote=np.where(data.vote == 1, 0, data.vote))
