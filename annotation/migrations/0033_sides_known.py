@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0031_checked_rows"),
+        ("annotation", "0032_recovery"),
     ]
 
     operations = [
