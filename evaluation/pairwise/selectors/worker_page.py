@@ -409,8 +409,8 @@ def _rows(
 
 
 def strip(given: Sequence[Vote], asked: Sequence[AskedDimension]) -> SafeString | None:
-    """Draw all votes of a worker as displayed, in order; None without votes."""
-    if not given:
+    """Draw all votes of a worker as displayed, in order; None where no side is known."""
+    if not any(vote.sides_known for vote in given):
         return None
     breaks = [k for k in range(1, len(given)) if given[k].assignment != given[k - 1].assignment]
     lines = [(one.label, [vote.side(one.name) for vote in given]) for one in asked]
