@@ -231,6 +231,13 @@ class StatementBookings:
             return unapproved.can_book
         return statement.rows[place]["books"] and not self.is_booked(statement, place)
 
+    def is_undecided(self, statement: Statement, place: int) -> bool:
+        """Whether a row waits for a decision about the work here."""
+        source, at = self.origin(statement, place)
+        state = self.unapproved.get((source.pk, at))
+        waits = state is not None and not state.is_settled and not state.can_book
+        return waits and source.rows[at]["status"] == "APPROVED"
+
     def is_open(self, statement: Statement, place: int) -> bool:
         """Whether a row differs and nothing that was booked or decided since says why."""
         statement, place = self.origin(statement, place)

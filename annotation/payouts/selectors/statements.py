@@ -114,6 +114,7 @@ def _row_of(statement: Statement, place: int, booked: StatementBookings) -> dict
         "key": row_key(statement.pk, place),
         "booked": is_booked and not row.get("before"),
         "books": booked.can_book(statement, place),
+        "is_undecided": booked.is_undecided(statement, place),
         "matching": matching,
         "difference": ZERO if matching or outcome == "matched" else _difference(row),
     }

@@ -119,8 +119,9 @@ def test_differences_of_decisions_are_shown_and_nothing_is_booked_for_them(
     assert outcomes(statement) == ["matched", "different", "different", "different", "matched"]
     assert not any(row["books"] for row in statement.rows)
     assert len(open_rows(statement)) == 3  # nothing to book is no "nothing is left"
-    differences = [row["difference"] for row in page_of(statement, show="", number=1)["rows"]]
-    assert differences == [0, 0, Decimal("1.80"), 0, 0]
+    rows = page_of(statement, show="", number=1)["rows"]
+    assert [row["difference"] for row in rows] == [0, 0, Decimal("1.80"), 0, 0]
+    assert [row["is_undecided"] for row in rows] == [False, False, True, False, False]
     # Once it is approved here too, what was paid there is booked as its payment.
     approve(world, [early])
     assert [row.pk for row in hand_payments(world.project) if row.what == "base"] == []
