@@ -97,28 +97,29 @@ def holding_statements(project: Project) -> dict[int, HoldingStatement]:
         " '$[*] ? (@.waits == true && @.books == true).parts[*].payment ? (@ != null)')",
         output_field=JSONField(),
     )
-    statements = Statement.objects.filter(task__project=project).order_by("-pk")
-    rows = statements.filter(rows__contains=UNBOOKED).annotate(told=told)
-    found = _approved_there(statements)
-    for pk, name, payments in rows.values_list("pk", "name", "told"):
-        found |= dict.fromkeys(payments, HoldingStatement(pk, name))
-    return found
-
-
-def _approved_there(statements: QuerySet[Statement]) -> dict[int, HoldingStatement]:
-    """By base payment, the first statement that says its work was approved before it was here."""
-    told = Func(
+    approved = Func(
         F("rows"),
         template="jsonb_path_query_array(%(expressions)s,"
         " '$[*] ? (@.status == \"APPROVED\" && @.assignment != null).assignment')",
         output_field=JSONField(),
     )
-    rows = statements.filter(rows__contains=[{"status": "APPROVED"}]).annotate(told=told)
-    works = {
-        (work, way): HoldingStatement(pk, name)
-        for pk, name, way, ids in rows.values_list("pk", "name", "recruitment", "told")
-        for work in ids
-    }
+    tells = Q(rows__contains=UNBOOKED) | Q(rows__contains=[{"status": "APPROVED"}])
+    rows = Statement.objects.filter(tells, task__project=project).order_by("-pk")
+    rows = rows.annotate(told=told, approved=approved)
+    found: dict[int, HoldingStatement] = {}
+    works: dict[tuple[int, int | None], HoldingStatement] = {}
+    for pk, name, way, payments, ids in rows.values_list(
+        "pk", "name", "recruitment", "told", "approved"
+    ):
+        found |= dict.fromkeys(payments, HoldingStatement(pk, name))
+        works |= dict.fromkeys(((work, way) for work in ids), HoldingStatement(pk, name))
+    return found | _base_payments(works)
+
+
+def _base_payments(
+    works: Mapping[tuple[int, int | None], HoldingStatement],
+) -> dict[int, HoldingStatement]:
+    """By base payment of work that was approved there before it was here, the statement."""
     if not works:
         return {}
     base = Payment.objects.filter(
