@@ -122,8 +122,8 @@ def tell_states() -> int:
 
 @shared_task(ignore_result=True)
 def forget_told() -> int:
-    """Delete addresses of ended invitations, and webhook deliveries settled long ago."""
-    return mail.forget_addresses() + deliver.forget_old()
+    """Delete addresses of ended invitations."""
+    return mail.forget_addresses()
 
 
 @shared_task(ignore_result=True)

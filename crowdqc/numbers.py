@@ -193,6 +193,20 @@ def power_of_ten(value: float) -> str:
     return ten if lead == 1 else f"{lead}{NBSP}×{NBSP}{ten}"
 
 
+def size_parts(value: float) -> tuple[str, str]:
+    """Bytes as a number and a unit."""
+    for unit, bytes_of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if value >= bytes_of:
+            number = value / bytes_of
+            return (f"{number:.1f}" if number < 100 else f"{number:.0f}"), unit
+    return f"{value / 1e3:.0f}", "kB"
+
+
+def sized(value: float) -> str:
+    """Format a size in bytes with its unit."""
+    return " ".join(size_parts(value))
+
+
 def word(value: int) -> str:
     """Write a whole number in words up to twelve, then in figures."""
     return WORDS[value] if 0 <= value < len(WORDS) else count(value)

@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 
 from annotation.models import User
+from crowdqc.database.locks import try_lock
 from evaluation.bundles import public
 from evaluation.embeddings import vectors
 from evaluation.free_text import encoding
@@ -16,6 +17,7 @@ from evaluation.operations import actions as operations
 from evaluation.operations import recording  # noqa: F401 - connects what workers report
 from evaluation.pairwise import adaptive
 from evaluation.people import erasure
+from evaluation.retention import actions as retention
 from evaluation.runs import engine as runs
 from evaluation.runs import schedules
 from evaluation.runs.planning import plans
@@ -97,6 +99,13 @@ def erase_waiting() -> int:
 def erase_due_texts() -> int:
     """Erase the answers' texts and the vectors that were kept for as long as they are to be."""
     return erasure.erase_due() + vectors.delete_unused()
+
+
+@shared_task(ignore_result=True, **HOUR)
+def delete_expired_rows() -> int:
+    """Delete rows of logs, runs and deliveries that were kept for their time; return how many."""
+    with try_lock("delete_expired_rows") as mine:
+        return retention.delete_expired() if mine else 0
 
 
 @shared_task(ignore_result=True)

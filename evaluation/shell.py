@@ -155,6 +155,7 @@ def _installation_nav(name: str) -> list[dict[str, Any]]:
             (_("Projects"), "installation", ("installation_limits",)),
             (_("People"), "installation_people", ()),
             (_("Operations"), "operations", ()),
+            (_("Growth"), "installation_growth", ()),
             (_("Log"), "installation_security", ()),
             (_("Settings"), "installation_settings", ()),
         )

@@ -73,7 +73,7 @@ GET: dict[str, str] = {
     "operations_backup": POST_ONLY,
     "operations_failure": POST_ONLY, "metrics": "NNNNN",
     "installation": "LNNNN", "installation_people": "LNNNN", "installation_settings": "LNNNN",
-    "installation_audit": "LNNNN", "installation_limits": "LNNNN",
+    "installation_audit": "LNNNN", "installation_limits": "LNNNN", "installation_growth": "LNNNN",
     "healthz": PUBLIC, "readyz": "UUUUU", "signed_in": "COOOO",
     "manual": NOT_BUILT, "manual_page": NOT_BUILT, "script_words": PUBLIC,
     "home": PUBLIC, "signup": PUBLIC, "login": PUBLIC,
@@ -438,7 +438,7 @@ def test_every_address_that_takes_posts_is_in_the_second_table() -> None:
 # Of the owner of the installation, who is none of the roles.
 OWNERS = (
     "operations", "operations_report", "installation_security", "installation",
-    "installation_people", "installation_settings", "installation_audit",
+    "installation_people", "installation_settings", "installation_audit", "installation_growth",
 )  # fmt: skip
 # Addresses that open to nobody here: the test that opens them, or why nothing does.
 OPENED_ELSEWHERE = {
@@ -453,6 +453,8 @@ OPENED_ELSEWHERE = {
         "test_owner_reads_the_installation_by_a_token_with_its_scope",
     ),
     "api_installation_project_quotas": "test_owner_changes_quotas_by_a_program",
+    "api_installation_retention": "test_owner_sets_retention_by_a_program_and_a_command",
+    "api_installation_growth": "test_owner_sets_retention_by_a_program_and_a_command",
     "api_unknown": "no address", "account_start_over": "leads to the sign-in alone",
     "metrics": "test_nobody_reads_metrics_without_the_token",
     "readyz": "test_ready_with_a_fresh_heartbeat",

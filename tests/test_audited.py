@@ -47,7 +47,6 @@ EXCEPTIONS = {
     "work.actions.origins.delete_due_origins": "the clock does it: kept for the days agreed to",
     "work.actions.leases.release_expired": "the clock does it; the lease says until when it held",
     "notifications.actions.webhook_delivery.deliver_due": "every delivery is a row with its tries",
-    "notifications.actions.webhook_delivery.forget_old": "deliveries that have done their work",
     "privacy.actions.erasure.sweep": "payloads and files that have done their work",
     "evaluation.bundles.public.write_bundle": "the board was published, which records",
     "evaluation.bundles.public.write_waiting": "the same",

@@ -58,12 +58,14 @@ def clean_reason(text: str) -> str:
     return clean
 
 
-def _lock_state() -> InstallationState:
+def lock_state() -> InstallationState:
+    """Lock the row of what holds for the installation, created if there is none."""
     InstallationState.objects.get_or_create(pk=1)
     return InstallationState.objects.select_for_update(no_key=True).get(pk=1)
 
 
-def _save_state(row: InstallationState) -> None:
+def save_state(row: InstallationState) -> None:
+    """Save the row, and let this process read it again."""
     row.save()
     forget_state()
     transaction.on_commit(forget_state)
@@ -73,10 +75,10 @@ def _save_state(row: InstallationState) -> None:
 def set_read_only(*, by: User | None, why: str) -> InstallationState:
     """Keep everybody but owners from changing anything; sent again, it changes the reason."""
     require_owner(by)
-    row, why = _lock_state(), clean_reason(why)
+    row, why = lock_state(), clean_reason(why)
     row.read_only_since = row.read_only_since or timezone.now()
     row.read_only_reason = why
-    _save_state(row)
+    save_state(row)
     record(by=by, project=None, action="installation.read_only", on=row, why=why)
     return row
 
@@ -88,7 +90,7 @@ def end_read_only(*, by: User | None) -> int:
     Raises Conflict where the installation is not read-only.
     """
     require_owner(by)
-    row = _lock_state()
+    row = lock_state()
     since = row.read_only_since
     if since is None:
         raise Conflict(_("The installation is not read-only."))
@@ -96,7 +98,7 @@ def end_read_only(*, by: User | None) -> int:
     leases = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=since)
     count = leases.update(expires_at=F("expires_at") + lost)
     row.read_only_since, row.read_only_reason = None, ""
-    _save_state(row)
+    save_state(row)
     record(
         by=by, project=None, action="installation.writable", on=row,
         seconds=round(lost.total_seconds()), assignments=count,
@@ -114,9 +116,9 @@ def set_banner(*, by: User | None, text: str) -> InstallationState:
             _("A banner has up to %(most)s characters.") % {"most": MAX_REASON},
             fields={"text": _("Write a shorter text.")},
         )
-    row = _lock_state()
+    row = lock_state()
     row.banner = clean
-    _save_state(row)
+    save_state(row)
     record(by=by, project=None, action="installation.banner", on=row, text=clean)
     return row
 
@@ -131,9 +133,9 @@ def switch_features(*, by: User | None, switched_off: Collection[str]) -> Instal
             _("There is no such feature: %(names)s.") % {"names": ", ".join(unknown)},
             fields={"switched_off": ", ".join(FEATURES)},
         )
-    row = _lock_state()
+    row = lock_state()
     row.switched_off = [name for name in FEATURES if name in switched_off]
-    _save_state(row)
+    save_state(row)
     record(by=by, project=None, action="installation.features", on=row, off=row.switched_off)
     return row
 

@@ -19,6 +19,9 @@ class InstallationState(models.Model):
     quotas = models.JSONField(default=dict, blank=True, db_default={})
     # Features (annotation.records.installation_state) that are switched off.
     switched_off = models.JSONField(default=list, blank=True, db_default=[])
+    # How long kinds of rows (evaluation.retention.kinds) are kept where that is not as usual:
+    # name -> days or years, None: until deleted.
+    retention = models.JSONField(default=dict, blank=True, db_default={})
     changed_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -27,6 +27,7 @@ from annotation.notifications.actions.webhook_delivery import KEPT_DAYS
 from annotation.notifications.actions.webhook_delivery import MAX_TRIES as HOOK_TRIES
 from annotation.notifications.messages import MAX_TRIES
 from annotation.notifications.selectors import kinds_for, notices_of, own_notice
+from annotation.records.installation_state import retention_of
 from crowdqc.errors import DomainError, Invalid
 from crowdqc.numbers import parse_whole
 
@@ -206,7 +207,7 @@ def hook(request: HttpRequest, project_id: int, hook_id: int) -> HttpResponse:
         "form": form,
         "page": page,
         "tries": HOOK_TRIES,
-        "days": KEPT_DAYS,
+        "days": retention_of("deliveries", KEPT_DAYS),
         "told": [hooks.EVENTS[name] for name in found.events if name in hooks.EVENTS],
     }
     return render(

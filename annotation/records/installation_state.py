@@ -39,6 +39,7 @@ class State:
     banner: str = ""
     quotas: Mapping[str, int] = field(default_factory=dict)
     switched_off: frozenset[str] = frozenset()
+    retention: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def is_read_only(self) -> bool:
@@ -76,6 +77,11 @@ def require_feature(feature: str) -> None:
         )
 
 
+def retention_of(name: str, usual: int | None) -> int | None:
+    """Return for how long a kind of rows is kept; None: until deleted."""
+    return current_state().retention.get(name, usual)
+
+
 def is_sign_up_open() -> bool:
     """Whether anybody may make an account."""
     return settings.CROWDQC_SIGNUP == "open" and is_switched_on("sign_ups")
@@ -92,6 +98,7 @@ def read_state() -> State:
         row.banner,
         row.quotas,
         frozenset(row.switched_off),
+        row.retention,
     )
 
 

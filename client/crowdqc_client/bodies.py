@@ -253,24 +253,6 @@ class PatchedPanelIn(TypedDict):
     name: NotRequired[str]
 
 
-class PatchedQuotaIn(TypedDict):
-    name: NotRequired[
-        Literal[
-            "invitations",
-            "megabytes",
-            "megabytes_of_project",
-            "panels",
-            "projects",
-            "tasks",
-            "waiting",
-            "waiting_of_person",
-            "waiting_of_project",
-            "workers",
-        ]
-    ]
-    most: NotRequired[int | None]
-
-
 class PatchedRecruitmentChange(TypedDict):
     name: NotRequired[str]
     active: NotRequired[bool]
@@ -495,6 +477,31 @@ class ModerateIn(TypedDict):
 
 class MoveIn(TypedDict):
     to: Literal["pause", "resume", "close", "reopen"]
+
+
+class PatchedQuotaIn(TypedDict):
+    name: NotRequired[
+        Literal[
+            "invitations",
+            "megabytes",
+            "megabytes_of_project",
+            "panels",
+            "projects",
+            "tasks",
+            "waiting",
+            "waiting_of_person",
+            "waiting_of_project",
+            "workers",
+        ]
+    ]
+    most: NotRequired[int | None]
+
+
+class PatchedRetentionIn(TypedDict):
+    name: NotRequired[
+        Literal["audit", "audit_books", "deliveries", "model_calls", "notices", "runs", "snapshots"]
+    ]
+    keeps: NotRequired[int | None]
 
 
 class PatchedStateIn(TypedDict):

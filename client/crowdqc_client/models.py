@@ -344,6 +344,24 @@ class FindingOut(Model):
     values: Annotated[dict[str, Any], Field(description="In the sentence, by name")]
 
 
+class GrowthOut(Model):
+    """
+    What a kind of rows takes now, and what it adds; null where that is not known.
+    """
+
+    kind: str
+    rows: Annotated[int | None, Field(...)]
+    bytes: int
+    recent_rows: Annotated[int | None, Field(description="Of the last 30 days")]
+    recent_bytes: Annotated[int | None, Field(...)]
+    year_bytes: Annotated[int | None, Field(description="At the pace of these days")]
+    kept: Annotated[str, Field(description="For how long, in words")]
+    oldest: Annotated[AwareDatetime | None, Field(...)]
+    deleted: Annotated[
+        int | None, Field(description="Rows that retention deleted in the last 30 days")
+    ]
+
+
 class HookOut(Model):
     id: int
     url: str
@@ -1743,6 +1761,18 @@ class RejectionOut(Model):
     outcome: str | Any
     outcome_note: str
     outcome_at: Annotated[AwareDatetime | None, Field(...)]
+
+
+class RetentionOut(Model):
+    """
+    For how long a kind of rows is kept.
+    """
+
+    name: str
+    keeps: Annotated[int | None, Field(description="null: until deleted")]
+    unit: Annotated[str, Field(description="* `days` - days\n* `years` - years")]
+    usual: Annotated[int | None, Field(...)]
+    least: int
 
 
 class RoleGrantOut(Model):

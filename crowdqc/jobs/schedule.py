@@ -54,6 +54,8 @@ PERIODIC: dict[str, dict[str, Any]] = {
     "delete-due-origins": {"task": "annotation.jobs.delete_due_origins", "schedule": 86_400.0},
     "erase-due-logs": {"task": "annotation.jobs.erase_due_logs", "schedule": 3600.0},
     "erase-due-texts": {"task": "evaluation.jobs.erase_due_texts", "schedule": 3600.0},
+    # Hourly until a day's work is done; then it waits for the next day.
+    "delete-expired-rows": {"task": "evaluation.jobs.delete_expired_rows", "schedule": 3600.0},
     "erase-waiting-workers": {"task": "evaluation.jobs.erase_waiting", "schedule": 60.0},
     "forget-what-has-done-its-work": {"task": "annotation.jobs.sweep", "schedule": 3600.0},
     "clean-up-files": {"task": "annotation.jobs.clean_up_files", "schedule": 3600.0},

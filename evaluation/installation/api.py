@@ -23,6 +23,9 @@ from annotation.records.installation_state import FEATURES, read_state
 from crowdqc.errors import Invalid, Missing
 from evaluation.installation.demo import remove_demo
 from evaluation.installation.listing import project_rows
+from evaluation.retention.actions import NAMES, set_retention
+from evaluation.retention.growth import growth
+from evaluation.retention.kinds import DAYS, SETTABLE, YEARS
 
 
 class StateOut(serializers.Serializer[Any]):
@@ -32,6 +35,37 @@ class StateOut(serializers.Serializer[Any]):
     read_only_reason = serializers.CharField()
     banner = serializers.CharField()
     switched_off = serializers.ListField(child=serializers.ChoiceField(sorted(FEATURES)))
+
+
+class RetentionOut(serializers.Serializer[Any]):
+    """For how long a kind of rows is kept."""
+
+    name = serializers.CharField()
+    keeps = serializers.IntegerField(allow_null=True, help_text="null: until deleted")
+    unit = serializers.ChoiceField([DAYS, YEARS])
+    usual = serializers.IntegerField(allow_null=True)
+    least = serializers.IntegerField()
+
+
+class RetentionIn(Body):
+    name = serializers.ChoiceField(sorted(NAMES))
+    keeps = serializers.IntegerField(allow_null=True, help_text="null: until deleted")
+
+
+class GrowthOut(serializers.Serializer[Any]):
+    """What a kind of rows takes now, and what it adds; null where that is not known."""
+
+    kind = serializers.CharField()
+    rows = serializers.IntegerField(allow_null=True)
+    bytes = serializers.IntegerField()
+    recent_rows = serializers.IntegerField(allow_null=True, help_text="Of the last 30 days")
+    recent_bytes = serializers.IntegerField(allow_null=True)
+    year_bytes = serializers.IntegerField(allow_null=True, help_text="At the pace of these days")
+    kept = serializers.CharField(help_text="For how long, in words")
+    oldest = serializers.DateTimeField(allow_null=True)
+    deleted = serializers.IntegerField(
+        allow_null=True, help_text="Rows that retention deleted in the last 30 days"
+    )
 
 
 class StateIn(Body):
@@ -241,6 +275,29 @@ class UsualQuotas(OwnerEndpoint):
             {"name": name, "used": used.get(name), "most": quotas.usual_limit(name)}
             for name in quotas.QUOTAS
         ]
+
+
+class Retention(OwnerEndpoint):
+    @extend_schema(
+        responses=RetentionOut(many=True), summary="For how long each kind of rows is kept"
+    )
+    def get(self, request: Request) -> Response:
+        return Response(RetentionOut(SETTABLE, many=True).data)
+
+    @extend_schema(
+        request=RetentionIn, responses=RetentionOut(many=True), summary="Change one of them"
+    )
+    def patch(self, request: Request) -> Response:
+        set_retention(by=self.owner(), **read(RetentionIn, request))
+        return Response(RetentionOut(SETTABLE, many=True).data)
+
+
+class GrowthFigures(OwnerEndpoint):
+    @extend_schema(
+        responses=GrowthOut(many=True), summary="What each kind of rows takes, and a year adds"
+    )
+    def get(self, request: Request) -> Response:
+        return Response(GrowthOut(growth(), many=True).data)
 
 
 class ProjectQuotas(OwnerEndpoint):

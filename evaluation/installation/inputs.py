@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.signing.selectors import find_user
 from annotation.installation.actions import MAX_BROADCAST, MAX_REASON
 from annotation.models import User
+from evaluation.retention.kinds import MOST, NOUNS, SETTABLE
 
 KEPT = gettext_lazy("The audit log keeps it.")
 
@@ -99,3 +100,19 @@ class LimitsForm(forms.Form):
                 label=label, min_value=0, max_value=2**31 - 1, required=False, initial=own
             )
             self.fields[name].widget.attrs["placeholder"] = f"{usual:,}"
+
+
+class RetentionForm(forms.Form):
+    """For how long each kind of rows is kept; empty: until deleted."""
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        for kind in SETTABLE:
+            self.fields[kind.name] = forms.IntegerField(
+                label=f"{kind.label} ({_(NOUNS[kind.unit][1])})",
+                min_value=kind.least,
+                max_value=MOST[kind.unit],
+                required=False,
+                initial=kind.keeps,
+            )
+            self.fields[kind.name].widget.attrs["placeholder"] = _("until deleted")

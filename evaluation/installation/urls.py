@@ -10,6 +10,7 @@ urlpatterns = [
     path("installation/", views.projects, name="installation"),
     path("installation/people/", views.people, name="installation_people"),
     path("installation/settings/", views.settings, name="installation_settings"),
+    path("installation/growth/", views.growth, name="installation_growth"),
     path("installation/audit.jsonl", views.audit, name="installation_audit"),
     path(f"installation/{PROJECT}limits/", views.limits, name="installation_limits"),
 ]
@@ -22,6 +23,8 @@ below = [
         ("broadcast", endpoints.Broadcast, "broadcast"),
         ("quotas", endpoints.UsualQuotas, "quotas"),
         ("audit", endpoints.AuditEntries, "audit"),
+        ("retention", endpoints.Retention, "retention"),
+        ("growth", endpoints.GrowthFigures, "growth"),
         ("remove-demo", endpoints.DemoRemove, "remove_demo"),
         ("projects", endpoints.InstallationProjects, "projects"),
         (f"{PROJECT}transfer", endpoints.ProjectTransfer, "transfer"),

@@ -28,8 +28,17 @@ from crowdqc.errors import DomainError, Missing
 from crowdqc.numbers import parse_whole, plural
 from evaluation.installation import selectors
 from evaluation.installation.demo import demo_accounts, remove_demo
-from evaluation.installation.inputs import BannerForm, BroadcastForm, LimitsForm, ReadOnlyForm
+from evaluation.installation.inputs import (
+    BannerForm,
+    BroadcastForm,
+    LimitsForm,
+    ReadOnlyForm,
+    RetentionForm,
+)
 from evaluation.installation.listing import OwnerReader, account_listing, project_listing
+from evaluation.retention.actions import set_retention
+from evaluation.retention.growth import growth_page
+from evaluation.retention.kinds import SETTABLE
 
 
 @never_cache
@@ -96,6 +105,7 @@ def settings(request: HttpRequest) -> HttpResponse:
         "banner": BannerForm(initial={"text": state.banner}, prefix="banner"),
         "broadcast": BroadcastForm(prefix="broadcast"),
         "limits": LimitsForm(rows=rows, prefix="limits"),
+        "retention": RetentionForm(prefix="retention"),
     }
     status = 200
     if request.method == "POST":
@@ -128,7 +138,12 @@ def settings(request: HttpRequest) -> HttpResponse:
 def _filled(what: str, request: HttpRequest, rows: list[selectors.LimitRow]) -> forms.Form:
     if what == "limits":
         return LimitsForm(request.POST, rows=rows, prefix=what)
-    kinds = {"read_only": ReadOnlyForm, "banner": BannerForm, "broadcast": BroadcastForm}
+    kinds: dict[str, type[forms.Form]] = {
+        "read_only": ReadOnlyForm,
+        "banner": BannerForm,
+        "broadcast": BroadcastForm,
+        "retention": RetentionForm,
+    }
     return kinds[what](request.POST, prefix=what)
 
 
@@ -146,6 +161,7 @@ def _change(
         "banner": lambda: _banner(by, values["text"]),
         "broadcast": lambda: _broadcast(by, values["text"]),
         "limits": lambda: _usual_limits(by, rows, values),
+        "retention": lambda: _retention(by, values),
         "features": lambda: _features(by, request.POST.getlist("on")),
         "remove_demo": lambda: _remove_demo(by),
     }
@@ -181,6 +197,13 @@ def _usual_limits(by: User, rows: list[selectors.LimitRow], values: dict[str, An
     return _("Saved the limits.")
 
 
+def _retention(by: User, values: dict[str, Any]) -> str:
+    for kind in SETTABLE:
+        if values[kind.name] != kind.keeps:
+            set_retention(by=by, name=kind.name, keeps=values[kind.name])
+    return _("Saved the retention.")
+
+
 def _features(by: User, on: list[str]) -> str:
     actions.switch_features(by=by, switched_off=set(FEATURES) - set(on))
     return _("Saved the features.")
@@ -189,6 +212,15 @@ def _features(by: User, on: list[str]) -> str:
 def _remove_demo(by: User) -> str:
     accounts = plural(remove_demo(by=by), "account")
     return _("The demo is removed: %(accounts)s closed.") % {"accounts": accounts}
+
+
+@never_cache
+@login_required
+@require_safe
+def growth(request: HttpRequest) -> HttpResponse:
+    """Show what each kind of rows takes, and what a year adds."""
+    get_installation_owner(request)
+    return render(request, "evaluation/installation/growth.html", growth_page())
 
 
 @never_cache

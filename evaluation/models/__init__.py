@@ -15,7 +15,7 @@ from evaluation.models.llm import (
     OwnPrompt,
 )
 from evaluation.models.moving import ProjectMove
-from evaluation.models.operations import DiscardedFailure, JobFailure, Sample
+from evaluation.models.operations import DeletedRows, DiscardedFailure, JobFailure, Sample
 from evaluation.models.panels import PanelWatch, Selection, WatchNote
 from evaluation.models.runs import (
     AdaptivePlan,
@@ -51,6 +51,7 @@ __all__ = [
     "Checklist",
     "ChecklistStage",
     "ChecklistVersion",
+    "DeletedRows",
     "DiscardedFailure",
     "Embedding",
     "EncodingShard",

@@ -40,6 +40,21 @@ class JobFailure(models.Model):
         constraints = [models.UniqueConstraint(fields=["job", "error"], name="failure_once")]
 
 
+class DeletedRows(models.Model):
+    """How many rows of one kind (evaluation.retention.kinds) retention deleted on one day."""
+
+    kind = models.CharField(max_length=24)
+    day = models.DateField()
+    rows = models.PositiveBigIntegerField(default=0)
+    # When nothing was left to delete on that day; empty: the job was stopped before.
+    finished_at = models.DateTimeField(null=True, blank=True)
+    # When the audit log got its entry of the whole day.
+    recorded_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "day"], name="deleted_once_a_day")]
+
+
 class DiscardedFailure(models.Model):
     """A failure of a row (a run, a file, a webhook delivery) that the operations page hides."""
 

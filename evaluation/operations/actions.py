@@ -23,11 +23,12 @@ from crowdqc.errors import Conflict, Missing
 from evaluation.models import DiscardedFailure, JobFailure, Run, RunState, Sample
 from evaluation.operations.selectors import figures, samples
 from evaluation.operations.selectors.figures import read
+from evaluation.retention.kinds import SAMPLE_DAYS
 from evaluation.runs import engine
 
 logger = logging.getLogger(__name__)
 FINE = dt.timedelta(hours=25)  # for so long every sample stays, then one an hour
-KEPT = dt.timedelta(days=60)
+KEPT = dt.timedelta(days=SAMPLE_DAYS)
 # Jobs whose rows say themselves that they failed.
 OWN_ROWS = {
     "evaluation.jobs.run_job",

@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from evaluation.operations.selectors import figures, samples
 from evaluation.operations.selectors.figures import read
+from evaluation.retention.growth import stored_by_kind
 
 Family = Any
 
@@ -92,6 +93,15 @@ def _database() -> Iterator[Family]:
     yield _single_gauge("database_size_bytes", "Size of the database.", figures.database_bytes())
 
 
+def _growth() -> Iterator[Family]:
+    stored = stored_by_kind()
+    by = [(kind, float(size)) for kind, (size, _rows) in stored.items()]
+    yield _gauge("stored_bytes", "Bytes of tables, with their indexes, by kind.", by, "kind")
+    by = [(kind, float(rows)) for kind, (_size, rows) in stored.items()]
+    said = "Rows, as the database counted them last, by kind."
+    yield _gauge("stored_rows", said, by, "kind")
+
+
 def _mail() -> Iterator[Family]:
     found = figures.mail()
     yield _single_gauge("mail_waiting", "Mails that wait to be sent.", found["waiting"])
@@ -142,6 +152,7 @@ PARTS: dict[str, Callable[[], Iterator[Family]]] = {
     "models": _models,
     "encoder": _encoder,
     "database": _database,
+    "growth": _growth,
     "mail": _mail,
     "webhooks": _hooks,
     "backup": _backup,

@@ -11,7 +11,9 @@ PUBLIC = "OOOOO"
 CALL = "CMMMM"  # takes POST only
 NO_RUN = "CNFNN"  # no run is finished here
 
-OWNERS_READ = ("state", "projects", "people", "quotas", "audit", "project_quotas")
+OWNERS_READ = (
+    "state", "projects", "people", "quotas", "audit", "retention", "growth", "project_quotas",
+)  # fmt: skip
 OWNERS_ACT = (
     "read_only", "writable", "broadcast", "remove_demo", "transfer", "archive", "reopen",
     "close", "reopen_account", "reset_factor", "merge",
@@ -301,6 +303,7 @@ CHANGE: dict[tuple[str, str], str] = {
     ("put", "api_watches"): REQUESTER,
     ("patch", "api_installation_state"): "CNNNN",
     ("patch", "api_installation_quotas"): "CNNNN",
+    ("patch", "api_installation_retention"): "CNNNN",
     ("patch", "api_installation_project_quotas"): "CNNNN",
 }
 # Addresses that stand for something else than the usual thing of their kind.

@@ -63,6 +63,7 @@ PACKAGE_ORDER = (
     "evaluation.published",
     "evaluation.bundles",
     "evaluation.moving",
+    "evaluation.retention",
     "evaluation.operations",
     "evaluation.installation",
 )

@@ -32,7 +32,7 @@ MAX_TRIES = 10
 LEASE = dt.timedelta(seconds=60)
 FIRST_WAIT, LONGEST_WAIT = 10.0, 86400.0
 SECONDS = 40.0  # of one turn of the job
-KEPT_DAYS = 30
+KEPT_DAYS = 30  # as usual; the job of evaluation.retention deletes what is older
 MOST_SAID = 300
 State = HookDelivery.State
 
@@ -178,9 +178,3 @@ def _owner(hook: Hook) -> User:
     return next(
         (one for one in people_of(hook.project) if one.pk == hook.created_by_id), hook.project.owner
     )
-
-
-def forget_old() -> int:
-    """Delete what was settled over a month ago from the log; returns how many."""
-    limit = timezone.now() - dt.timedelta(days=KEPT_DAYS)
-    return HookDelivery.objects.filter(done_at__lt=limit).exclude(state=State.WAITING).delete()[0]

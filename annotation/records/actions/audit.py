@@ -31,6 +31,71 @@ OF_ONESELF = frozenset(
     }
 )
 
+# Entries of everyday work. All others are about access, money, settings or people's rights: they
+# are kept as long as the books. The database's guard (migration 0032) holds the same lists.
+EVERYDAY = (
+    "account.language",
+    "account.theme",
+    "adaptive.simulate",
+    "answers.erase",
+    "assignment.claim",
+    "assignment.extend",
+    "assignment.return",
+    "assignment.submit",
+    "audit.verdict",
+    "candidates.add",
+    "checklist.stage",
+    "export.remove",
+    "export.request",
+    "export.retry",
+    "failure.discard",
+    "failure.retry",
+    "grading.mark",
+    "hook.ping",
+    "hook.redeliver",
+    "item.priority",
+    "items.priority",
+    "items.wanted",
+    "live.outputs",
+    "log.erase",
+    "mail.daily",
+    "mail.off",
+    "mail.on",
+    "media.add",
+    "media.delete",
+    "media.fetch",
+    "message.send",
+    "model.probe",
+    "notices.mute",
+    "pairs.make",
+    "panel.note",
+    "quiz.begin",
+    "recording.keep",
+    "recording.remove",
+    "responses.judge",
+    "retention.delete",
+    "run.cancel",
+    "run.start",
+    "samples.add",
+    "systems.answer",
+    "systems.think_aloud",
+    "topics.fill",
+    "traces.draw",
+    "traces.send",
+    "transcript.confirm",
+    "transcript.store",
+    "upload.fetch",
+    "upload.keep",
+    "upload.map",
+    "upload.project",
+    "upload.read",
+    "upload.remove",
+    "view.delete",
+    "view.save",
+)
+# Entries that the application itself reads, whatever their age.
+PERMANENT = ("account.create", "account.password", "demo.load", "project.copy")
+
 
 def record(
     *, by: User | None, project: Project | None, action: str, on: Model, **detail: Any

@@ -17,8 +17,12 @@ from annotation.installation import actions, merging, selectors
 from annotation.models import Project, User
 from annotation.records.installation_state import FEATURES, SECONDS
 from crowdqc.errors import DomainError
+from crowdqc.numbers import parse_whole
 from evaluation.installation.demo import remove_demo
 from evaluation.models import Endpoint
+from evaluation.retention.actions import NAMES, set_retention
+from evaluation.retention.growth import growth
+from evaluation.retention.kinds import SETTABLE
 
 
 class Command(BaseCommand):
@@ -73,6 +77,10 @@ class Command(BaseCommand):
         verbs.add_parser("writable", help="take changes again")
         one = verbs.add_parser("banner", help="show a sentence above every page")
         one.add_argument("text", help="up to 300 characters; an empty one removes the banner")
+        verbs.add_parser("growth", help="what each kind of rows takes now, and what a year adds")
+        one = verbs.add_parser("retention", help="for how long kinds of rows are kept; set one")
+        one.add_argument("kind", nargs="?", choices=sorted(NAMES))
+        one.add_argument("keeps", nargs="?", help="days or years, or: kept")
         one = verbs.add_parser("audit", help="the audit log as JSON Lines")
         one.add_argument("file", help="where to write it; it must not be there yet")
         one.add_argument("--days", type=int, help="only of the last days")
@@ -98,6 +106,8 @@ class Command(BaseCommand):
             "merge": self._merge,
             "switch-off": self._switch_off,
             "remove-demo": self._remove_demo,
+            "growth": self._growth,
+            "retention": self._retention,
         }
         try:
             verbs[options["verb"]](options)
@@ -191,6 +201,30 @@ class Command(BaseCommand):
     def _remove_demo(self, options: dict[str, Any]) -> None:
         count = remove_demo(by=None)
         self.stdout.write(f"{count} account(s) of the demo closed; its project is archived.")
+
+    def _growth(self, options: dict[str, Any]) -> None:
+        self.stdout.write("kind\trows\tMB\trows in 30 days\tMB in 30 days\tMB a year\tkept")
+        for one in growth():
+            recent, year = (
+                "" if value is None else f"{value / 1e6:.1f}"
+                for value in (one.recent_bytes, one.year_bytes)
+            )
+            rows, recent_rows = ("" if n is None else n for n in (one.rows, one.recent_rows))
+            self.stdout.write(
+                f"{one.kind}\t{rows}\t{one.bytes / 1e6:.1f}\t{recent_rows}\t{recent}\t{year}\t"
+                f"{one.kept}"
+            )
+
+    def _retention(self, options: dict[str, Any]) -> None:
+        if options["kind"] and options["keeps"]:
+            keeps = None if options["keeps"] == "kept" else parse_whole(options["keeps"])
+            if keeps is None and options["keeps"] != "kept":
+                raise CommandError("Give a whole number, or: kept")
+            set_retention(by=None, name=options["kind"], keeps=keeps)
+        self.stdout.write("kind\tkept\tusual\tleast\tunit")
+        for kind in SETTABLE:
+            number = "kept" if kind.keeps is None else kind.keeps
+            self.stdout.write(f"{kind.name}\t{number}\t{kind.usual}\t{kind.least}\t{kind.unit}")
 
     def _audit(self, options: dict[str, Any]) -> None:
         since = timezone.now() - timedelta(days=options["days"]) if options["days"] else None

@@ -24,7 +24,7 @@ from crowdqc.deployment.backup.records import BackupState
 from crowdqc.deployment.backup.recovery import RecoveryState, recovery_problems
 from crowdqc.jobs.broker import QueueState
 from crowdqc.jobs.queues import ROLES
-from crowdqc.numbers import ago, count, duration, plural
+from crowdqc.numbers import ago, count, duration, plural, size_parts, sized
 from crowdqc.web.health import HEARTBEAT_LIMIT_SECONDS
 from evaluation.charts.waiting import waiting_line
 from evaluation.operations.selectors import failures, figures, samples
@@ -43,20 +43,6 @@ SAID = {
     "models": gettext_noop("calls to language models"),
     "backups": gettext_noop("backups, clean-up of files"),
 }
-
-
-def size(value: float) -> tuple[str, str]:
-    """Bytes as a number and a unit."""
-    for unit, bytes_of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if value >= bytes_of:
-            number = value / bytes_of
-            return (f"{number:.1f}" if number < 100 else f"{number:.0f}"), unit
-    return f"{value / 1e3:.0f}", "kB"
-
-
-def sized(value: float) -> str:
-    """Format a size in bytes with its unit."""
-    return " ".join(size(value))
 
 
 @dataclass(frozen=True)
@@ -171,7 +157,7 @@ def _workers_figure(facts: Facts) -> dict[str, Any]:
 def _database_figure(facts: Facts) -> dict[str, Any]:
     if facts.database.value is None:
         return _unknown(_("Database"), facts.database.problem)
-    number, unit = size(facts.database.value)
+    number, unit = size_parts(facts.database.value)
     before = read("samples", lambda: samples.at_least_before("database_bytes", dt.timedelta(30)))
     note = _("growth not known yet")
     if before.value is not None:
@@ -201,7 +187,7 @@ def _storage_figure(facts: Facts) -> dict[str, Any]:
     if facts.disk is None:
         return _unknown(_("Storage"), _("The database is on another machine."))
     used, total = facts.disk
-    number, unit = size(total)
+    number, unit = size_parts(total)
     return {
         "label": _("Storage"),
         "value": f"{used / total * float(number):.1f}" if total else "0",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import datetime as dt
 import hashlib
 import hmac
 import json
@@ -25,7 +24,6 @@ from annotation import jobs
 from annotation.models import AuditEntry, Hook, HookDelivery, Notice, Role
 from annotation.notifications.actions import webhook_delivery as deliver
 from annotation.notifications.actions import webhooks as hooks
-from annotation.notifications.selectors import hooks_of
 from crowdqc import outbound
 from crowdqc.celery import app
 from crowdqc.errors import Conflict, Invalid
@@ -333,15 +331,3 @@ def test_pages_take_as_many_queries_for_many_rows_as_for_few(
 
 
 QUERIES = {"hook_list": 6, "hook": 8}
-
-
-def test_settled_lines_are_forgotten_after_a_month(world: World) -> None:
-    hook, _ = add(world, "https://hooks.example/a")
-    for _ in range(3):
-        hooks.ping(by=world.requester, hook=hook)
-    old, new, _ = HookDelivery.objects.order_by("pk")
-    ago = timezone.now() - dt.timedelta(days=31)
-    HookDelivery.objects.filter(pk=old.pk).update(state=State.DONE, done_at=ago)
-    HookDelivery.objects.filter(pk=new.pk).update(state=State.DONE, done_at=timezone.now())
-    assert deliver.forget_old() == 1
-    assert hooks_of(world.project).get().waiting == 1

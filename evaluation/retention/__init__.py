@@ -1,0 +1,1 @@
+"""How long rows are kept, what deletes the old ones, and what a year of growth costs."""
