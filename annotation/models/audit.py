@@ -1,4 +1,4 @@
-"""Audit log, only ever added to; and that the background is alive."""
+"""Audit log, to which rows are only added; and that the background is alive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from annotation.models.people import Project, User
 
 
 class AuditEntry(models.Model):
-    """One write by one actor (none: the system itself). Rows are only ever added (a trigger)."""
+    """One write by one actor (none: the system itself).
+
+    A trigger lets rows only be added; retention alone deletes old ones (evaluation.retention).
+    """
 
     at = models.DateTimeField(auto_now_add=True)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.signing.selectors import find_user
 from annotation.installation.actions import MAX_BROADCAST, MAX_REASON
 from annotation.models import User
-from evaluation.retention.kinds import MOST, NOUNS, SETTABLE
+from evaluation.retention.kinds import MOST, SETTABLE
 
 KEPT = gettext_lazy("The audit log keeps it.")
 
@@ -109,7 +109,7 @@ class RetentionForm(forms.Form):
         super().__init__(*args, **kw)
         for kind in SETTABLE:
             self.fields[kind.name] = forms.IntegerField(
-                label=f"{kind.label} ({_(NOUNS[kind.unit][1])})",
+                label=kind.setting,
                 min_value=kind.least,
                 max_value=MOST[kind.unit],
                 required=False,

@@ -180,7 +180,7 @@ def _size_column(key: str, label: Words, short: Words, **more: Any) -> Column:
 
 
 def _size(value: int | None) -> str:
-    return "" if value is None else sized(value)
+    return NONE if value is None else sized(value)
 
 
 COLUMNS = (

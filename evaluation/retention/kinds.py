@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, Model, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.fields.json import KT
 from django.utils import timezone
@@ -130,8 +130,8 @@ class Kind:
         Which rows of the table are of this kind; without it all.
     rule
         For how long it is kept, where no owner sets that.
-    usual, least, unit
-        For how long, where an owner sets it; ``usual`` None: until deleted.
+    usual, least, unit, when
+        For how long, where an owner sets it, and which of them; ``usual`` None: until deleted.
     age
         The field that says how old a row is; one without a value stays.
     kept
@@ -152,6 +152,7 @@ class Kind:
     usual: int | None = None
     least: int = 0
     unit: str = DAYS
+    when: Words = ""
     age: str = ""
     kept: Callable[[], Q] = _keeps_nothing
     at_once: int = 5_000
@@ -177,7 +178,19 @@ class Kind:
         if not self.is_settable:
             return self.rule()
         keeps = self.keeps
-        return _until_deleted() if keeps is None else plural(keeps, *NOUNS[self.unit])
+        if keeps is None:
+            return _until_deleted()
+        time = plural(keeps, *NOUNS[self.unit])
+        return _("%(time)s if %(when)s") % {"time": time, "when": self.when} if self.when else time
+
+    @property
+    def setting(self) -> str:
+        """What an owner sets."""
+        unit = _(NOUNS[self.unit][1])
+        if self.when:
+            values = {"label": self.label, "when": self.when, "unit": unit}
+            return _("%(label)s if %(when)s (%(unit)s)") % values
+        return f"{self.label} ({unit})"
 
     def rows(self) -> QuerySet[Any]:
         """All rows of the kind."""
@@ -200,7 +213,7 @@ def _exists(model: type[Model], **on: Any) -> Q:
 
 # Runs that figures of other runs name: what a checklist's scores were held against.
 NAMED = """
-SELECT named.id::bigint FROM evaluation_runfigure f, LATERAL (
+SELECT DISTINCT named.id::bigint FROM evaluation_runfigure f, LATERAL (
     SELECT jsonb_path_query(f.data, '$.series[*].run ? (@.type() == "number")')
     UNION ALL SELECT jsonb_path_query(f.data, '$.human_run ? (@.type() == "number")')
 ) AS named(id) WHERE f.name IN ('compare', 'about') AND f.run_id <> named.id::bigint
@@ -209,29 +222,28 @@ SELECT named.id::bigint FROM evaluation_runfigure f, LATERAL (
 
 def _kept_runs() -> Q:
     """Runs that something rests on, the newest of their kind, and what follows or precedes such."""
-    return (
-        _runs_by_themselves()
-        | Q(source__in=Run.objects.filter(_runs_by_themselves()).values("pk"))
-        | Q(Exists(Run.objects.filter(source=OuterRef("pk"))))
-    )
+    sources = Run.objects.filter(_runs_by_themselves(), pk=OuterRef("source"))
+    return _runs_by_themselves() | Q(Exists(sources)) | _exists(Run, source=OuterRef("pk"))
+
+
+def _newest(runs: QuerySet[Run], *of: str) -> QuerySet[Any]:
+    """Return the greatest number of each group: computed once, however many runs there are."""
+    return runs.order_by().values(*of).annotate(newest=Max("pk")).values("newest")
 
 
 def _runs_by_themselves() -> Q:
     here: dict[str, Any] = {"run": OuterRef("pk")}
-    same = Run.objects.filter(
-        task=OuterRef("task"), method=OuterRef("method"), lane=OuterRef("lane")
-    ).filter(pk__gt=OuterRef("pk"))
-    later_done = same.filter(state=RunState.DONE)
+    kind, runs = ("task", "method", "lane"), Run.objects.all()
     return (
         Q(state__in=(RunState.QUEUED, RunState.RUNNING))
         | Q(follow_up_due=True)
         | Q(method=PUBLISHED)
-        | ~Q(Exists(same))
-        | (Q(state=RunState.DONE) & ~Q(Exists(later_done)))
+        | Q(pk__in=_newest(runs, *kind))
+        | Q(pk__in=_newest(runs.filter(state=RunState.DONE), *kind))
         # The newest of a project gives the next one its number.
-        | ~_exists(Run, project=OuterRef("project"), number__gt=OuterRef("number"))
+        | Q(pk__in=_newest(runs, "project"))
         | _exists(OfficialRun, **here)
-        | Q(Exists(RunShare.objects.filter(**here).filter(~Q(slug="") | _open_link())))
+        | Q(Exists(RunShare.objects.filter(~Q(slug="") | _open_link(), **here)))
         | _exists(BoardBundle, **here)
         | _exists(Selection, **here)
         | _exists(WatchNote, **here)
@@ -308,36 +320,39 @@ SETTABLE = (
     ),
     Kind(
         "runs",
-        gettext_lazy("Superseded runs with their scores"),
+        gettext_lazy("Runs and scores"),
         Run,
         "created_at",
         beside=(*SCORES, CallUse, EncodingShard),
         usual=730,
         least=30,
+        when=gettext_lazy("superseded"),
         age="created_at",
         kept=_kept_runs,
-        at_once=10,
+        at_once=50,
         failures="run",
     ),
     Kind(
         "snapshots",
-        gettext_lazy("Snapshots without a run"),
+        gettext_lazy("Snapshots"),
         Snapshot,
         "created_at",
         usual=30,
         least=1,
+        when=gettext_lazy("unused"),
         age="created_at",
         kept=_kept_snapshots,
         at_once=100,
     ),
     Kind(
         "model_calls",
-        gettext_lazy("Calls to models without a run"),
+        gettext_lazy("Calls to models"),
         LLMCall,
         "created_at",
         beside=(LLMAttempt,),
         usual=730,
         least=30,
+        when=gettext_lazy("unused"),
         age="created_at",
         kept=_kept_calls,
         at_once=1_000,
