@@ -32,7 +32,7 @@ OF_ONESELF = frozenset(
 )
 
 # Entries of everyday work. All others are about access, money, settings or people's rights: they
-# are kept as long as the books. The database's guard (migration 0032) holds the same lists.
+# are kept as long as the books. The database guards the same lists (migration "retention").
 EVERYDAY = (
     "account.language",
     "account.theme",
