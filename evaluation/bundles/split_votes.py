@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from evaluation.methods.core import units
 from evaluation.models import ItemLabel
 
 VOTES = "votes"
+CERTAIN = 0.9  # from this posterior on a label is not in doubt
 
 
 def raw_agreement(votes: list[Mapping[str, int]]) -> tuple[units.Clustered, int]:
@@ -47,10 +49,17 @@ def agreement_lines(found: Bundled) -> Iterator[tuple[str, str]]:
 
 
 def split_items(found: Bundled) -> Iterator[Table]:
-    """The items whose workers gave several labels, the least certain first."""
+    """The items whose label is in doubt, the least certain first; the others are counted.
+
+    In doubt are those below ``CERTAIN`` and those whose two most frequent labels tie.
+    """
     lines, names = [], found.names.get("items", {})
     where = results_file(ItemLabel)
+    certain = 0
     for at, row in _split(found):
+        if not _is_in_doubt(row):
+            certain += 1
+            continue
         name = names.get(str(row["item_id"]), f"item {row['item_id']}")
         label = found.option(row["label"])
         lines.append(Line(f"{name}: {label}" if label else name, f"{where}:{at}", row))
@@ -58,7 +67,13 @@ def split_items(found: Bundled) -> Iterator[Table]:
     counts = {f"extra.{VOTES}.{code}": label for code, label in found.options.items()}
     if lines:
         columns = measured("Certainty", "extra.posterior", counts, ends=None)
-        yield report_table("Items with split votes", columns, lines)
+        table = report_table("Items with split votes", columns, lines)
+        yield replace(table, left=table.left + certain)
+
+
+def _is_in_doubt(row: Row) -> bool:
+    first, second, *_ = sorted(row["extra"][VOTES].values(), reverse=True)
+    return first == second or (row["extra"]["posterior"] or 0.0) < CERTAIN
 
 
 def _rows(found: Bundled) -> Iterator[tuple[int, Row]]:

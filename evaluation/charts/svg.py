@@ -159,4 +159,4 @@ class Scale:
         if len(self.ticks) < 2:
             return 2
         step = self.ticks[1] - self.ticks[0]
-        return next((d for d in range(4) if abs(round(step, d) - step) < 1e-9), 3)
+        return next((d for d in range(9) if abs(round(step, d) - step) < 1e-12), 3)

@@ -16,7 +16,9 @@ from annotation.files.reading.tables import open_table
 from annotation.formats.uploads.actions import keep_file
 from annotation.gallery.proposals import Proposal, propose, propose_chats, propose_media
 from annotation.models import ImportFile, Project, User
+from crowdqc.numbers import plural
 
+NOUNS = {"image": "image", "audio": "recording"}  # by what a task shows
 LOOKED_AT = 500  # rows from which the proposal is made
 
 
@@ -35,7 +37,8 @@ def begin_from_file(
         return upload
     found = _propose_media(content, name) or propose_chats(content, name)
     found = found or _propose_table(content, name)
-    task = create_task(by=by, project=project, type=found.type, title=title_of(name), key=key)
+    title = _title_of_several(name, found) or title_of(name)
+    task = create_task(by=by, project=project, type=found.type, title=title, key=key)
     if found.rules:
         edit_draft(by=by, task=task, fields=found.rules)
     return keep_file(
@@ -65,6 +68,13 @@ def _propose_table(content: Source, name: str) -> Proposal:
     events = itertools.islice(table.events, LOOKED_AT)
     rows = [event for event in events if isinstance(event, Row)]
     return propose([column for column in table.columns if column], rows)
+
+
+def _title_of_several(name: str, found: Proposal) -> str:
+    """Name several files by what they hold: "9 files" is "9 images"; "" for one with a name."""
+    noun = NOUNS.get(found.rules.get("settings", {}).get("content", ""))
+    number = name.partition(" ")[0]
+    return plural(int(number), noun) if noun and "." not in name and number.isdecimal() else ""
 
 
 def title_of(name: str) -> str:

@@ -57,7 +57,7 @@ class LabelQuestions(Questions):
     passage_label = gettext_noop("Show the model the item's other content")
     next_step = (
         gettext_noop("The labels stand beside those of people."),
-        "label_results",
+        "replacement",
         gettext_noop("Compare with people"),
     )
 

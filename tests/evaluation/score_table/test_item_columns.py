@@ -153,3 +153,23 @@ def test_two_posters_without_an_item_are_one_pair_unless_pairs_are_drawn_anew(
     assert len(checked.good) == 72
     topics = {one["topic"] for one in checked.good}
     assert len(topics) == (72 if is_drawn else 1)
+
+
+@pytest.mark.django_db
+def test_a_matrix_shows_the_text_of_its_items_as_such_under_any_name(
+    requester: Requester, tmp_path: Path
+) -> None:
+    """A column of long values that all differ is no worker and no label."""
+    draw = random.Random(38)
+    rows = ["ID;Comment text;Anna;Ben;Cleo"]
+    for n in range(30):
+        votes = (draw.choice(("toxic", "fine")) for _ in range(3))
+        rows.append(f"c{n};The comment number {n} of the thread, as written;{';'.join(votes)}")
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(rows) + "\n")
+    reading = check(path, requester)
+    assert (reading.kind, reading.votes) == ("label_matrix", 90)
+    assert reading.mapping == {"item": "ID", "text": "Comment text"}
+    checked = open_file(path)[1].checked
+    assert {one["worker"] for one in checked.good} == {"Anna", "Ben", "Cleo"}
+    assert checked.good[0]["text"].startswith("The comment number 0")

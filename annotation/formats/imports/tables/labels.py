@@ -243,11 +243,16 @@ class LabelMatrix(LabelTable):
     )
 
     def guess(self, columns: Sequence[str], rows: Iterable[Row]) -> dict[str, str]:
-        """Guess the column that names the rows, and the one of known answers."""
-        found, turned = _matrix(columns, rows)
+        """Guess the columns that name the rows, hold their text, and their known answers."""
+        looked = list(itertools.islice(rows, LOOKED_AT))
+        found, turned = _matrix(columns, looked)
+        named = guess(columns, self.fields)
         if found is None:
-            return guess(columns, self.fields)
+            return named
         said = {"worker" if turned else "item": found.item, "gold": found.gold}
+        if not turned:
+            texts = [name for name in columns if name != found.item and _is_text(name, looked)]
+            said["text"] = named.get("text") or (texts[0] if len(texts) == 1 else "")
         return {name: column for name, column in said.items() if column}
 
     def fit(self, columns: Sequence[str], rows: Sequence[Row]) -> Fit:

@@ -14,7 +14,9 @@ from django.urls import reverse
 
 from annotation.authoring.actions import media
 from annotation.files.reading import media_files
+from annotation.files.reading.sources import of_bytes
 from annotation.formats.actions.imports import import_content
+from annotation.gallery.actions.from_file import begin_from_file
 from annotation.models import ImportFile, Task
 from crowdqc.errors import Invalid
 from tests.support import factories, uploads
@@ -168,3 +170,10 @@ def test_a_task_of_texts_takes_no_images() -> None:
             by=project.owner, task=task, kind="label_items", content=packed(TWO), name="l.zip"
         )
     assert not project.media_files.exists()
+
+
+def test_a_task_made_of_several_images_is_called_by_what_it_shows() -> None:
+    project = factories.make_project()
+    content = of_bytes(packed(TWO))
+    begun = begin_from_file(by=project.owner, project=project, name="2 files", content=content)
+    assert begun.task is not None and begun.task.versions.get().title == "2 images"
