@@ -103,7 +103,7 @@ RETENTION = f"""
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0031_checked_rows")]
+    dependencies = [("annotation", "0033_sides_known")]
 
     operations = [
         migrations.AddField(

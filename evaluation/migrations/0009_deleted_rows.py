@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluation", "0007_speech_models"),
+        ("evaluation", "0008_project_moves"),
     ]
 
     operations = [
