@@ -3,7 +3,7 @@
 from django.db import migrations
 
 RECOVERY = """
-CREATE TABLE crowdqc_recovery (
+CREATE TABLE IF NOT EXISTS crowdqc_recovery (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     timeline text, marked_at timestamptz, base_at timestamptz, restored_at timestamptz);
 """
@@ -14,4 +14,4 @@ class Migration(migrations.Migration):
         ("annotation", "0031_checked_rows"),
     ]
 
-    operations = [migrations.RunSQL(RECOVERY, "DROP TABLE crowdqc_recovery;")]
+    operations = [migrations.RunSQL(RECOVERY, migrations.RunSQL.noop)]

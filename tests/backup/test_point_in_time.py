@@ -25,7 +25,7 @@ from tests.support.servers.archiving import (
     server_programs,
 )
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 SECONDS = 8  # that may be lost
 PEOPLE = 60
 PASSPHRASE = "correct horse battery staple"
