@@ -51,14 +51,16 @@ _known: tuple[State, float] = (State(), 0.0)  # until when it holds, by the mono
 
 def current_state() -> State:
     """Return what holds, at most ``SECONDS`` old; older where the database does not answer."""
-    state, until = _known
+    known = _known
+    state, until = known
     if time.monotonic() < until:
         return state
     try:
         state = read_state()
     except (OperationalError, InterfaceError) as error:  # nothing can be changed now either
         logger.warning("the state of the installation is not known anew: %s", error)
-    keep_state(state)
+    if _known is known:  # else it was forgotten or read by another thread meanwhile
+        keep_state(state)
     return state
 
 

@@ -27,6 +27,7 @@ LEFT_OUT: dict[str, str] = {
     "auth.Group_permissions": INSTALLATION,
     "contenttypes.ContentType": INSTALLATION,
     "sessions.Session": PERSON,
+    "evaluation.DeletedRows": INSTALLATION,
     "account.EmailAddress": PERSON,
     "account.EmailConfirmation": PERSON,
     "mfa.Authenticator": PERSON,

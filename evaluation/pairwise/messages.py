@@ -17,7 +17,7 @@ MESSAGES = Catalogue(
             _("%(votes)s more judgments would separate the first two with a chance of 80%%."),
             ACTION,
         ),
-        "add_topics": Message(
+        "add_pair_topics": Message(
             ngettext_lazy(
                 "Add topics: more judgments on this %(n)s may not separate the first two.",
                 "Add topics: more judgments on these %(n)s may not separate the first two.",

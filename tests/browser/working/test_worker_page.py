@@ -111,9 +111,9 @@ def test_a_whole_assignment_by_keyboard_alone(
     expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
     texts = Answer.objects.order_by("order_shown").values_list("texts__text", flat=True)
     assert list(texts) == ["Nests on chimneys.", "I don't know", "Frogs and mice."]
-    press_on(page, page.get_by_role("link", name="Earnings"))
+    press_on(page, page.get_by_role("link", name="Earnings", exact=True))
     expect(page.locator("h1")).to_have_text("Earnings")
-    expect(page.get_by_text("1 assignment waits for approval.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Awaiting review 1")).to_be_visible()
 
 
 def test_a_tab_killed_in_the_middle_of_a_word_loses_nothing(

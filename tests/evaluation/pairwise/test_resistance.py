@@ -258,7 +258,7 @@ def test_a_requester_collects_the_votes_that_would_separate_the_first_two() -> N
     few = [{**row, "few_topics": 3} for row in kept]
     RunFigure.objects.filter(run=run, name="top").update(data=few)
     html = page(task, "pair_results")
-    assert "add_topics" in findings_in(html) and "collect_votes" not in findings_in(html)
+    assert "add_pair_topics" in findings_in(html) and "collect_votes" not in findings_in(html)
     assert "3 topics are too few" in text_of(html)
     refused = client.post(where, {"run": run.number, "dimension": "overall"})
     assert refused.status_code == 409

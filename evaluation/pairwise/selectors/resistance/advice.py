@@ -130,7 +130,7 @@ def board_screen(
     if place.open and found and found.is_out_of_reach:
         candidate = _out_of_reach(found)
     if place.open and found and found.few_topics:
-        candidate = MESSAGES.find("add_topics", n=found.few_topics)
+        candidate = MESSAGES.find("add_pair_topics", n=found.few_topics)
     candidate = candidate or _instead(run, place, found, dimension)
     return arrange(
         [

@@ -104,7 +104,7 @@ def test_a_repeat_counts_for_consistency_and_for_nothing_else_of_competence_and_
     changed[::4, 0] = (changed[::4, 0] + 1) % 3
     joined = {
         name: np.concatenate([getattr(votes, name), getattr(again, name)])
-        for name in ("worker", "pair", "flipped", "position")
+        for name in ("worker", "pair", "flipped", "position", "sides_known", "order_known")
     }
     both = replace(votes, **joined, vote=np.concatenate([votes.vote, changed]))
     one, two = scored(data).estimates, scored(replace(data, votes=both)).estimates

@@ -68,7 +68,7 @@ def test_without_texts_or_with_one_style_a_system_there_is_no_control() -> None:
     always = np.array([100.0, 200.0, 300.0])[data.system]
     fixed = replace(data, counts={"words": always})
     notes = fit(fixed).diagnostics["style_notes"]
-    why = "no control for words: the system nearly always decides that."
+    why = "no control for length and style, since the system nearly always decides them (words)."
     assert notes == [f"{name}: {why}" for name in ("all dimensions", "d0", "d1")]
     # What is counted changes nothing else.
     for name in ("system", "worker", "agreement", "top"):

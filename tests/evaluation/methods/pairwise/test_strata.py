@@ -132,6 +132,8 @@ def test_a_system_that_is_better_at_one_kind_alone_is_found_and_named() -> None:
         flipped=np.concatenate([prose.votes.flipped, code.votes.flipped]),
         position=np.concatenate([prose.votes.position, code.votes.position]),
         vote=np.concatenate([prose.votes.vote, code.votes.vote]),
+        sides_known=np.concatenate([prose.votes.sides_known, code.votes.sides_known]),
+        order_known=np.concatenate([prose.votes.order_known, code.votes.order_known]),
         pairs=(*prose.votes.pairs, *(f"c{name}" for name in code.votes.pairs)),
     )
     size = len(prose.candidates)
