@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import socketserver
 import ssl
@@ -88,10 +89,7 @@ def with_tls(address: str, certificate: Path) -> Iterator[str]:
                 context.wrap_socket(self.request, server_side=True) as client,
                 socket.create_connection(plain) as server,
             ):
-                back = threading.Thread(target=_copy, args=(server, client))
-                back.start()
-                _copy(client, server)
-                back.join()
+                _relay(client, server)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Front) as front:
         front.daemon_threads = True
@@ -102,12 +100,15 @@ def with_tls(address: str, certificate: Path) -> Iterator[str]:
             front.shutdown()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    """Copy until the end, and say that it is the end."""
+def _relay(client: ssl.SSLSocket, server: socket.socket) -> None:
+    """Copy both ways until either side ends; one thread, as a TLS connection is of one."""
     with contextlib.suppress(OSError):  # the other side is gone
-        while data := source.recv(65536):
-            target.sendall(data)
-        if isinstance(target, ssl.SSLSocket):
-            target.unwrap()
-        else:
-            target.shutdown(socket.SHUT_WR)
+        while True:
+            waiting = [client] if client.pending() else select.select([client, server], [], [])[0]
+            for source in waiting:
+                data = source.recv(65536)
+                if not data:
+                    client.settimeout(1)  # for the client's own end
+                    client.unwrap()
+                    return
+                (server if source is client else client).sendall(data)
