@@ -106,8 +106,7 @@ REFERENCES: dict[str, tuple[Rule, ...]] = {
     "annotation.LedgerEntry.debit": ACCOUNT,
     "annotation.LedgerEntry.key": (("", NAMED),),
     "annotation.Statement.rows": (
-        ("*.payment", ID),
-        ("*.correction", ID),
+        *((f"*.{name}", ID) for name in ("assignment", "before.0", "correction", "payment")),
         ("*.parts.*.payment", ID),
         ("*.parts.*.entry", ID),
     ),

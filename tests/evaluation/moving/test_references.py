@@ -76,6 +76,11 @@ UUID = "12345678-9012-4345-8678-901234567890"
                 }
             ],
         ),
+        (
+            "annotation.Statement.rows",
+            [{"assignment": 5, "before": [6, 2], "payment": None, "amount": "5"}],
+            [{"assignment": 1000005, "before": [1000006, 2], "payment": None, "amount": "5"}],
+        ),
         ("evaluation.RunFigure.data:pair", [{"pair": -1, "n": 2}], [{"pair": -1, "n": 2}]),
     ],
 )
