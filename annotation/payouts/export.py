@@ -220,7 +220,7 @@ def entry_rows(
 
 
 def download_table(
-    header: Sequence[str], rows: Iterable[Sequence[Any]], *, name: str, form: str
+    header: Sequence[str], rows: Iterable[Sequence[Any]], *, name: str, form: str = "csv"
 ) -> StreamingHttpResponse:
     """Make a download of a table as CSV, or as what ``form`` names (csv or xlsx).
 

@@ -9,6 +9,7 @@ from evaluation.bundles.tables import Bundled, FigureTable, Line, Row, Table, me
 from evaluation.labels.selectors.tables import COEFFICIENTS
 from evaluation.methods.checklists.correlation import POOLED, SAMPLE_LEVEL
 from evaluation.results.columns import Column
+from evaluation.turns.selectors import name_part
 from evaluation.writing.selectors.facts import group_label
 from evaluation.writing.words import LABELS as SIGNAL_LABELS
 
@@ -125,19 +126,12 @@ TRACED = (
 
 # Turns ------------------------------------------------------------------------------------------
 
-
-def _part_of_turns(row: Row, found: Bundled) -> str:
-    if row["what"] == "all":
-        return "All turns and calls"
-    return f"Judged turn {row['which']}" if row["what"] == "place" else row["which"] or "other"
-
-
 TURNED = (
     FigureTable(
         "shares",
         "Turns and calls that are wrong",
         measured("Share", counts={"units": "Turns and calls", "conversations": "Conversations"}),
-        _part_of_turns,
+        lambda row, found: name_part(row),
     ),
     FigureTable(
         "survival",

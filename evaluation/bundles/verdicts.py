@@ -110,24 +110,24 @@ def share_that_fails(found: Bundled) -> str:
     """Say how many traces fail, with the interval."""
     figures = found.figures
     name = "both" if read_rates(figures).uses_judge else "people"
-    row, place = figures["rates"][name], f"{FIGURES}:rates.{name}"
-    share, low, high = (number(row[key], f"{place}.{key}") for key in ("estimate", "low", "high"))
+    return _share_words("traces that fail", figures["rates"][name], f"rates.{name}")
+
+
+def _share_words(what: str, row: Row, place: str) -> str:
+    """Say how large a share is, with its interval; ``place``: its path in the figures."""
+    share, low, high = (
+        number(row[key], f"{FIGURES}:{place}.{key}") for key in ("estimate", "low", "high")
+    )
     if row["low"] is None:
-        return format_html("Share of traces that fail: {}, without an interval.", share)
-    return format_html("Share of traces that fail: {} (95% CI {} to {}).", share, low, high)
+        return format_html("Share of {}: {}, without an interval.", what, share)
+    return format_html("Share of {}: {} (95% CI {} to {}).", what, share, low, high)
 
 
 def share_of_turns_wrong(found: Bundled) -> str:
     """Say how many turns are wrong, with the interval over conversations."""
     rows = found.figures["shares"]
     at = next(at for at, row in enumerate(rows) if row["what"] == "all")
-    place = f"{FIGURES}:shares.{at}"
-    share, low, high = (
-        number(rows[at][key], f"{place}.{key}") for key in ("estimate", "low", "high")
-    )
-    if rows[at]["low"] is None:
-        return format_html("Share of turns that are wrong: {}, without an interval.", share)
-    return format_html("Share of turns that are wrong: {} (95% CI {} to {}).", share, low, high)
+    return _share_words("turns that are wrong", rows[at], f"shares.{at}")
 
 
 def people_agree_more(found: Bundled) -> str:

@@ -130,12 +130,17 @@ def _table(title: str, columns: Sequence[Any], rows: Sequence[EstimateRow]) -> R
     return plain_table(title, columns, drawn(rows, UNIT), heading=title, axis="")
 
 
+def name_part(row: Mapping[str, Any]) -> str:
+    """Name the turns and calls that a share is of: all, those at a place, or of a tool."""
+    if row["what"] == "all":
+        return _("All turns and calls")
+    if row["what"] == "place":
+        return _("Judged turn %(place)s") % {"place": row["which"]}
+    return row["which"] or _("other")
+
+
 def _share(row: Mapping[str, Any]) -> EstimateRow:
-    names = {
-        "all": _("All turns and calls"),
-        "place": _("Judged turn %(place)s") % {"place": row["which"]},
-    }
-    return _estimate(names.get(row["what"]) or row["which"] or _("other"), row)
+    return _estimate(name_part(row), row)
 
 
 def _workers(run: Run, rows: Sequence[Mapping[str, Any]]) -> list[EstimateRow]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -76,8 +75,8 @@ def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpRespons
     rows = balance.hand_payments(project, number, way, due.held)
     corrections = [] if number else [one for one in due.corrections if way in (None, one.way)]
     if way is None:
-        found = exports.lines(exports.BY_HAND, exports.by_hand_rows(rows, due, corrections))
-        return _csv(found, "to-pay-by-hand")
+        found = exports.by_hand_rows(rows, due, corrections)
+        return exports.download_table(exports.BY_HAND, found, name="to-pay-by-hand")
     if way not in exports.HEADERS:
         raise Missing(gettext("There is no such list."))
     payments_ = list(rows)
@@ -88,13 +87,7 @@ def payment_by_hand_export(request: HttpRequest, project_id: int) -> HttpRespons
     transfers = exports.transfer_rows(
         project, way, payments_, details, due=due, corrections=corrections
     )
-    return _csv(exports.lines(exports.HEADERS[way], transfers), f"to-pay-{way}")
-
-
-def _csv(lines: Iterator[str], name: str) -> HttpResponseBase:
-    response = StreamingHttpResponse(lines, content_type="text/csv")
-    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return response
+    return exports.download_table(exports.HEADERS[way], transfers, name=f"to-pay-{way}")
 
 
 @login_required

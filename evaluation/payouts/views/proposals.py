@@ -13,7 +13,6 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     QueryDict,
-    StreamingHttpResponse,
 )
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -530,8 +529,5 @@ def _tell_rejected(request: HttpRequest, batch: PayoutBatch, line: PayoutLine) -
 def payout_export(request: HttpRequest, project_id: int, number: int) -> HttpResponseBase:
     """The proposal's lines as CSV."""
     _, batch = get_batch(request, project_id, number)
-    response = StreamingHttpResponse(
-        exports.lines(exports.PAYOUT, exports.payout_rows(batch)), content_type="text/csv"
-    )
-    response["Content-Disposition"] = f'attachment; filename="payout-{batch.number}.csv"'
-    return response
+    rows = exports.payout_rows(batch)
+    return exports.download_table(exports.PAYOUT, rows, name=f"payout-{batch.number}")
