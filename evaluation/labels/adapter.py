@@ -36,7 +36,7 @@ class ItemLabels(ShapeAdapter):
         "All methods are computed on the same labels. Labels marked as unsure do not count. Known "
         "answers measure workers and methods; they never change a label. Intervals are 95%."
     )
-    results = "label_results"
+    results = "label_items"
     worker_score = COMPETENCE
     answering = LabelQuestions()
     planner = LabelPlanner()

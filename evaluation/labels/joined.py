@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.files.writing.tables import Table
-from evaluation.labels.columns import LABEL
 from evaluation.labels.selectors.items import CONDITIONS, WorkersLabels, labelled_rows
 from evaluation.labels.selectors.study import ShownField
 from evaluation.models import Run
@@ -41,7 +40,7 @@ def _joined(
     run: Run, field: ShownField, chosen: str, only: WorkersLabels | None
 ) -> tuple[Table, list[str]]:
     """The table, and its columns that came with the items."""
-    rows = labelled_rows(run, only).filter(CONDITIONS[chosen]).annotate(**LABEL, **DECIDED)
+    rows = labelled_rows(run, only).filter(CONDITIONS[chosen]).annotate(**DECIDED)
     rows = rows.select_related("item__media").order_by("item__position", "item_id")
     names: dict[str, None] = {}
     for meta in rows.values_list("item__settings__meta", flat=True).iterator(CHUNK):

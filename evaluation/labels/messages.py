@@ -12,33 +12,41 @@ WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
 MESSAGES = Catalogue(
     {
-        # What can be concluded on the workers.
+        # How sure the labels are, or why that is not known.
         "label_few_workers": Message(
             _("No competence yet: it needs 3 workers who labelled the same items."), VERDICT
         ),
         "label_no_intervals": Message(
             _("This run has no intervals, so it cannot tell workers from guessing."), VERDICT
         ),
-        "label_all_better": Message(_("All %(workers)s do better than guessing."), VERDICT),
+        "label_certain": Message(
+            ngettext_lazy(
+                "%(sure)s of %(labels)s is at least 90%% certain.",
+                "%(sure)s of %(labels)s are at least 90%% certain.",
+                "n",
+            ),
+            VERDICT,
+        ),
         "label_none_better": Message(
             _("None of %(workers)s is shown to do better than guessing."), VERDICT
         ),
+        # What stands below the verdict.
+        "label_all_better": Message(_("All %(workers)s do better than guessing."), NOTE),
         "label_some_better": Message(
             ngettext_lazy(
                 "%(better)s of %(workers)s does better than guessing.",
                 "%(better)s of %(workers)s do better than guessing.",
                 "n",
             ),
-            VERDICT,
+            NOTE,
         ),
         "label_reliable": Message(
             _(
                 "%(reliable)s of %(workers)s reach the threshold of %(limit)s; %(better)s do "
                 "better than guessing."
             ),
-            VERDICT,
+            NOTE,
         ),
-        # What stands below the verdict.
         "label_agreement": Message(_("Agreement: α %(alpha)s (%(span)s)."), NOTE),
         "label_agreement_low": Message(_("Agreement is low: α %(alpha)s (%(span)s)."), NOTE),
         "label_agreement_fair": Message(_("Agreement is fair: α %(alpha)s (%(span)s)."), NOTE),
@@ -85,7 +93,7 @@ MESSAGES = Catalogue(
             _("Nobody is told from guessing."),
             WARNING,
             detail=_("Do not rely on the labels of the items."),
-            excludes=("label_all_better", "label_some_better"),
+            excludes=("label_certain",),
         ),
         "label_noise": Message(
             ngettext_lazy("%(n)s worker may add noise.", "%(n)s workers may add noise.", "n"),

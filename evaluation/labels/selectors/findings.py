@@ -26,26 +26,37 @@ WRONG = 0.5  # known answers right whose whole interval lies below this share ar
 
 
 def verdict_of(run: Run, figures: Figures, reliable: int | None) -> Finding:
-    """Say how many workers do better than guessing, and how many are reliable."""
-    summary = figures["summary"]
-    better, n = summary["better"], summary["workers"]
-    values = {"better": count(better), "workers": plural(n, "worker"), "n": better}
+    """Say how many labels are sure, or why none can be; below it what the workers are like."""
+    summary, certainty = figures["summary"], figures["certainty"]
+    n = summary["workers"]
     resamples = (figures.get("recipe") or {}).get("params", {}).get("resamples", 1)
+    values: dict[str, str | int] = {"workers": plural(n, "worker")}
+    detail = [_agreement(run, figures)]
     if summary["not_scored"] == n:
         code = "label_few_workers"
     elif not resamples:
         code = "label_no_intervals"
-    elif reliable is not None:
-        values |= {"reliable": count(reliable), "limit": score(run.params["reliable"], 2)}
-        code = "label_reliable"
-    elif better == n:
-        code = "label_all_better"
+    elif not summary["better"]:
+        code = "label_none_better"
     else:
-        code = "label_some_better" if better else "label_none_better"
-    return MESSAGES.find(code, detail=_detail(run, figures), **values)
+        code, sure = "label_certain", certainty["middle"] + certainty["high"]
+        labels = plural(certainty["items"], "label")
+        values |= {"sure": count(sure), "labels": labels, "n": sure}
+        detail.insert(0, _workers(run, summary, reliable))
+    return MESSAGES.find(code, detail=" ".join(detail), **values)
 
 
-def _detail(run: Run, figures: Figures) -> str:
+def _workers(run: Run, summary: Figures, reliable: int | None) -> str:
+    """How many workers do better than guessing, and reach the requester's threshold."""
+    better, n = summary["better"], summary["workers"]
+    values = {"better": count(better), "workers": plural(n, "worker"), "n": better}
+    if reliable is not None:
+        values |= {"reliable": count(reliable), "limit": score(run.params["reliable"], 2)}
+        return MESSAGES.text("label_reliable", **values)
+    return MESSAGES.text("label_all_better" if better == n else "label_some_better", **values)
+
+
+def _agreement(run: Run, figures: Figures) -> str:
     """Agreement with its interval, and on how many items the methods agree."""
     summary, row = figures["summary"], alpha_of(figures)
     if summary.get("alpha") is None:

@@ -1,4 +1,4 @@
-"""The items of a labels task: votes, what each method makes of them, and how sure that is."""
+"""The items of a labels task: votes, label, how sure it is, and which method gives another."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from annotation.models import Membership
 from annotation.work.snapshots.labels import labels_of_worker
 from crowdqc.numbers import count
 from evaluation.charts import labels as charts
+from evaluation.labels.columns import LABEL
 from evaluation.labels.results import SURE
 from evaluation.labels.selectors import decisions
 from evaluation.labels.selectors.decisions import Deciding
@@ -44,19 +45,13 @@ FILTERS = {
     "all": _("All"),
     "split": _("Split votes"),
     "differ": _("Methods differ"),
-    "unsure": _("Posterior under .90"),
+    "unsure": _("Under .90"),
     "known": _("Known answers"),
     "decided": _("Decided"),
 }
-DECIDABLE = ("split", "differ", "unsure", "decided")  # the filters under which labels are decided
+DECIDABLE = ("differ", "unsure", "decided")  # the filters under which labels are decided
 COMPARED = ("majority", "dawid_skene", "mace")
-HEADINGS = (
-    _("The methods differ, the least certain first"),
-    _("No majority, or a posterior under .90"),
-    _("The methods agree, and the posterior is .90 or more"),
-    _("The methods agree; there is no posterior"),
-    _("Majority vote only: these items share no worker with others"),
-)
+OPEN = 1  # the last place of labels that a person should look at
 Told = Mapping[str, Any]
 # Whether an item has votes for more than one label.
 IS_SPLIT = Func(
@@ -70,7 +65,7 @@ IS_SPLIT = Func(
 
 
 def _rows(run: Run) -> QuerySet[ItemLabel]:
-    """Labels with ``sure`` (the posterior) and ``place``, the heading under which one stands."""
+    """Labels with ``sure`` (the posterior) and ``place``: what to look at comes first."""
     sure = Cast(KeyTextTransform("posterior", "extra"), FloatField())
     place = Case(
         When(extra__differ=True, then=Value(0)),
@@ -81,7 +76,7 @@ def _rows(run: Run) -> QuerySet[ItemLabel]:
         output_field=IntegerField(),
     )
     rows = ItemLabel.objects.filter(run=run).annotate(sure=sure, is_decided=decisions.IS_DECIDED)
-    return rows.annotate(place=place, is_split=IS_SPLIT)
+    return rows.annotate(place=place, is_split=IS_SPLIT, **LABEL)
 
 
 CONDITIONS = {
@@ -114,6 +109,11 @@ def labelled_rows(run: Run, only: WorkersLabels | None = None) -> QuerySet[ItemL
     return rows if only is None else rows.filter(item__in=only.labels)
 
 
+def first_filter(run: Run) -> str:
+    """The filter that the page opens on: split votes, where there are any."""
+    return "split" if _rows(run).filter(CONDITIONS["split"]).exists() else "all"
+
+
 def item_list(
     run: Run,
     told: Told,
@@ -135,7 +135,7 @@ def item_list(
     kept = decisions.standing(field.name, [row["item"].pk for row in listed])
     models, said = labels_of_items(run.task, field, [row["item"].pk for row in listed])
     for row in listed:
-        pk, label = row["item"].pk, row["dawid_skene"]
+        pk, label = row["item"].pk, row["code"]
         row["deciding"] = Deciding(row["item"], field.collected, kept.get(pk))
         row["models"] = [one | {"odd": one["code"] != label} for one in said.get(pk, [])]
         if only is not None:
@@ -143,11 +143,7 @@ def item_list(
             row["own"] = {"label": field.word(code), "odd": code != label}
     return {
         "page": shown,
-        "groups": [
-            {"heading": HEADINGS[at], "rows": inside}
-            for at in range(len(HEADINGS))
-            if (inside := [row for row in listed if row["place"] == at])
-        ],
+        "rows": listed,
         "deciding": chosen in DECIDABLE or bool(kept),
         "filters_shown": _filters(told, chosen, every, whole=only is None),
         "models": models,
@@ -196,39 +192,25 @@ def _count_differences(certainty: Told) -> list[tuple[str, int]]:
 def _line(row: Any, field: ShownField) -> dict[str, Any]:
     extra = row.extra
     counts = [extra["votes"].get(code, 0) for code, _ in field.options]
-    odd = odd_one({name: extra[name] for name in COMPARED})
     return {
         "item": row.item,
-        "place": row.place,
         "votes": charts.vote_shapes(counts, [label for _, label in field.options])
         if charts.drawn_votes(counts)
         else "",
         "counts": ", ".join(
             f"{label} {count(n)}" for (_, label), n in zip(field.options, counts, strict=True) if n
         ),
-        "said": [
-            {
-                "slug": name,
-                "name": NAMES[name],
-                "label": field.word(extra[name]) if extra[name] else "",
-                "tie": name == "majority" and not extra[name],
-                "odd": name == odd,
-            }
+        "code": row.item_label,
+        "label": field.word(row.item_label) if row.item_label else "",
+        "others": [
+            (NAMES[name], field.word(extra[name]))
             for name in COMPARED
+            if extra[name] and extra[name] != row.item_label
         ],
+        "tie": not extra["majority"],
         "posterior": extra["posterior"],
         "line": charts.posterior_line(extra["posterior"]) if extra["posterior"] is not None else "",
-        "mace_posterior": extra["mace_posterior"],
+        "open": row.place <= OPEN,
         "gold": field.word(extra["gold"]) if extra["gold"] else "",
-        "dawid_skene": extra["dawid_skene"],
-        "right": extra["gold"] == extra["dawid_skene"],
+        "right": extra["gold"] == row.item_label,
     }
-
-
-def odd_one(said: Mapping[str, str]) -> str:
-    """Return the one of three methods that disagrees with the other two; "" if there is none."""
-    for name, label in said.items():
-        others = [value for other, value in said.items() if other != name]
-        if label and others[0] and label != others[0] == others[1]:
-            return name
-    return ""

@@ -27,6 +27,7 @@ Told = Mapping[str, Any]
 FIGURES = (
     "field",
     "summary",
+    "certainty",
     "recipe",
     "votes",
     "diagnostics",

@@ -51,8 +51,8 @@ from evaluation.runs.selectors import lists as reads
 
 # View -> its label and the name of its address, in the order of the switch.
 VIEWS = {
-    "workers": (_lazy("Workers"), "label_results"),
     "items": (_lazy("Items"), "label_items"),
+    "workers": (_lazy("Workers"), "label_results"),
     "agreement": (_lazy("Agreement"), "label_agreement"),
     "classes": (_lazy("Classes"), "label_classes"),
     "compare": (_lazy("Compare methods"), "label_compare"),
@@ -158,8 +158,6 @@ def workers(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse
     """Competence against guessing, in groups or sorted; ``?open=`` shows a confusion matrix."""
     access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "workers")
-    if run is None and turn_fields(task.current) and not fields_of(task.current):
-        return redirect("turn_results", project_id, task_id)
     if run is None:
         return empty_page(request, task, context)
     rows = worker_reads.rows_of(run)
@@ -241,17 +239,21 @@ def worker(request: HttpRequest, project_id: int, task_id: int, worker_id: int) 
 @require_safe
 @open_to_viewers
 def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
-    """Page of items: votes and labels by method, disputed items first.
+    """Page of items: votes, label and certainty; those with split votes unless asked otherwise.
 
     ``?worker=`` shows the items of one worker with their label.
     """
     access, task = get_study(request, project_id, task_id)
     run, context = frame(request, task, "items")
+    if run is None and turn_fields(task.current) and not fields_of(task.current):
+        return redirect("turn_results", project_id, task_id)
     if run is None:
         return empty_page(request, task, context)
     reliable = worker_reads.reliable_of(run)
     told, field = told_frame(run, context, *item_reads.FIGURES)
     chosen, only = _filter_of(request, access, run, field)
+    if not chosen:
+        chosen = item_reads.first_filter(run) if only is None else "all"
     context["table_formats"] = tuple(FORMATS)
     context.update(
         item_reads.item_list(
@@ -267,13 +269,13 @@ def items(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
 def _filter_of(
     request: HttpRequest, access: Access, run: Run, field: ShownField
 ) -> tuple[str, WorkersLabels | None]:
-    """The filter of items, and the worker whose items they are."""
-    chosen = request.GET.get("show", "all")
+    """The filter of items, "" without one, and the worker whose items they are."""
+    chosen = request.GET.get("show", "")
     wanted = number_of(request, "worker")
     only = None
     if wanted is not None:
         only = WorkersLabels.of(run, field, get_worker(access, wanted))
-    return chosen if chosen in item_reads.FILTERS else "all", only
+    return chosen if chosen in item_reads.FILTERS else "", only
 
 
 @login_required
@@ -346,7 +348,7 @@ def export(request: HttpRequest, project_id: int, task_id: int) -> HttpResponseB
     if run is not None and table == joined.TABLE:
         field = ShownField.of(reads.figures_of(run, "field"))
         chosen, only = _filter_of(request, access, run, field)
-        content = joined.joined_table(run, field, chosen=chosen, only=only)
+        content = joined.joined_table(run, field, chosen=chosen or "all", only=only)
         return send_table(run, table, content, request.GET.get("format", "csv"))
     if run is not None and table == joined.COLUMNS:
         field = ShownField.of(reads.figures_of(run, "field"))

@@ -361,6 +361,7 @@ def ranks(
             cells.append(
                 {
                     "text": one.rank if one else "none",
+                    "first": one is not None and one.best == 1,
                     "current": head["current"],
                     # 0 where there is only one
                     "board": one.component if one and head["name"] in many else 0,
@@ -368,6 +369,20 @@ def ranks(
             )
         found.append((row, cells))
     return found
+
+
+def leading_words(ranks: Sequence[tuple[SystemRow, list[dict[str, Any]]]]) -> str:
+    """On how many dimensions the systems may be first that may be on the shown one."""
+    columns = list(zip(*(cells for _row, cells in ranks), strict=True))
+    shown = next((column for column in columns if column[0]["current"]), None)
+    if shown is None:
+        return ""
+    first = [cell["first"] for cell in shown]
+    same = sum([cell["first"] for cell in column] == first for column in columns)
+    return _("the same systems may be first on %(n)s of %(all)s") % {
+        "n": count(same),
+        "all": count(len(columns)),
+    }
 
 
 def rank_table(

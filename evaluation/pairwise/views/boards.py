@@ -135,7 +135,9 @@ def board(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
         ),
         shown=run.pk,
         resistance=found,
-        kinds=pair_kinds.kinds(told, context["raw"], dimension),
+        kinds=(kinds := pair_kinds.kinds(told, context["raw"], dimension)),
+        kinds_answer=pair_kinds.answer_of(kinds),
+        leading=pair_boards.leading_words(context["ranks"]),
         facts=[
             *(found.facts if found else []),
             *pair_facts.facts(run, told, dimension, pair_facts.dimension_key(dimension)),

@@ -109,10 +109,14 @@ def _place_code(first: int, after: int) -> str:
     return "place_first_next" if after == 1 else "place_first_next_several"
 
 
-def named(names: Sequence[str], noun: str) -> str:
-    """Names with "and" before the last; their number where they are many."""
+def named(names: Sequence[str], noun: str, *, begins: bool = True) -> str:
+    """Names with "and" before the last; their number where they are many.
+
+    ``begins``: they stand at the beginning of a sentence.
+    """
     if len(names) > NAMED:
-        return f"{word(len(names)).capitalize()} {noun}"
+        number = word(len(names))
+        return f"{number.capitalize() if begins else number} {noun}"
     return listed(names)
 
 

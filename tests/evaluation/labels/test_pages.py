@@ -78,14 +78,19 @@ def test_sorted_workers_stand_in_one_order_over_all_groups(task: Task, run: Run)
     assert "lies above chance" not in up
 
 
-def test_the_verdict_counts_workers_by_their_intervals(task: Task, run: Run) -> None:
+def test_the_verdict_counts_sure_labels_and_then_workers_by_their_intervals(
+    task: Task, run: Run
+) -> None:
     rows = WorkerScore.objects.filter(run=run)
     better = rows.filter(extra__standing="better").count()
     unknown = rows.filter(extra__standing="unknown").count()
     assert (better, unknown) == (7, 2)
     html = page(task, "label_results")
     text = text_of(html)
-    assert findings_in(html)[:2] == ["label_some_better", "label_weak_workers"]
+    assert findings_in(html)[:2] == ["label_certain", "label_weak_workers"]
+    labels = ItemLabel.objects.filter(run=run)
+    sure = sum(one.extra["posterior"] >= 0.9 for one in labels)
+    assert f"{sure} of {labels.count()} labels are at least 90% certain." in text
     assert "7 of 10 workers do better than guessing." in text
     assert "7 workers do better than guessing: the interval lies above chance" in text
     assert "cannot be told from guessing, with all workers compared at once" in text
@@ -100,15 +105,15 @@ def test_the_task_page_begins_with_the_verdict_and_has_its_files_in_a_menu(
 ) -> None:
     html = page(task, "task")
     text = text_of(html)
-    assert "7 of 10 workers do better than guessing." in text
-    assert reverse("label_results", args=[task.project_id, task.pk]) in html
+    assert "labels are at least 90% certain." in text
+    assert reverse("label_items", args=[task.project_id, task.pk]) in html
     assert reverse("task_export", args=[task.project_id, task.pk, "labels", "csv"]) in html
     answer = client_of(task).get(reverse("api_run", args=[run.pk])).json()
     told, findings = answer["verdict"], {one["code"]: one for one in answer["findings"]}
     assert findings["label_noise"]["severity"] == "warning"
     assert findings["label_noise"]["values"]["n"] == 3
-    assert told["code"] == "label_some_better" and "450 labels" in told["basis"]
-    assert told["text"] in text and set(told["values"]) >= {"workers"}
+    assert told["code"] == "label_certain" and "450 labels" in told["basis"]
+    assert told["text"] in text and set(told["values"]) >= {"sure", "labels"}
     other = corpus.make_task(items=4)
     assert "All results" not in text_of(page(other, "task"))
 
@@ -120,7 +125,6 @@ def test_only_a_threshold_of_the_requester_lets_workers_be_relied_on(task: Task)
     assert n
     for name in PAGES:
         html = page(task, name, query=f"?run={run.number}")
-        assert findings_in(html)[0] == "label_reliable"
         assert f"{n} of 10 workers reach the threshold of .40" in text_of(html)
     text = text_of(page(task, "label_results", query=f"?run={run.number}"))
     assert "can be relied on: the interval lies above the threshold of .40" in text
@@ -177,14 +181,26 @@ def test_an_opened_worker_shows_agreement_over_time_and_what_can_be_said_of_it()
     assert "no change can be told." in text
 
 
-def test_items_stand_with_their_votes_and_the_label_of_each_method(task: Task, run: Run) -> None:
-    html = page(task, "label_items")
+def test_items_stand_with_their_votes_label_and_certainty_split_ones_first(
+    task: Task, run: Run
+) -> None:
+    opened = page(task, "label_items")
+    split = [
+        one
+        for one in ItemLabel.objects.filter(run=run)
+        if sum(n > 0 for n in one.extra["votes"].values()) > 1
+    ]
+    assert text_of(opened).count("Claim number") == min(len(split), 50)
+    assert f'Split votes <span class="n">{len(split)}' in opened
+    html = page(task, "label_items", query="?show=all")
     text = text_of(html)
     assert "All 60" in text and "Known answers 12" in text
     differ = ItemLabel.objects.filter(run=run, extra__differ=True)
     shown = text_of(page(task, "label_items", query="?show=differ"))
     for one in differ:
         assert one.item.key in shown
+        other = {one.extra[name] for name in ("majority", "mace")} - {one.label, ""}
+        assert other or "tie" in shown
     assert shown.count("Claim number") == differ.count()
     assert "label_uncertain_items" in findings_in(html)
     n = differ.count()
@@ -304,12 +320,11 @@ def test_classes_count_the_items_that_each_share_is_of() -> None:
 def test_an_item_that_only_votes_label_has_one_label_on_pages_and_in_files() -> None:
     task, run = unlinked(sharing=4)
     client = client_of(task)
-    pages = client.get(reverse("label_items", args=[task.project_id, task.pk])).context["groups"]
-    [alone] = [group["rows"] for group in pages if group["rows"][0]["dawid_skene"] == ""]
+    shown = client.get(reverse("label_items", args=[task.project_id, task.pk]), {"show": "all"})
+    alone = [row for row in shown.context["rows"] if row["posterior"] is None]
     assert len(alone) == 8
     for row in alone:
-        said = [(one["label"], one["tie"], one["odd"]) for one in row["said"]]
-        assert said == [("Not in source", False, False), ("", False, False), ("", False, False)]
+        assert (row["label"], row["tie"], row["others"]) == ("Not in source", False, [])
     url = reverse("label_export", args=[task.project_id, task.pk])
     keys = {row["item"].key for row in alone}
     for table, label in (("items", "Not in source"), ("labels", "not_in_source")):
@@ -367,7 +382,7 @@ def test_a_run_in_progress_and_a_failed_one_leave_the_last_result_on_the_page(
 ) -> None:
     active = runs.start(by=task.project.owner, task=task, params=QUICK)
     html = page(task, "label_results")
-    assert findings_in(html)[:2] == ["label_some_better", "run_in_progress"]
+    assert findings_in(html)[:2] == ["label_certain", "run_in_progress"]
     assert f"Run {active.number} in progress, 0% Run {run.number} is shown" in text_of(html)
     Run.objects.filter(pk=active.pk).update(state=RunState.FAILED, error="It did not converge.")
     text = text_of(page(task, "label_agreement"))

@@ -67,6 +67,16 @@ def kinds(told: Told, rows: Sequence[SystemRow], dimension: str) -> list[KindsBy
     ]
 
 
+def answer_of(found: Sequence[KindsBy]) -> str:
+    """On which kinds a system is shown to do better, in a few words; "" without any board."""
+    if not any(by.table for by in found):
+        return found[0].reason if found else ""
+    better = [by.label for by in found if by.shifts]
+    if not better:
+        return _("no system is shown to do better on one kind than on another")
+    return _("a system does better on one kind: %(columns)s") % {"columns": ", ".join(better)}
+
+
 def _kinds_by_column(
     told: Told, column: str, strata: Sequence[Told], rows: Sequence[SystemRow]
 ) -> KindsBy:

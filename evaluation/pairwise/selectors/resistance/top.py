@@ -82,7 +82,6 @@ class Resistance:
     more: list[ChangeRow]
     votes: list[dict[str, Any]]
     hidden: int
-    goal: str
     facts: list[tuple[str, str]]
     few_topics: int  # where these keep the first two from being separated, else 0
     is_out_of_reach: bool  # whether separating the first two takes too many votes
@@ -95,7 +94,16 @@ class Resistance:
         Nor does the controlled score show another to be first.
         """
         rows = [row for row in self.rows if row.votes]
-        return replace(self, findings=_unless_sure(self.findings), rows=rows, goal=_goal(rows))
+        return replace(self, findings=_unless_sure(self.findings), rows=rows)
+
+    @property
+    def answer(self) -> str:
+        """The change that takes fewest votes, in a few words."""
+        first = self.rows[0]
+        if not first.votes:
+            return _("at equal length and style, %(then)s is first") % {"then": first.then}
+        told = {"without": first.without, "then": first.then}
+        return _("without %(without)s, %(then)s is first") % told
 
     def table(self) -> ResultTable | None:
         return change_table(_("What would put another system first"), self.rows)
@@ -143,7 +151,6 @@ def resistance(
         more=[row for row in made if row not in first],
         votes=votes,
         hidden=max(0, len(listed) - SHOWN_VOTES),
-        goal=_goal(lines),
         facts=[
             *([(_("Votes to separate 1 and 2"), _many(needed, times))] if needed else []),
             *_controlled_for(told, dimension),
@@ -430,15 +437,6 @@ def _is_fragile(changes: Sequence[Told]) -> bool:
 
 def _is_small(row: Told) -> bool:
     return bool(row["votes"] <= max(FEW_VOTES, SMALL * row["of"]))
-
-
-def _goal(lines: Sequence[ChangeRow]) -> str:
-    then = {line.then for line in lines}
-    return (
-        _("the smallest changes that put %(then)s first") % {"then": then.pop()}
-        if len(then) == 1
-        else ""
-    )
 
 
 def _best(rows: Sequence[SystemRow]) -> SystemRow | None:
