@@ -107,6 +107,14 @@ class RunForm(forms.Form):
             widget=forms.NumberInput(attrs={"class": "mid num"}),
         )
 
+    @property
+    def needs_choice(self) -> bool:
+        """Whether an option must be chosen that has no default."""
+        return any(
+            field.required and self.get_initial_for_field(field, name) in (None, "")
+            for name, field in self.fields.items()
+        )
+
     def _encoders(self, more: Choices) -> Sequence[tuple[str, str]]:
         asked = self.data.get("encoder") or self.initial.get("encoder") or ""
         there = model_folders(is_sentence_model)

@@ -115,8 +115,13 @@ def run_list(request: HttpRequest, project_id: int) -> HttpResponse:
 def _live(request: HttpRequest, project_id: int, number: int, fragment: bool) -> HttpResponse:
     access = get_access(request, project_id)
     run = reads.get_run(access.project, number)
+    follows = run_words.FOLLOW in request.GET
+    if follows and run.state == RunState.DONE:
+        url = run_words.results_url(run)
+        return HttpResponse(headers={"HX-Redirect": url}) if fragment else redirect(url)
     context = {
         "run": run,
+        "follows": follows,
         "live": reads.live_run(run),
         "title": reads.title_of(run.task),
         "standing": run_standing(run),
@@ -221,6 +226,7 @@ def _start_page(
         "others": [(slug, name) for slug, name in reads.startable(task).items() if slug != method],
         "title": reads.title_of(task),
         "form": form,
+        "opened": bool(request.GET.keys() - {"method"}) or form.is_bound or form.needs_choice,
         "known": known,
         "fixed_words": known.fixed_words,
         "page_title": _start_title(known, title) if own else title,
@@ -270,7 +276,7 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
         options = _chosen(task, method)
         seed = options.pop("seed", runs.DEFAULT_SEED)
         started = runs.start(by=access.user, task=task, method=method, params=options, seed=seed)
-        return redirect("run", project_id, started.number)
+        return redirect(run_words.follow_url(started))
     form = form_of(request.POST)
     if not form.is_valid():
         return _start_page(request, task, method, form, 422)
@@ -281,7 +287,7 @@ def run_start(request: HttpRequest, project_id: int, task_id: int) -> HttpRespon
     except (Invalid, Conflict) as error:
         add_errors(form, error)
         return _start_page(request, task, method, form, error.status)
-    return redirect("run", project_id, started.number)
+    return redirect(run_words.follow_url(started))
 
 
 @login_required

@@ -39,6 +39,7 @@ class NextStep:
     of: str = "task"  # or "proposal", or "" for the project alone
     anchor: str = ""
     requester: bool = False  # only requesters may
+    posts: bool = False  # whether the button acts at once; its address shows the options
 
 
 def next_step(at: Standing) -> NextStep | None:
@@ -62,7 +63,7 @@ def next_step(at: Standing) -> NextStep | None:
     steps = (
         (at.proposal, approve),
         (at.waiting, NextStep(review, "review")),
-        (over and at.results == NO_RUN, NextStep(_("Start a run"), "run_start")),
+        (over and at.results == NO_RUN, NextStep(_("Start a run"), "run_start", posts=True)),
         (at.draft, publish),
         (over and at.results == RUNNING, NextStep(_("See the run"), "task_results")),
         (over and at.results == DONE, NextStep(_("Open results"), "task_results")),
@@ -78,6 +79,7 @@ class Button:
 
     label: str
     url: str
+    posts: bool = False
 
 
 def button_of(at: Standing, *, project_id: int, task_id: int, is_requester: bool) -> Button | None:
@@ -86,4 +88,5 @@ def button_of(at: Standing, *, project_id: int, task_id: int, is_requester: bool
     if step is None or (step.requester and not is_requester):
         return None
     own = {"task": [task_id], "proposal": [at.proposal], "": []}[step.of]
-    return Button(step.label, reverse(step.view, args=[project_id, *own]) + step.anchor)
+    url = reverse(step.view, args=[project_id, *own]) + step.anchor
+    return Button(step.label, url, step.posts)

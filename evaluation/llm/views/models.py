@@ -16,9 +16,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access
 from annotation.accounts.projects.forms import add_errors
-from annotation.models import Role
+from annotation.models import Role, Task
 from annotation.records.actions import locks
 from crowdqc.errors import Conflict, DomainError, Invalid
+from crowdqc.numbers import parse_whole
 from evaluation.llm.endpoints import actions
 from evaluation.llm.endpoints import probe as probing
 from evaluation.llm.endpoints.forms import EndpointForm, KeyForm, ModelForm, PriceForm
@@ -27,6 +28,24 @@ from evaluation.llm.selectors import models as reads
 from evaluation.models import Endpoint
 
 FORMS = ["GET", "HEAD", "POST"]
+
+
+def _task_of(request: HttpRequest, access: Access) -> Task | None:
+    """Return the task whose page led here to set up a model (``?task=``); None without one."""
+    pk = parse_whole(request.GET.get("task", ""))
+    tasks = access.project.tasks.filter(current__isnull=False).select_related("current")
+    return tasks.filter(pk=pk).first() if pk else None
+
+
+def _from_task(request: HttpRequest, access: Access) -> str:
+    """Return the query that keeps the task through the pages of endpoints and models."""
+    task = _task_of(request, access)
+    return f"?task={task.pk}" if task else ""
+
+
+def _models_url(request: HttpRequest, access: Access, endpoint: Endpoint) -> str:
+    page = reverse("models", args=[access.project.pk])
+    return f"{page}{_from_task(request, access)}#endpoint-{endpoint.pk}"
 
 
 @login_required
@@ -38,6 +57,8 @@ def models(request: HttpRequest, project_id: int) -> HttpResponse:
     context = {
         "view": "models",
         "rows": rows,
+        "came_from": _task_of(request, access),
+        "from_task": _from_task(request, access),
         "needs": reads.NEEDS,
         "without": reads.WITHOUT,
         "models": sum(len(row["models"]) for row in rows),
@@ -75,9 +96,15 @@ def endpoint_new(request: HttpRequest, project_id: int) -> HttpResponse:
                 messages.success(
                     request, _("%(made)s is added. Add a model of it next.") % {"made": made.name}
                 )
-                return redirect("models_model_new", project_id, made.pk)
+                page = reverse("models_model_new", args=[project_id, made.pk])
+                return redirect(page + _from_task(request, access))
     status = 422 if form.errors or key.errors else 200
-    context = {"form": form, "key": key, "endpoint": None}
+    context = {
+        "form": form,
+        "key": key,
+        "endpoint": None,
+        "from_task": _from_task(request, access),
+    }
     return render(request, "evaluation/llm/endpoint.html", context, status=status)
 
 
@@ -164,10 +191,16 @@ def model_new(request: HttpRequest, project_id: int, endpoint_id: int) -> HttpRe
                 request,
                 _("%(made)s is added. Probe it, to learn what it can do.") % {"made": made.name},
             )
-            return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.pk}")
+            return redirect(_models_url(request, access, found))
     status = 422 if form.errors else 200
     asking = probing.is_probe_pending(found.names_asked_at)
-    context = {"form": form, "endpoint": found, "model": None, "asking": asking}
+    context = {
+        "form": form,
+        "endpoint": found,
+        "model": None,
+        "asking": asking,
+        "from_task": _from_task(request, access),
+    }
     return render(request, "evaluation/llm/model.html", context, status=status)
 
 
@@ -216,7 +249,7 @@ def model_probe(request: HttpRequest, project_id: int, model_id: int) -> HttpRes
     access = get_access(request, project_id, Role.REQUESTER)
     found = reads.get_model(access.project, model_id)
     probing.request_probe(by=access.user, model=found)
-    return redirect(f"{reverse('models', args=[project_id])}#endpoint-{found.endpoint_id}")
+    return redirect(_models_url(request, access, found.endpoint))
 
 
 @login_required

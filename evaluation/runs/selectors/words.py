@@ -12,6 +12,13 @@ from evaluation.runs import run_types
 from evaluation.runs.adapters import adapter_of
 from evaluation.runs.selectors.recipes import encoder_words
 
+FOLLOW = "follow"  # in the address of a run's page: its results take its place once they are there
+
+
+def follow_url(run: Run) -> str:
+    """Return the address of a run's page that leads to the results once the run is done."""
+    return f"{reverse('run', args=[run.project_id, run.number])}?{FOLLOW}=1"
+
 
 def results_page(task: Task) -> str:
     """Return the address of the task's results, or of its runs with models."""

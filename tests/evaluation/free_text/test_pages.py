@@ -24,6 +24,7 @@ from evaluation.free_text.selectors.questions import numbers_and_least
 from evaluation.methods.aqer.diagnostics import sea_error
 from evaluation.models import Run, RunState
 from evaluation.runs import engine as runs
+from evaluation.runs.selectors import words as run_words
 from evaluation.runs.selectors.lists import figures_of
 from tests.evaluation.corpora import texts as corpus
 from tests.support import factories
@@ -378,7 +379,7 @@ def test_run_again_takes_the_last_options_and_says_how_many_answers_are_new(
     url = reverse("run_start", args=[task.project_id, task.pk])
     response = client.post(url, {"again": "1"})
     run = Run.objects.latest("pk")
-    assert response.url == reverse("run", args=[task.project_id, run.number])
+    assert response.url == run_words.follow_url(run)
     assert run.params["leave_one_out"] is False
     assert run.trigger == "browser"
     assert client.post(url, {"again": "1"}).status_code == 409  # it is waiting already
