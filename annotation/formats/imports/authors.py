@@ -42,6 +42,11 @@ AFTER = (
     Field("excluded", gettext_lazy("Its author is excluded")),
 )
 Author = tuple[Any, ...]
+# Columns whose text may stand for an item's id.
+TEXTS = (
+    *("text", "content", "sentence", "document", "body", "message", "tweet", "review"),
+    *("satz", "kommentar", "texto", "frase", "comentario"),
+)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,15 @@
 """Which pair a row of judgments means, how it was shown, and what its words mean there.
 
 A row names its pair by ``item_id``, by the ids of its texts as ``first`` and ``second``, or by
-their ids as they stood, ``left`` and ``right``. Where it names the pair in several ways they have
-to agree. ``flipped`` (true: the second text stood on the left) is about the row's own first and
-second, else about the pair as the task stores it; where neither it nor ``left`` says how the pair
-was shown, that is not known.
+their ids as they stood, ``left`` and ``right``; a text itself stands for its id. Where a row names
+the pair in several ways they have to agree. ``flipped`` (true: the second text stood on the left)
+is about the row's own first and second, else about the pair as the task stores it; where neither
+it nor ``left`` says how the pair was shown, that is not known.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple, NoReturn
 
@@ -17,6 +18,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.files.reading.importer import Reader, Row, closest_name, plain
 from annotation.files.reading.values import plain_value
+from annotation.formats.imports.authors import digest_text
 from annotation.formats.imports.winners import LEFT_WORDS, RIGHT_WORDS, SAID
 from annotation.task_types.pairwise.sides import (
     FIRST,
@@ -109,10 +111,18 @@ class NamedPair(NamedTuple):
 
 
 class Pairs:
-    """The pairs of a task, or its single texts, found by their ids or by those of their texts."""
+    """The pairs of a task, or its single texts, found by their ids, those of their texts, or these.
 
-    def __init__(self, pairs: Iterable[KnownPair], attention: Set[str] = frozenset()) -> None:
-        self.attention = attention
+    ``digests``: hash of a text -> ids of the texts that read so.
+    """
+
+    def __init__(
+        self,
+        pairs: Iterable[KnownPair],
+        attention: Set[str] = frozenset(),
+        digests: Mapping[str, Set[str]] | None = None,
+    ) -> None:
+        self.attention, self.digests = attention, digests or {}
         self.by_key: dict[str, KnownPair] = {}
         self.by_texts: dict[frozenset[str], list[KnownPair]] = {}
         for pair in sorted(pairs, key=lambda one: not one.asked):
@@ -124,7 +134,8 @@ class Pairs:
     def single(self, reader: Reader, row: Row) -> NamedPair:
         """The one text that a row judges. Raises Refused."""
         text = reader.value(row, FIRST)
-        return NamedPair(self._pair(reader, row, (text, "") if text else None), Shown())
+        ids = self._text_ids(reader, row, {FIRST: text, SECOND: ""}) if text else None
+        return NamedPair(self._pair(reader, row, ids), Shown())
 
     def named(self, reader: Reader, row: Row) -> NamedPair:
         """The pair that a row judges. Raises Refused."""
@@ -166,23 +177,44 @@ class Pairs:
         if not first or not second:
             wrong = gettext_noop("Only one of the two texts is named.")
             reader.refuse(row, names, wrong, _("Name both, or neither."))
-        for name, text in zip(names, (first, second), strict=True):
-            if text not in self.texts:
-                self._unknown(reader, row, name, text)
         if first == second:
             reader.refuse(
                 row, names, _("It is compared with itself."), _("Name two different texts.")
             )
-        return first, second
+        return self._text_ids(reader, row, dict(zip(names, (first, second), strict=True)))
+
+    def _text_ids(self, reader: Reader, row: Row, named: Mapping[str, str]) -> tuple[str, str]:
+        """The ids of the texts that two cells name, by id or in full. Raises Refused.
+
+        Of texts that read the same, those of the pair that the row names, or else of one pair.
+        """
+        ids = [self._ids_of(text) for text in named.values()]
+        for name, text, known in zip(named, named.values(), ids, strict=True):
+            if not known:
+                self._unknown(reader, row, name, text)
+        if all(len(one) == 1 for one in ids):
+            return min(ids[0]), min(ids[1])
+        pair = self.by_key.get(reader.known_name(row, "item_id", self.by_key))
+        asked = [frozenset(pair.texts)] if pair else self.by_texts.keys()
+        both = [two for two in itertools.product(*map(sorted, ids)) if frozenset(two) in asked]
+        if len(both) > 1:
+            wrong = gettext_noop("Several pairs of the task have these texts.")
+            reader.refuse(row, [*named], wrong, _("Write the pair’s id in item_id."))
+        return both[0] if both else (min(ids[0]), min(ids[1]))
+
+    def _ids_of(self, text: str) -> Set[str]:
+        if not text or text in self.texts:
+            return {text}
+        return self.digests.get(digest_text(text), frozenset())
 
     def _unknown(self, reader: Reader, row: Row, name: str, text: str) -> NoReturn:
         near = closest_name(text, self.texts)
         mend = (
             _("Did you mean %(near)s?") % {"near": near}
             if near
-            else gettext_noop("Write the id that it was imported with.")
+            else gettext_noop("Write the id that it was imported with, or the whole text.")
         )
-        reader.refuse(row, name, _("No text of the task has this id."), mend)
+        reader.refuse(row, name, _("The task has no such text."), mend)
 
     def _pair(self, reader: Reader, row: Row, texts: tuple[str, str] | None) -> KnownPair:
         """The item of this id, which has to be of these texts, or the first one of these texts."""

@@ -46,10 +46,11 @@ class KnownJudgments(KnownAuthors):
 
     ``there`` has the codes by dimension of what is judged already; its authors are ``("worker",
     member)`` and ``("system", name, prompt strategy, replicate)``. ``again`` has them by time, of
-    workers who judged the same more than once.
+    workers who judged the same more than once. ``digests``: hash of a text -> ids of such texts.
     """
 
     pairs: Sequence[KnownPair] = ()
+    digests: Mapping[str, Set[str]] = field(default_factory=dict)
     attention: Set[str] = frozenset()
     there: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     again: Mapping[tuple[Key, dt.datetime], Mapping[str, str]] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class Lines:
         single: bool,
     ) -> None:
         self.reader, self.known, self.asked, self.single = reader, known, asked, single
-        pairs = Pairs(known.pairs, known.attention)
+        pairs = Pairs(known.pairs, known.attention, known.digests)
         self.spelled = spellings(known.names, known.strategies)
         self.compared = [one.name for column, one in asked.items() if column in reader.mapping]
         named = partial(pairs.single if single else pairs.named, reader)

@@ -93,11 +93,13 @@ PAIR = (
     Field(
         "left",
         gettext_lazy("Text on the left"),
-        also=("left_id", "left_text", "response_a"),
+        also=("left_id", "left_text", "text_a", "response_a"),
         either=WHAT,
     ),
     Field(
-        "right", gettext_lazy("Text on the right"), also=("right_id", "right_text", "response_b")
+        "right",
+        gettext_lazy("Text on the right"),
+        also=("right_id", "right_text", "text_b", "response_b"),
     ),
     Field(
         "flipped", gettext_lazy("Second text stood left"), also=("turned", "swapped", "reversed")

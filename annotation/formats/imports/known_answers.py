@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.files.reading.importer import Field, Importer, Reader, Row, closest_name
 from annotation.files.reading.recognise import NUMBERED
+from annotation.formats.imports.authors import TEXTS, digest_text
 from annotation.task_types.known import KnownField, clean_known
 from crowdqc.errors import Invalid
 
@@ -53,10 +54,14 @@ def known_of_item(reader: Reader, row: Row, fields: Sequence[KnownField]) -> dic
 
 @dataclass(frozen=True)
 class KnownFields:
-    """What the draft holds: the keys of its items; and what can be known of one."""
+    """What the draft holds: the keys of its items; and what can be known of one.
+
+    ``digests``: hash of a text that one item has -> the item's key.
+    """
 
     items: frozenset[str] = frozenset()
     fields: Sequence[KnownField] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 class KnownAnswersFile(Importer):
@@ -69,7 +74,7 @@ class KnownAnswersFile(Importer):
             "item",
             gettext_lazy("Item id"),
             True,
-            ("item_id", "key", "id", "question_id", "text_id", *NUMBERED),
+            ("item_id", "key", "id", "question_id", "text_id", *NUMBERED, "question", *TEXTS),
         ),
         Field(
             "answer",
@@ -84,7 +89,7 @@ class KnownAnswersFile(Importer):
         Field("explanation", gettext_lazy("Explanation"), False, ("why", "reason", "feedback")),
     )
     limits = (
-        ("item", 80, gettext_noop("an id")),
+        ("item", 20_000, gettext_noop("a text")),
         ("explanation", 600, gettext_noop("an explanation")),
     )
     note = gettext_lazy(
@@ -117,6 +122,9 @@ class KnownAnswersFile(Importer):
                 reader.limit(row, self.limits)
                 name = values["field"] or only
                 values["item"] = reader.known_name(row, "item", known.items)
+                if values["item"] not in known.items:
+                    digest = digest_text(values["item"])
+                    values["item"] = known.digests.get(digest, values["item"])
                 if values["item"] not in known.items:
                     self._unknown(reader, row, "item", values["item"], known.items)
                 if name not in by_name:

@@ -26,7 +26,14 @@ from annotation.files.reading.keys import FirstSeen, Keys
 from annotation.files.reading.recognise import NUMBERED, fill_by_values
 from annotation.files.reading.remembered import Remembered
 from annotation.files.reading.spool import Spool
-from annotation.formats.imports.authors import AFTER, AUTHOR, AuthorCounts, Authors, KnownAnswers
+from annotation.formats.imports.authors import (
+    AFTER,
+    AUTHOR,
+    TEXTS,
+    AuthorCounts,
+    Authors,
+    KnownAnswers,
+)
 from annotation.formats.imports.items import made_id
 from annotation.task_types.labels.fields import CHOOSE_ONE, SINGLE_CODES, SPANS, code_of, codes_of
 from annotation.task_types.labels.rules import PREFIX, Span, read_answer
@@ -39,10 +46,6 @@ MOST_OPEN = 20_000  # answers of which some rows are read
 MOST_SEEN = 10_000  # drafts whose values are remembered
 WHAT = "a text, or a file"
 SAID = ("label", "field", "start", "end")
-TEXTS = (
-    *("text", "content", "sentence", "document", "body", "message", "tweet", "review"),
-    *("satz", "kommentar", "texto", "frase", "comentario"),
-)
 GOLD = ("gold_label", "truth", "true_label", "ground_truth", "expected")
 
 

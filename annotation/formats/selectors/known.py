@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import Q
 from django.db.models.functions import MD5, Length
 
 from annotation.authoring.actions.writing_topics import topics_without_passages
@@ -295,8 +296,14 @@ def _authored(
 def known_fields(task: Task) -> KnownFields:
     """The items of the draft, and what can be known of one."""
     version = task.versions.latest("number")
-    keys = task.items.in_version(version.number).values_list("key", flat=True)
-    return KnownFields(frozenset(keys), get_type(task.type).known_fields(version.settings))
+    rows = task.items.in_version(version.number).values_list("key", MD5("question"))
+    digests = dict(rows)
+    texts = Counter(digests.values())
+    return KnownFields(
+        frozenset(digests),
+        get_type(task.type).known_fields(version.settings),
+        {digest: key for key, digest in digests.items() if texts[digest] == 1},
+    )
 
 
 def label_items(task: Task) -> KnownLabelItems:
@@ -385,10 +392,23 @@ def judged_pairs(task: Task) -> KnownJudgments:
     own = Item.objects.filter(task=task)
     return KnownJudgments(
         pairs=_pairs(task),
+        digests=_text_digests(task),
         attention=set(own.filter(expected__isnull=False).values_list("key", flat=True)),
         **_authors(task),
         **_judged(task),
     )
+
+
+def _text_digests(task: Task) -> dict[str, set[str]]:
+    """The ids of texts under judgment by the hash of their text."""
+    own = Item.objects.filter(task=task, expected__isnull=True)
+    texts = Candidate.objects.filter(
+        Q(pk__in=own.values("first")) | Q(pk__in=own.exclude(second=None).values("second"))
+    )
+    found: dict[str, set[str]] = {}
+    for digest, key in texts.values_list(MD5("text"), "key"):
+        found.setdefault(digest, set()).add(key)
+    return found
 
 
 def _pairs(task: Task) -> list[KnownPair]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from annotation.files.reading.importer import CheckedRows, Reader, guess
 from annotation.files.reading.sheet import sheet_of
+from annotation.formats.imports.authors import digest_text
 from annotation.formats.imports.judged_pairs import KnownPair
 from annotation.formats.imports.judgment_lines import JudgmentLine, KnownJudgments, Lines
 from annotation.formats.imports.judgments import Judgments
@@ -170,7 +172,7 @@ BY_SIDES: Row = {"left": "t-1", "right": "t-2", "worker": "bo", "clarity": "left
         ({**BY_ID, "item_id": ""}, "item_id", "Nothing says what was judged"),
         ({**BY_ID, "first": "t-1"}, "first, second", "Only one of the two"),
         ({**BY_ID, "first": "t-1", "second": "t-3"}, "item_id, first, second", "about t-1 and t-2"),
-        ({**BY_SIDES, "left": "t-11"}, "left", "No text of the task.*mean t-1"),
+        ({**BY_SIDES, "left": "t-11"}, "left", "no such text.*mean t-1"),
         ({**BY_SIDES, "left": "t-2"}, "left, right", "with itself"),
         ({**BY_SIDES, "left": "t-3", "right": "t-4"}, "left, right", "does not compare"),
         ({**BY_SIDES, "first": "t-1", "second": "t-3"}, "first, second, left, right", "same two"),
@@ -292,3 +294,22 @@ def test_a_dimension_that_is_called_as_a_column_of_the_format_has_a_column_of_it
         ("first", "second"),
     ]
     assert good["position"] == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "pair", "problem"),
+    [
+        ({"response_a": "One.", "response_b": "Three."}, 2, ""),
+        ({"text_a": "One.", "text_b": "t-3"}, 2, ""),
+        ({"item_id": "p-1", "first": "One.", "second": "Two, or four."}, 1, ""),
+        ({"item_id": "p-2", "response_a": "One.", "response_b": "Two, or four."}, 0, "is about"),
+        ({"response_a": "One.", "response_b": "Two, or four."}, 0, "Several pairs"),
+        ({"response_a": "One.", "response_b": "Five."}, 0, "no such text"),
+    ],
+)
+def test_a_row_names_its_pair_by_the_texts_themselves(row: Row, pair: int, problem: str) -> None:
+    texts = {"One.": {"t-1"}, "Two, or four.": {"t-2", "t-4"}, "Three.": {"t-3"}}
+    known = replace(KNOWN, digests={digest_text(text): ids for text, ids in texts.items()})
+    checked = check([{"worker": "bo", "clarity": "A", **row}], known)
+    assert [one["item"] for one in checked.good] == [pair] * bool(pair)
+    assert [problem in one.wrong for one in checked.problems] == [True] * bool(problem)

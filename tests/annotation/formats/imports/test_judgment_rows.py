@@ -436,3 +436,13 @@ def test_an_imported_model_stands_beside_people_on_the_page_of_judges() -> None:
     assert every["Tern-2, judge"] > 0.85
     assert every["Tern-2, judge"] + every["Owl, judge"] == pytest.approx(1)
     assert check_rows(task, "judgments", sheet_of(rows)).checked.there == 48
+
+
+def test_judgments_are_found_by_the_texts_of_the_task() -> None:
+    task = make_pairs(make.make_project(), 1, settings=TWO)
+    item = task.items.select_related("first", "second").first()
+    assert item is not None and item.first is not None and item.second is not None
+    row = {"response_a": item.second.text, "response_b": item.first.text}
+    assert bring(task, [{**row, "worker": "ann", "clarity": "left"}]) == 1
+    answer = Answer.objects.get(item__task=task)
+    assert (answer.item_id, answer.flipped) == (item.pk, True)

@@ -63,6 +63,15 @@ def test_accepted_words_a_number_and_an_explanation_come_in_once() -> None:
     assert taken(task, *rows) == 0
 
 
+def test_an_item_is_named_by_its_text_where_one_item_has_it() -> None:
+    task = factories.make_task(n=3, publish=False)
+    texts = dict(task.items.values_list("key", "question"))
+    assert taken(task, {"item": texts["q-002"], "answer": "7"}) == 1
+    assert list(expected_of(task)) == ["q-002"]
+    task.items.update(question="The same")
+    assert not checked(task, {"item": "The same", "answer": "7"}).good
+
+
 def test_a_rating_is_known_by_scale_and_leaves_its_slots() -> None:
     task = ratings.make_documents(factories.make_project())
     item = task.items.order_by("pk")[0]
