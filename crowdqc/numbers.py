@@ -54,6 +54,13 @@ def score(value: Number | None, digits: int = 3) -> str:
     return (MINUS if negative else "") + _localized(text)
 
 
+def probability(value: Number | None, digits: int = 2) -> str:
+    """Format an estimated probability like ``.87``; what rounds to 1 is not certain: ``>.99``."""
+    if value is None or _missing(value) or round(float(value), digits) < 1:
+        return score(value, digits)
+    return ">" + score(1 - 10**-digits, digits)
+
+
 def interval(low: Number | None, high: Number | None, digits: int = 3) -> str:
     """Format an interval like ``.846–.892``; with a negative end the dash becomes "to".
 

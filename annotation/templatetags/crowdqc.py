@@ -85,6 +85,12 @@ def score(value: numbers.Number | None, digits: int = 3) -> str:
 
 
 @register.filter
+def probability(value: numbers.Number | None, digits: int = 2) -> str:
+    """Format an estimated probability like ``.87``, or ``>.99``."""
+    return numbers.probability(value, digits)
+
+
+@register.filter
 def written_number(value: str) -> str:
     """Format a number that a requester wrote with a point, like ``2.5``."""
     return numbers.written(str(value))

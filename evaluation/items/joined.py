@@ -205,7 +205,7 @@ class JoinedTable:
                     label, certainty = estimated[key]
                     row |= {"label": label, "certainty": certainty, "basis": "run"}
                 if key in decided:
-                    row |= {"label": decided[key], "basis": "decision"}
+                    row |= {"label": decided[key], "certainty": None, "basis": "decision"}
                 yield row
 
     def _ratings(self, items: Sequence[Item]) -> Iterator[Row]:
@@ -328,9 +328,10 @@ def _majority(votes: Mapping[str, str]) -> Row:
     most = Counter(votes.values()).most_common(2)
     if not most:
         return {"label": "", "certainty": None, "basis": ""}
-    is_tied = len(most) > 1 and most[0][1] == most[1][1]
+    if len(most) > 1 and most[0][1] == most[1][1]:
+        return {"label": "", "certainty": None, "basis": "majority"}
     share = round(most[0][1] / len(votes), 4)
-    return {"label": "" if is_tied else most[0][0], "certainty": share, "basis": "majority"}
+    return {"label": most[0][0], "certainty": share, "basis": "majority"}
 
 
 class JoinedMaker:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crowdqc.numbers import count, score
+from crowdqc.numbers import count, probability
 from evaluation.labels.columns import LABEL
 from evaluation.labels.selectors import decisions, findings, study, tables
 from evaluation.labels.selectors import workers as worker_reads
@@ -80,7 +80,7 @@ class SharedLabel:
 def _certainty(row: SharedLabel) -> SafeString | str:
     if row.by_hand:
         return _("by hand")
-    return empty_cell() if row.certainty is None else score(row.certainty, 2)
+    return empty_cell() if row.certainty is None else probability(row.certainty)
 
 
 ITEMS = (

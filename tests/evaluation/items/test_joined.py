@@ -97,10 +97,15 @@ def test_a_decision_of_a_person_comes_before_the_run_and_a_majority_after_it(tas
         task=task, item=item, field="label", label="yes", by=task.project.owner, decider=1
     )
     rows = csv_rows(written(task, "csv")[0])
-    assert (rows[0]["label"], rows[0]["basis"]) == ("yes", "decision")
+    assert (rows[0]["label"], rows[0]["certainty"], rows[0]["basis"]) == ("yes", "", "decision")
     OfficialRun.objects.all().delete()
     rows = csv_rows(written(task, "csv")[0])
     assert (rows[1]["label"], rows[1]["certainty"], rows[1]["basis"]) == ("yes", "1.0", "majority")
+    first, second, _third = Answer.objects.filter(item__key="i2")
+    first.choices.update(code="yes")
+    Answer.objects.filter(pk=second.pk).update(counts=False, uncounted_reason="careless")
+    tied = csv_rows(written(task, "csv")[0])[2]
+    assert (tied["label"], tied["certainty"]) == ("", "")
 
 
 def test_answers_that_do_not_count_and_items_that_are_filtered_out_are_left_out(
