@@ -205,6 +205,11 @@ class LedgerQuerySet(models.QuerySet["LedgerEntry"]):
                 found[credit] -= amount
         return found
 
+    def cost_of(self, holder: Task | Project) -> Decimal:
+        """Return what a task, or all tasks of a project, cost so far by the books."""
+        tasks = [holder] if isinstance(holder, Task) else list(holder.tasks.all())
+        return sum(self.cost_by_task(tasks).values(), Decimal("0.00")) if tasks else Decimal("0.00")
+
     def paid(self) -> Decimal:
         """Sum of money paid to workers, without fees and less what was booked back."""
         return self.aggregate(paid=PAID_OUT)["paid"]

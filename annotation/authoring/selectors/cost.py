@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Max, Sum
 from django.db.models.functions import Greatest
 
-from annotation.models import Task, TaskVersion
+from annotation.models import Recruitment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from annotation.task_types import get_type
 from annotation.task_types.base import QUIZ_TRIES
@@ -50,6 +50,17 @@ def an_hour(pay: Decimal, minutes: float | None) -> Decimal | None:
     return round_money(pay * 60 / as_decimal(minutes))
 
 
+def fee_percents(tasks: Iterable[Task]) -> dict[int, Decimal]:
+    """Return by task the highest fee of the platforms that it recruits on; one query."""
+    ways_in = Recruitment.objects.filter(task__in=tasks, active=True).order_by()
+    return dict(ways_in.values_list("task").annotate(fee=Max("fee_percent")))
+
+
+def add_fee(pay: Decimal, percent: Decimal) -> Decimal:
+    """Return what ``pay`` costs with the platform's fee."""
+    return round_money(pay * (100 + percent) / 100)
+
+
 def time_in_words(minutes: float) -> str:
     """Return "15 s", "4 min 35 s" or "12 min": as exact as the pay per hour made of it."""
     seconds = max(1, round(60 * minutes))
@@ -72,6 +83,7 @@ class Cost:
     measured: int  # assignments behind the minutes; 0: an estimate from lengths
     floor: Decimal | None
     quiz: Decimal = Decimal(0)  # pay for a try of the quiz
+    fee_percent: Decimal = Decimal(0)  # of the platform
 
     @property
     def quiz_at_most(self) -> Decimal:
@@ -99,9 +111,14 @@ class Cost:
         return self.assignments * self.minutes / 60
 
     @property
-    def cost_limit(self) -> Decimal:
-        """Return what the assignments that are still open cost together."""
+    def open_pay(self) -> Decimal:
+        """Return the pay for the assignments that are still open."""
         return self.pay * self.open_assignments
+
+    @property
+    def cost_limit(self) -> Decimal:
+        """Return what the assignments that are still open cost, with the platform's fee."""
+        return add_fee(self.open_pay, self.fee_percent)
 
     @property
     def under_floor(self) -> bool:
@@ -151,6 +168,7 @@ def cost_of(task: Task, version: TaskVersion, items: Any, groups: Any) -> Cost:
         measured=measured,
         floor=task.project.hourly_floor,
         quiz=as_decimal(version.settings["quiz_pay"] if version.settings.get("quiz_items") else 0),
+        fee_percent=fee_percents([task]).get(task.pk, Decimal(0)),
     )
 
 

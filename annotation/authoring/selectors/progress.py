@@ -24,7 +24,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, NullIf, Round, TruncDate
 from django.utils import timezone
 
-from annotation.authoring.selectors.cost import count_assignments
+from annotation.authoring.selectors.cost import add_fee, count_assignments, fee_percents
 from annotation.authoring.selectors.tasks import documents_of
 from annotation.models import Assignment, Item, LedgerEntry, PayoutLine, Project, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
@@ -51,7 +51,7 @@ class TaskProgress:
     last: dt.datetime | None
     booked: Decimal  # approved pay, corrections, fees and what left without an approval
     waiting: Decimal  # pay and proposed bonus of work that is not settled
-    ahead: Decimal  # pay of what is still to come, while the task collects
+    ahead: Decimal  # pay of what is still to come, and the platform's fee on it and on what waits
     open_assignments: int  # that the free slots make; the last one may be smaller
     pay: Decimal
 
@@ -157,6 +157,7 @@ def progress_of(
     drafted, drafts = _drafted(tasks)
     work, bonus = _work(tasks), _proposed_bonus(tasks)
     booked = LedgerEntry.objects.cost_by_task(tasks) if tasks else {}
+    fees = fee_percents(tasks) if tasks else {}
     versions = {task.pk: task.current or drafts.get(task.pk) for task in tasks}
     documents = documents_of(tasks, {pk: one for pk, one in versions.items() if one is not None})
     found = []
@@ -165,9 +166,10 @@ def progress_of(
         row, (n, slots) = work.get(task.pk, {}), items.get(task.pk, (0, 0))
         pay = version.pay if version else ZERO
         still = count_assignments(slots, version, n, documents.get(task.pk, 0)) if version else 0
-        ahead = ZERO
+        waiting = row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO)
+        coming = ZERO
         if task.state in (TaskState.OPEN, TaskState.PAUSED):
-            ahead = still * pay + row.get("leased_pay", ZERO)
+            coming = still * pay + row.get("leased_pay", ZERO)
         found.append(
             TaskProgress(
                 task=task,
@@ -179,8 +181,8 @@ def progress_of(
                 leased=row.get("leased", 0),
                 last=row.get("last"),
                 booked=booked.get(task.pk, ZERO),
-                waiting=row.get("waiting_pay", ZERO) + bonus.get(task.pk, ZERO),
-                ahead=ahead,
+                waiting=waiting,
+                ahead=add_fee(waiting + coming, fees.get(task.pk, ZERO)) - waiting,
                 open_assignments=still,
                 pay=pay,
             )

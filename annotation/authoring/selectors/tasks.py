@@ -11,7 +11,12 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subqu
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
-from annotation.authoring.selectors.cost import count_assignments, count_documents
+from annotation.authoring.selectors.cost import (
+    add_fee,
+    count_assignments,
+    count_documents,
+    fee_percents,
+)
 from annotation.authoring.selectors.planned import planned_answers
 from annotation.models import (
     Answer,
@@ -26,6 +31,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import AssignmentState
 from annotation.models.payouts import OWED, PAID_OUT
+from annotation.models.tasks import TaskState
 from annotation.task_types import TaskType, get_type
 from annotation.task_types.labels.fields import FROM_TEMPLATE
 from annotation.task_types.rating.type import by_document
@@ -47,7 +53,9 @@ class TaskRow:
     pending: int  # answers that nobody has submitted yet; beside them an import may bring more
     answers: int
     submitted: int
-    paid: int  # submitted and not from a file: those that are paid for
+    earned: Decimal  # base pay of the work that people did or are doing
+    open_assignments: int  # that nobody has taken yet, while the task collects
+    fee_percent: Decimal  # of the platform
     waiting: int  # submitted, and neither settled nor in a proposal
     leased: int
     approved: Decimal  # what the books owe or paid
@@ -71,8 +79,8 @@ class TaskRow:
 
     @property
     def cost_limit(self) -> Decimal:
-        """Base pay of the submitted work and of the work still to come."""
-        return (self.paid + self.outstanding) * self.version.pay
+        """The cost at most of the work that is done and to come, with the platform's fee."""
+        return add_fee(self.earned + self.open_assignments * self.version.pay, self.fee_percent)
 
     @property
     def type(self) -> TaskType:
@@ -225,17 +233,18 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
     }
     collected = collected_answers(found)
     done = Q(state=AssignmentState.SUBMITTED, quiz__isnull=True)
+    held = Q(state=AssignmentState.LEASED, quiz__isnull=True)
     busy = PayoutLine.objects.filter(assignment=OuterRef("pk"), live=True)
     work = _by_task(
         Assignment.objects.filter(task__in=found),
         "task_id",
         submitted=Count("pk", filter=done),
-        paid=Count("pk", filter=done & ~Q(source="import")),
+        earned=Sum("pay", filter=(done | held) & ~Q(source="import"), default=ZERO),
         waiting=Count(
             "pk",
             filter=Q(state=AssignmentState.SUBMITTED, settled_at__isnull=True) & ~Exists(busy),
         ),
-        leased=Count("pk", filter=Q(state=AssignmentState.LEASED, quiz__isnull=True)),
+        leased=Count("pk", filter=held),
         last=Max("submitted_at"),
     )
     books = _by_task(
@@ -245,7 +254,7 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
         paid=PAID_OUT,
     )
     shown = {task.pk: task.current or drafts[task.pk] for task in found}
-    documents = documents_of(found, shown)
+    documents, fees = documents_of(found, shown), fee_percents(found)
     return [
         _row(
             task,
@@ -255,6 +264,7 @@ def rows_of(found: list[Task]) -> list[TaskRow]:
             collected=collected[task.pk],
             work=work.get(task.pk, {}),
             books=books.get(task.pk, {}),
+            fee_percent=fees.get(task.pk, ZERO),
         )
         for task in found
     ]
@@ -269,12 +279,16 @@ def _row(
     collected: Collected,
     work: dict[str, Any],
     books: dict[str, Any],
+    fee_percent: Decimal,
 ) -> TaskRow:
     questions = collected.questions
     # Before the first publication no question has slots yet: count those it will get.
     planned, pending = collected.planned, collected.pending
     if not task.current_id:
         planned = pending = questions * version.redundancy
+    items, free = collected.every if task.current_id else (questions, pending)
+    if task.state == TaskState.CLOSED:
+        free = 0
     return TaskRow(
         task=task,
         version=version,
@@ -285,7 +299,9 @@ def _row(
         pending=pending,
         answers=collected.answers,
         submitted=work.get("submitted", 0),
-        paid=work.get("paid", 0),
+        earned=work.get("earned", ZERO),
+        open_assignments=count_assignments(free, version, items, documents),
+        fee_percent=fee_percent,
         waiting=work.get("waiting", 0),
         leased=work.get("leased", 0),
         approved=books.get("approved", ZERO),

@@ -117,6 +117,13 @@ def _collected_words(row: TaskRow) -> str:
     return gettext("%(answers)s collected, %(planned)s planned.") % values
 
 
+def _cost_words(row: TaskRow, currency: str) -> str:
+    words = gettext("%(most)s at most, once all is done")
+    if row.fee_percent:
+        words = gettext("%(most)s at most with the platform’s fee, once all is done")
+    return words % {"most": numbers.money(row.cost_limit, currency)}
+
+
 @login_required
 @require_safe
 @open_to_viewers
@@ -148,8 +155,7 @@ def task(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
             "value": numbers.money(row.paid_out, currency),
             "of": gettext("of %(approved)s approved")
             % {"approved": numbers.money(row.approved, currency)},
-            "note": gettext("%(most)s at most, once all is done")
-            % {"most": numbers.money(row.cost_limit, currency)},
+            "note": _cost_words(row, currency),
         },
     ]
     context = {

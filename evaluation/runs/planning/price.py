@@ -12,7 +12,8 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Assignment, Recruitment, Task, TaskVersion
+from annotation.authoring.selectors.cost import add_fee, fee_percents
+from annotation.models import Assignment, Task, TaskVersion
 from annotation.models.assignments import AssignmentState
 from crowdqc.money import as_decimal, round_money
 from crowdqc.numbers import money, percent, plural
@@ -38,7 +39,7 @@ class Price:
 
     def cost(self, answers: int) -> Decimal:
         """Return the price of so many answers in whole assignments, fee included."""
-        return self.pay * self.assignments(answers) * (1 + self.fee / 100)
+        return add_fee(self.pay * self.assignments(answers), self.fee)
 
     def assignments(self, answers: int) -> int:
         """Return the number of whole assignments for so many answers."""
@@ -100,7 +101,6 @@ class Price:
 
 def price_of(task: Task, version: TaskVersion) -> Price:
     """Return the price of a version, with the highest fee of the task's open recruitments."""
-    fees = Recruitment.objects.filter(task=task, active=True).values_list("fee_percent", flat=True)
     # By whole assignments: counting a week's answers took a third of a large board's time.
     came = Assignment.objects.filter(
         task=task,
@@ -111,7 +111,7 @@ def price_of(task: Task, version: TaskVersion) -> Price:
     return Price(
         pay=version.pay,
         per_assignment=version.items_per_assignment,
-        fee=max(fees, default=Decimal(0)),
+        fee=fee_percents([task]).get(task.pk, Decimal(0)),
         currency=task.project.currency,
         a_day=came.count() * version.items_per_assignment / WEEK.days,
     )

@@ -23,7 +23,14 @@ from annotation.gallery.templates import get_template, is_template_text, templat
 from annotation.models import Recruitment, Task
 from annotation.task_types import TYPES
 from tests.annotation.pairs.pair_studies import HTMX, signed_in
-from tests.support.factories import World, claim_and_submit, make_answers, make_world
+from tests.support.factories import (
+    World,
+    claim,
+    claim_and_submit,
+    make_answers,
+    make_worker,
+    make_world,
+)
 from tests.support.studies.labels import make_labels
 
 pytestmark = pytest.mark.django_db
@@ -162,6 +169,28 @@ def test_a_new_version_says_what_it_costs_beyond_the_work_that_is_done(world: Wo
     edit_draft(by=by, task=task, fields={"redundancy": 3, "pay": "3.00"})
     found = Publishing(Build(task))
     assert (found.earned_pay, found.further_cost, found.total) == (2, 15, 17)
+
+
+def test_every_page_names_one_cost_with_the_fee_of_the_platform(world: World) -> None:
+    by, task = world.requester, world.task
+    edit_draft(by=by, task=task, fields={"pay": "2.00", "redundancy": 2, "items_per_assignment": 1})
+    Recruitment.objects.create(
+        task=task, kind="panel", name="Ours", currency="EUR", created_by=by, fee_percent="33.30"
+    )
+
+    def costs() -> set[Decimal]:
+        task.refresh_from_db()
+        dialog, [overview] = Publishing(Build(task)), progress_of([task])
+        assert dialog.further_cost <= dialog.total
+        return {dialog.total, task_row(task).cost_limit, overview.spent + overview.ahead}
+
+    publish_task(by=by, task=task)
+    assert costs() == {Publishing(Build(task)).cost.cost_limit} == {Decimal("10.66")}
+    claim_and_submit(task)
+    claim(task, make_worker(task.project))
+    assert costs() == {Decimal("10.66")}
+    page = signed_in(by).get(reverse("task", args=[task.project_id, task.pk])).content.decode()
+    assert "€10.66 at most with the platform’s fee" in page
 
 
 def test_the_dialog_and_the_list_say_what_a_version_changes(world: World) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from urllib.parse import urlencode
 
-from django.db.models import Max, Q, Sum
+from django.db.models import Q, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -15,11 +15,12 @@ from django.utils.translation import ngettext
 from annotation.accounts.projects.actions import current_consent_text, is_usual_consent
 from annotation.authoring.selectors.builder.frame import Build
 from annotation.authoring.selectors.builder.pairs import PairBuild
-from annotation.authoring.selectors.cost import Cost
+from annotation.authoring.selectors.cost import Cost, add_fee
+from annotation.models import LedgerEntry
 from annotation.models.assignments import AssignmentState
 from annotation.pair_design import tell_groups
 from annotation.panels.selectors import count_able_workers
-from crowdqc.money import ZERO, round_money
+from crowdqc.money import ZERO
 from crowdqc.numbers import several
 
 
@@ -55,13 +56,6 @@ class Publishing:
         return len(self.build.type.lines(self.version.settings))
 
     @cached_property
-    def fee_percent(self) -> Decimal:
-        """The highest fee of the platforms that the task recruits on."""
-        ways_in = self.task.recruitments.filter(active=True)
-        found: Decimal | None = ways_in.aggregate(m=Max("fee_percent"))["m"]
-        return found or ZERO
-
-    @cached_property
     def earned_pay(self) -> Decimal:
         """Pay of the work that people did or are doing, of all versions."""
         held = Q(state__in=(AssignmentState.SUBMITTED, AssignmentState.LEASED), quiz__isnull=True)
@@ -72,10 +66,7 @@ class Publishing:
     @cached_property
     def open_pay(self) -> Decimal:
         """Pay at most of the work that is still to come."""
-        return self.cost.cost_limit
-
-    def _with_fee(self, pay: Decimal) -> Decimal:
-        return round_money(pay * (100 + self.fee_percent) / 100)
+        return self.cost.open_pay
 
     @property
     def fee(self) -> Decimal:
@@ -85,12 +76,12 @@ class Publishing:
     @property
     def further_cost(self) -> Decimal:
         """The cost at most of what is still to come, with fees."""
-        return self._with_fee(self.open_pay)
+        return self.total - add_fee(self.earned_pay, self.cost.fee_percent)
 
     @property
     def total(self) -> Decimal:
         """The cost at most, with fees, and with the work that is done."""
-        return self._with_fee(self.earned_pay) + self.further_cost
+        return add_fee(self.earned_pay + self.open_pay, self.cost.fee_percent)
 
     @cached_property
     def budget_left(self) -> Decimal | None:
@@ -98,10 +89,8 @@ class Publishing:
         project = self.task.project
         if project.budget is None:
             return None
-        owed: Decimal | None = (
-            project.ledger.owed().exclude(task=self.task).aggregate(s=Sum("amount"))["s"]
-        )
-        return project.budget - (owed or 0) - self.total
+        others = LedgerEntry.objects.cost_of(project) - LedgerEntry.objects.cost_of(self.task)
+        return project.budget - others - self.total
 
     @cached_property
     def gaps(self) -> list[Gap]:
