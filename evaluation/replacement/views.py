@@ -20,6 +20,7 @@ from evaluation.replacement import actions, next_items
 from evaluation.replacement import selectors as reads
 from evaluation.replacement.selectors import asking, files, judging
 from evaluation.results.images import POLICY
+from evaluation.runs.model_answers import model_answers
 from evaluation.runs.next_actions import page_screen
 from evaluation.runs.pages import number_of
 from evaluation.runs.run_types import require_fit
@@ -32,8 +33,10 @@ from evaluation.runs.study_state import read_state
 @require_safe
 def results(request: HttpRequest, project_id: int, task_id: int) -> HttpResponse:
     """A verdict a model; ``?model=`` opens one model's people."""
-    _, run, context = _frame(request, project_id, task_id, "verdict")
-    if run is not None:
+    task, run, context = _frame(request, project_id, task_id, "verdict")
+    if run is None:
+        context["answered"] = model_answers(task)
+    else:
         told = run_reads.figures_of(run)
         context.update(
             reads.page(run, told, model=number_of(request, "model")),

@@ -76,7 +76,9 @@ def page(task: Task, query: str = "") -> str:
 
 
 def test_one_model_may_one_may_not_and_of_one_the_answers_cannot_tell(task: Task) -> None:
-    assert "Not tested yet" in page(task)
+    untested = page(task)
+    assert "Not tested yet" in untested and "Test the models" in untested
+    assert "Let a model answer" not in untested
     run = finished_run(task)
     text = page(task)
     assert "Alder can replace one of your annotators on this task." in text
