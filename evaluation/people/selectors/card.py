@@ -117,7 +117,7 @@ class WorkerCard:
     log: LogSummary
     logged: int
     submitted: int
-    tasks: int
+    tasks: list[Task]
     rejections: list[Rejection]
     consent: Consent | None
     current_consent: int
@@ -167,7 +167,7 @@ def worker_card(worker: Membership, *, page: Any, work_page: Any) -> WorkerCard:
         log=log,
         logged=sum(log.events > 0 for log in logs.values()),
         submitted=len(assignments),
-        tasks=len(tasks),
+        tasks=list(tasks.values()),
         rejections=list(
             Rejection.objects.filter(assignment__worker=worker)
             .select_related("assignment__task__current", "line__batch", "rejected_by", "outcome_by")

@@ -187,6 +187,13 @@ def test_times_and_money_stand_beside_what_is_usual_and_what_is_owed() -> None:
     text = opened(world.manager, "worker_card", world.project.pk, world.worker.pk)
     for words in ("Storks", "top 5", "Left out of the results"):
         assert words in text
+    assert "Remove from task…" not in text  # that is a requester's
+    client = Client()
+    client.force_login(world.requester)
+    page = client.get(reverse("worker_card", args=[world.project.pk, world.worker.pk]))
+    for task in shown.tasks:
+        url = reverse("task_exclude", args=[world.project.pk, task.pk, world.worker.pk])
+        assert page.content.decode().count(f'href="{url}"') == 1
     own = opened(world.worker.user, "work_card", world.project.pk)
     assert "Storks" in own and "Left out" not in own and "top 5" not in own
     assert "€2.50" in own and "Middle 50% of all" not in own
