@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.models import Assignment, Item, Notice, Project, Task
+from annotation.models import Assignment, Item, LedgerEntry, Notice, Project, Task
 from annotation.models.assignments import AssignmentState
 from annotation.models.tasks import TaskState
 from annotation.notifications.actions.notices import notify, people_of
@@ -61,7 +61,7 @@ def _complete(task: Any, key: str) -> bool:
 
 
 def tell_budget(*, task: Task, project: Project) -> None:
-    """Notify staff when approved pay comes close to the task's or the project's budget.
+    """Notify staff when the cost comes close to the task's or the project's budget.
 
     Called by what books pay, in its transaction; each budget is told of once at each step.
     """
@@ -86,7 +86,7 @@ def tell_budget(*, task: Task, project: Project) -> None:
     for holder, name, sentences in holders:
         if not holder.budget:
             continue
-        spent = holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO
+        spent = LedgerEntry.objects.cost_of(holder)
         if spent < NEARLY * holder.budget:
             continue
         used = spent >= holder.budget
@@ -102,7 +102,7 @@ def tell_budget(*, task: Task, project: Project) -> None:
 
 
 def _budget_words(sentence: str, spent: Decimal, budget: Decimal, project: Project) -> str:
-    approved = _("%(spent)s of %(budget)s %(currency)s approved") % {
+    approved = _("%(spent)s of %(budget)s %(currency)s spent") % {
         "spent": spent,
         "budget": budget,
         "currency": project.currency,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 
-from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -63,14 +62,14 @@ def within_budget(batch: PayoutBatch, project: Project, amount: Decimal) -> None
     for holder, label in ((task, "task"), (project, "project")):
         if holder.budget is None:
             continue
-        spent = holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO
+        spent = LedgerEntry.objects.cost_of(holder)
         if spent + amount > holder.budget:
             raise Conflict(
                 _(
-                    "The %(label)s’s budget is %(budget)s; %(approved)s is approved, %(amount)s is "
-                    "too much."
+                    "The %(label)s’s budget is %(budget)s; %(spent)s is spent, %(amount)s is too "
+                    "much."
                 )
-                % {"label": label, "budget": holder.budget, "approved": spent, "amount": amount},
+                % {"label": label, "budget": holder.budget, "spent": spent, "amount": amount},
                 code="over-budget",
             )
 

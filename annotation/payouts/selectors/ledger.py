@@ -139,7 +139,7 @@ def last_bookings(task: Task, limit: int = 6) -> list[Booking]:
     )
     left = None
     if task.budget is not None:
-        left = task.budget - (task.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO)
+        left = task.budget - LedgerEntry.objects.cost_of(task)
     found = []
     for row in rows:
         name = _("Base") if row["kind"] == LedgerEntry.Kind.BASE else _("Bonus")

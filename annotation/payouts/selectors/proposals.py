@@ -274,8 +274,3 @@ def decided_before(worker_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
         elif decision == Decision.REJECTED:
             found[pk] = (approved, rejected + n)
     return found
-
-
-def approved_total(holder: Any) -> Decimal:
-    """Return the sum of approved pay of a task or a project."""
-    return holder.ledger.owed().aggregate(s=Sum("amount"))["s"] or ZERO

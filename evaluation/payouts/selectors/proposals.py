@@ -11,13 +11,21 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.models import PayoutBatch, PayoutLine, PayoutRule, Project, Task, User
+from annotation.models import (
+    LedgerEntry,
+    PayoutBatch,
+    PayoutLine,
+    PayoutRule,
+    Project,
+    Task,
+    User,
+)
 from annotation.models.decisions import OVERTURNED
 from annotation.payouts.actions.bonus_rule import bases_of
 from annotation.payouts.actions.rules import reason_cannot_decide, why_nobody_approves
 from annotation.payouts.details.selectors import API, MISSING, WAYS, ways_of_assignments
 from annotation.payouts.selectors.next_steps import ways_out
-from annotation.payouts.selectors.proposals import approved_total, lines_of
+from annotation.payouts.selectors.proposals import lines_of
 from annotation.task_types import get_type
 from crowdqc.numbers import count, money, plain_decimal, plural, score
 from evaluation.models import Run, WorkerScore
@@ -393,20 +401,20 @@ def _checks(page: PayoutPage, viewer: User) -> list[Check]:
 
 
 def _budget(page: PayoutPage, holder: Task | Project) -> Check:
-    currency, before = page.batch.project.currency, approved_total(holder)
+    currency, before = page.batch.project.currency, LedgerEntry.objects.cost_of(holder)
     after, of_task = before + page.going.pay, isinstance(holder, Task)
     told = {"before": money(before, currency), "after": money(after, currency)}
     if holder.budget is None:
         text = (
-            _("Task budget not set; approved %(before)s, after this %(after)s")
+            _("Task budget not set; spent %(before)s, after this %(after)s")
             if of_task
-            else _("Project budget not set; approved %(before)s, after this %(after)s")
+            else _("Project budget not set; spent %(before)s, after this %(after)s")
         )
         return Check("done", text % told)
     text = (
-        _("Task budget %(budget)s, approved %(before)s, after this %(after)s")
+        _("Task budget %(budget)s, spent %(before)s, after this %(after)s")
         if of_task
-        else _("Project budget %(budget)s, approved %(before)s, after this %(after)s")
+        else _("Project budget %(budget)s, spent %(before)s, after this %(after)s")
     ) % {**told, "budget": money(holder.budget, currency)}
 
     if after > holder.budget:

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Access, get_access, get_task
 from annotation.lists.pages import list_page
-from annotation.models import PayoutBatch, PayoutLine, Task
+from annotation.models import LedgerEntry, PayoutBatch, PayoutLine, Task
 from annotation.payouts import export as exports
 from annotation.payouts.actions import proposals as payouts
 from annotation.payouts.actions.bonus_rule import bases_of
@@ -417,7 +417,7 @@ def payout_list(request: HttpRequest, project_id: int) -> HttpResponse:
         "proposals": sum(counts.values()),
         "waiting": reads.waiting_by_task(access.project),
         "owed": reads.rejections_owed(access.project),
-        "approved": reads.approved_total(access.project),
+        "spent": LedgerEntry.objects.cost_of(access.project),
         "by_hand": by_hand(access.project),
     }
     template = "evaluation/payouts/payout_list.html"

@@ -22,6 +22,7 @@ from annotation.models import (
     Notice,
     Payment,
     PayoutBatch,
+    Project,
     Rejection,
     Role,
     Statement,
@@ -479,3 +480,9 @@ def test_a_correction_belongs_to_the_task_of_its_account(world: World) -> None:
     assert client.post(url, fresh).status_code == 302
     costs = LedgerEntry.objects.cost_by_task([world.task, other])
     assert costs == {world.task.pk: Decimal("1.80"), other.pk: Decimal("0.40")}
+    # The budget is of what the tasks cost, not of what was approved.
+    Project.objects.filter(pk=world.project.pk).update(budget=Decimal("3.80"))
+    [second] = done(world, 1)
+    with pytest.raises(Conflict) as refused:
+        approved(world, ProposedLine(second.pk))
+    assert refused.value.code == "over-budget"

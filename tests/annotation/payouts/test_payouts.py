@@ -166,7 +166,7 @@ def test_the_budget_is_a_cap(world: World, holder: str) -> None:
     row.save()
     approve(world, propose(world, ProposedLine(submitted(world).pk)), "1.80")
     second = propose(world, ProposedLine(submitted(world).pk))
-    with pytest.raises(Conflict, match=f"{holder}’s budget is 3.59; 1.80 is approved"):
+    with pytest.raises(Conflict, match=f"{holder}’s budget is 3.59; 1.80 is spent"):
         approve(world, second, "1.80")
     row.budget = Decimal("3.60")
     row.save()
