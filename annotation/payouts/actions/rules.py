@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -115,19 +116,34 @@ def find_approvers(project: Project, proposer: User) -> tuple[list[User], str]:
         people[project.owner_id] = project.owner
     others = [str(one) for one in people.values() if one.pk != proposer.pk]
     if not others and not project.single_approval:
-        return [], _(
-            "There is no second manager who could approve it. Invite one; an independent manager "
-            "or the administrator of this installation then confirms on the People page that "
-            "they are another person."
-        )
+        return [], " ".join([_no_second_manager(project), _single_approval(project)])
     chain = load_ties(project)
     found = [one for one in people.values() if not why_not_second(project, proposer, one, chain)]
     if found:
         return found, ""
-    return [], _(
+    sentence = _(
         "%(names)s cannot approve it yet: an independent manager or the administrator of this "
         "installation must first confirm on the People page that they are another person."
     ) % {"names": ", ".join(others)}
+    return [], " ".join([sentence, _single_approval(project)])
+
+
+def _no_second_manager(project: Project) -> str:
+    waiting = project.invitations.filter(
+        role=Role.MANAGER,
+        revoked_at__isnull=True,
+        expires_at__gt=timezone.now(),
+        uses__lt=F("max_uses"),
+    )
+    if waiting.exists():
+        return _("The invited manager has not joined yet.")
+    return _("A second manager must approve it.")
+
+
+def _single_approval(project: Project) -> str:
+    return _("In a team of two, %(owner)s can allow approval by one person in the settings.") % {
+        "owner": project.owner
+    }
 
 
 def may_propose(project: Project, person: User) -> bool:
